@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from experiments.document_pictures import document_pictures
 from experiments.tables import DOCS, table
@@ -34,9 +34,12 @@ MODELS: Mapping[str, str] = {
     "marian": "a tiny Marian in the layout of transformers, imported",
     "llama": "a tiny Llama: rotary positions, shared key-value heads",
     "t5": "a tiny T5: what a distance adds to a score",
+    "trained": "a tiny BERT trained for some steps with two sentences watched, on two pairs of unequal length",
 }
-LONG = frozenset({"encoder", "marian", "llama", "t5"})
-"""Models whose cells are long proofs (`make test-long`): the others are tried with every change."""
+LONG = frozenset({"encoder", "marian", "llama", "t5", "trained"})
+"""Models whose cells are long proofs (`make test-long`): the others are tried with every change, and some of
+their cells: see `View.is_long`.
+"""
 
 
 @dataclass(frozen=True)
@@ -46,17 +49,27 @@ class View:
     `tensors` gives the names of the tensors of a run that have the view. `follow` is `canvas` (the cell in hand is
     moved by keys and opened), `links` (a number that the view names, in its picture's words), `pairs` (a weight of the
     head in hand), `operand` (a number that no tensor holds is worked out below the picture, and one of its
-    operands is followed), `table` (a number in the table beside the picture) or `stages` (one of
-    the stages from score to weight). `empty` has the reason for each model
-    without it.
+    operands is followed), `table` (a number in the table beside the picture), `stages` (one of
+    the stages from score to weight), `addends` (one of the log-probabilities of a searched word) or `record` (what a
+    random record of the training says, held to the file). `empty` has the reason for each model
+    without it; where the view `says` so itself, the page does too.
     """
 
     name: str
     source: str
     tensors: Callable[[Trace], Sequence[str]]
     address: str
-    follow: Literal["canvas", "links", "pairs", "operand", "table", "stages"] = "canvas"
+    follow: Literal["canvas", "links", "pairs", "operand", "table", "stages", "addends", "record"] = "canvas"
     empty: Mapping[str, str] = field(default_factory=dict)
+    says: bool = False
+
+    def is_long(self, model: str) -> bool:
+        """Whether the cell is a long proof. What the trained model alone has is none, nor are the pictures of
+        documents of two models.
+        """
+        if MODELS.keys() - self.empty.keys() == {"trained"}:
+            return model not in ("slides", "trained")
+        return model in LONG or ("level=scene" in self.address and model not in ("slides", "en-fr"))
 
     def place(self, found: Trace, rng: random.Random, left_out: Container[str] = ()) -> tuple[str, str]:
         """A tensor with this view that the page carries, and the address of the view at a random cell of it."""
@@ -94,6 +107,91 @@ TAGS = "it has no vocabulary head"
 NO_HEAD = "an encoder without a head: it returns vectors"
 NO_VECTORS = {"llama": ROTARY, "t5": BIASED}
 PICTURE = "level=tensor&picture="
+
+ENCODERS = ("slides", "encoder", "tagger", "trained")
+WRITES_NOTHING = dict.fromkeys(ENCODERS, "an encoder writes nothing")
+UNSEARCHED = dict.fromkeys(("gpt2", "marian", "llama", "t5"), "a run of tokens without words: nothing was searched for")
+NO_RIGHT = "of the hidden words of a pair no right ones are known"
+UNTRAINED = "nothing is known of its training: it comes from no folder of a run"
+UNPADDED = "one sentence, or sentences of one length: nothing was filled up"
+ALONE = "it has no such answer: the picture of the document stands alone, with the commands that make one"
+
+
+def pairs(found: Trace) -> bool:
+    """Whether a run is of two pairs of texts with a label for each, as that of the model `trained`."""
+    return "sentence_head.probabilities" in found
+
+
+def is_padded(found: Trace) -> bool:
+    """Whether some text was filled up to the length of another."""
+    return any(not bool(fact.all()) for name, fact in found.facts.items() if name.endswith(".real"))
+
+
+def scene(name: str, title: str, source: str, tensors: Callable[[Trace], Sequence[str]], **more: Any) -> View:
+    """A picture of the documents or of a tour; its numbers stand in the table beside it."""
+    return View(title, source, tensors, f"level=scene&scene={name}", follow="table", **more)
+
+
+def decoding(found: Trace) -> Sequence[str]:
+    """The attention of a decoder to what it has written."""
+    return made_by("softmax", at="decoder.blocks.0.self_attention")(found)
+
+
+ATTENTION = made_by("softmax", at="self_attention")
+SCENES: tuple[View, ...] = (
+    scene("cells", "scores, cell by cell", "slides: *Step I*", ATTENTION),
+    scene("mixing", "weighted values, word after word", "slides: *Step II*", ATTENTION),
+    scene("shared", "one table for the whole batch", "slides: *Step I*", ATTENTION),
+    scene("product", "one product of tensors with four dimensions", "slides: *Step I*", ATTENTION),
+    scene("recap", "attention on one page", "notes: 44:42", ATTENTION),
+    scene("two-words", "two words, from x to r", "notes: 26:01", ATTENTION),
+    scene("matrix", "attention as products of matrices", "notes: 31:04", ATTENTION),
+    scene(
+        "split", "splitting into heads, and joining them", "guide: *Multi-headed Attention*; notes: 42:35", ATTENTION
+    ),
+    scene("look-up", "a word is looked up", "notes: 13:46", made_by("look_up", at="embed.word")),
+    scene("stages", "from a closed box to its blocks", "notes: 05:08, 07:04", ending("output")),
+    scene(
+        "writing",
+        "writing, word by word: the likeliest words of each step",
+        "guide: *Linear Classifier*; notes: 1:11:05",
+        lambda found: ending("probabilities")(found) if decoding(found) else [],
+        empty=WRITES_NOTHING,
+        says=True,
+    ),
+    scene(
+        "earlier",
+        "keys, and the same keys one step earlier",
+        "in no source document",
+        decoding,
+        empty=dict.fromkeys(ENCODERS, "an encoder reads all words at once"),
+        says=True,
+    ),
+    scene(
+        "padding",
+        "padding: what was filled in, the mask, the sentence alone",
+        "notes: 1:01:04",
+        lambda found: ATTENTION(found) if is_padded(found) else [],
+        empty=dict.fromkeys((name for name in MODELS if name != "trained"), UNPADDED),
+        says=True,
+    ),
+    scene("directions", "forward only, beside both directions", "notes: 1:37:47", ATTENTION),
+    scene("four-ways", "four ways to use one encoder", "notes: 1:44:46", ATTENTION),
+    scene(
+        "skit",
+        "what stands at the hidden place",
+        "notes: 1:42:05",
+        lambda found: [name for name in ending("probabilities")(found) if name.startswith("head.")],
+        empty={"encoder": NO_HEAD, "tagger": TAGS},
+    ),
+    scene(
+        "next-sentence",
+        "does the second text follow the first",
+        "notes: 1:44:11",
+        lambda found: ending("probabilities")(found) if pairs(found) else [],
+        empty=dict.fromkeys((name for name in MODELS if name != "trained"), ALONE),
+    ),
+)
 
 VIEWS: tuple[View, ...] = (
     View(
@@ -164,7 +262,7 @@ VIEWS: tuple[View, ...] = (
         lambda found: ending("word")(found) if "inputs.masked_words" in found.facts else [],
         f"{PICTURE}box",
         empty=dict.fromkeys(
-            ("encoder", "tagger", "en-fr", "gpt2", "marian", "llama", "t5"),
+            ("encoder", "tagger", "en-fr", "gpt2", "marian", "llama", "t5", "trained"),
             "no word is hidden from it: a [MASK] would be a word like any other",
         ),
     ),
@@ -208,14 +306,14 @@ VIEWS: tuple[View, ...] = (
         "in no source document",
         made_by("rotate"),
         f"{PICTURE}angles",
-        empty=dict.fromkeys(("slides", "encoder", "tagger", "en-fr", "gpt2", "marian", "t5"), NO_ROTARY),
+        empty=dict.fromkeys(("slides", "encoder", "tagger", "en-fr", "gpt2", "marian", "t5", "trained"), NO_ROTARY),
     ),
     View(
         "what a distance adds to a score",
         "in no source document",
         made_by("relative_bias"),
         f"{PICTURE}bias",
-        empty=dict.fromkeys(("slides", "encoder", "tagger", "en-fr", "gpt2", "marian", "llama"), NO_BIAS),
+        empty=dict.fromkeys(("slides", "encoder", "tagger", "en-fr", "gpt2", "marian", "llama", "trained"), NO_BIAS),
     ),
     View(
         "probabilities sorted, the right word marked, the others added up",
@@ -227,10 +325,12 @@ VIEWS: tuple[View, ...] = (
     View(
         "the loss, place by place",
         "notes: 1:11:05",
-        lambda found: [name for name in ending("probabilities")(found) if name.startswith("head.")],
+        lambda found: [
+            name for name in ending("probabilities")(found) if name.startswith("head.") and not pairs(found)
+        ],
         f"{PICTURE}loss",
         follow="table",
-        empty={"encoder": NO_HEAD, "tagger": TAGS},
+        empty={"encoder": NO_HEAD, "tagger": TAGS, "trained": NO_RIGHT},
     ),
     View("a slice as a histogram", "in no source document", ending("scores", "output"), f"{PICTURE}histogram"),
     View(
@@ -241,6 +341,33 @@ VIEWS: tuple[View, ...] = (
         follow="operand",
     ),
     View("one number with all it is made of", "slides: *Let's go through a few steps*", list, "level=number"),
+    View(
+        "the search as a tree: kept and pruned branches, the score of each as a sum",
+        "in no source document",
+        lambda found: ["head.log_probabilities"] if found.words.decoder_inputs else [],
+        "level=tree",
+        follow="addends",
+        empty=WRITES_NOTHING | UNSEARCHED,
+        says=True,
+    ),
+    View(
+        "writing word by word, with the attention of each step",
+        "guide: *Decoder Layer*",
+        lambda found: ending("probabilities")(found) if decoding(found) else [],
+        "level=tree&picture=words",
+        follow="links",
+        empty=WRITES_NOTHING,
+        says=True,
+    ),
+    View(
+        "training: the loss, guesses and heads at each kept step",
+        "notes: 51:28",
+        lambda found: ["head.probabilities"] if pairs(found) else [],
+        "level=training",
+        follow="record",
+        empty=dict.fromkeys((name for name in MODELS if name != "trained"), UNTRAINED),
+    ),
+    *SCENES,
 )
 
 

@@ -11,6 +11,9 @@ from glassformer.look.cell import read_cell
 from glassformer.look.html import page, paragraph, table
 from glassformer.look.lines import USUAL, grid, indented, label, wrapped
 
+LOWERED = "each exponent is less the largest: nothing overflows, the result is the same"
+"""How a softmax is computed, beside its exponentials."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -54,8 +57,15 @@ class Part:
     added: bool = False
 
     @property
+    def fills(self) -> bool:
+        """Whether a mask has put it there: its value is no product of the mask and the fill."""
+        return self.what.startswith("forbidden")
+
+    @property
     def numbers(self) -> str:
         """The numbers it is made of: `0.5 · −2`, or `0.5 − 2`."""
+        if self.fills:
+            return "masked: not looked at"
         if self.added:
             return " + ".join(number(factor.value) for factor in self.factors).replace("+ −", "− ")
         return " · ".join(number(factor.value) for factor in self.factors) or self.what
@@ -99,6 +109,8 @@ class Explanation:
         facts = [(name, number(value)) for name, value in self.quantities.items()]
         if self.recomputed is not None:
             facts.append(("computed again", f"{number(self.recomputed)}, difference {self.difference:.1e}"))
+        if self.lowered:
+            facts.append(("exponents", LOWERED))
         return page(
             f"{self.name}[{self.where}] = {number(self.value)}",
             paragraph(self.formula),
@@ -110,6 +122,11 @@ class Explanation:
     def worth(self) -> str:
         """What a term adds to the sum."""
         return "exponential" if self.rule in ("softmax", "log_softmax") else "value"
+
+    @property
+    def lowered(self) -> bool:
+        """Whether its exponents are the scores less the largest one."""
+        return self.worth == "exponential" and bool(self.quantities)
 
     @property
     def operands(self) -> tuple[Reference, ...]:
@@ -160,6 +177,8 @@ def explained_lines(explanation: Explanation, limits: Limits | None = None, widt
         yield f"    {left} more: sum {number(rest)}"
     for quantity, value in explanation.quantities.items():
         yield f"    {quantity}: {number(value)}"
+    if explanation.lowered:
+        yield f"    {LOWERED}"
     if explanation.operands:
         yield "    made from:"
         for operand in made_from(explanation):
@@ -175,7 +194,8 @@ def heading_of(terms: Sequence[Part]) -> str:
         " · ".join("constant" if factor.name is None else last_of(factor.name) for factor in term.factors)
         for term in terms
     }
-    return found.pop() if len(found) == 1 and "" not in found else "numbers"
+    plain = len(found) == 1 and "" not in found and not any(term.fills for term in terms)
+    return found.pop() if plain else "numbers"
 
 
 def last_of(name: str) -> str:

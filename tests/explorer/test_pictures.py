@@ -103,7 +103,7 @@ def test_the_sorted_list_adds_up_and_marks_the_right_word(window: Page, file: Pa
     label = found.words.vocabulary[int(shares.argmax())]
     assert rows.first.locator("th").text_content() == label
     assert "right" in (rows.first.text_content() or "")
-    assert rows.last.locator("th").text_content() == f"{len(shares) - 10} more"
+    assert rows.last.locator("th").text_content() == f"{len(shares) - 10} more of {len(shares)}"
 
 
 def test_the_loss_is_the_mean_over_the_hidden_words(window: Page, file: Path, found: Trace) -> None:

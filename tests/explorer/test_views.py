@@ -6,17 +6,24 @@ import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pytest
 import torch
 
 import glassformer as gf
-from experiments.views import LONG, MODELS, VIEWS, View, page
+from experiments.views import MODELS, VIEWS, View, page
+from glassformer.artefact.progress import NoProgress
+from glassformer.artefact.train import train
 from glassformer.demo.texts import slides, slides_model
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.training.watched import FILE, read_watched
+from tests.artefact.conftest import prose
+from tests.artefact.runs import recipe
 from tests.explorer.test_browser import WAIT, check, follow_one, more_row, same, show
 from tests.explorer.test_page import record_of
 from tests.look.rows import row_named
@@ -70,7 +77,18 @@ MAKE: dict[str, Callable[[Path], Trace]] = {
     "marian": lambda folder: imported("MarianMTModel", folder),
     "llama": lambda _: tiny("llama"),
     "t5": lambda _: tiny("t5"),
+    "trained": lambda folder: watched_run(folder),
 }
+
+
+def watched_run(folder: Path) -> Trace:
+    """Two pairs of unequal length through a model whose training was watched."""
+    folder.mkdir(parents=True)
+    text = folder / "stories.txt"
+    text.write_text(prose(), encoding="utf-8")
+    watched = {"task": {"name": "bert"}, "watch": {"sentences": ["She [MASK] the summer.", "It [MASK] here."]}}
+    model = train(recipe(text, steps=12, evaluate_every=6) | watched, out=folder / "run", progress=NoProgress())
+    return model.trace(["She [MASK] the summer.", "Story 3 begins."], pair=["It ends after 3 days.", "It ends."])
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +100,9 @@ def runs(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         if model not in known:
             folder = tmp_path_factory.mktemp("views")
             found = MAKE[model](folder / "model")
-            found.to_html(folder / "page.html", title=model)
+            searches = [gf.load("en-fr").search_tree("I am a student.")] if model == "en-fr" else ()
+            run = folder / "model" / "run"
+            found.to_html(folder / "page.html", title=model, searches=searches, training=run if run.exists() else None)
             window = browser.new_context(viewport={"width": 1280, "height": 720}, offline=True).new_page()
             show(window, folder / "page.html")
             left_out = record_of((folder / "page.html").read_text(encoding="utf-8"))["left_out"]
@@ -95,7 +115,7 @@ def runs(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 CELLS = [
-    pytest.param(view, model, id=f"{model}: {view.name}", marks=pytest.mark.long if model in LONG else ())
+    pytest.param(view, model, id=f"{model}: {view.name}", marks=pytest.mark.long if view.is_long(model) else ())
     for model in MODELS
     for view in VIEWS
 ]
@@ -106,6 +126,9 @@ def test_a_number_of_each_view_is_followed_home(view: View, model: str, runs: Op
     found, window, left_out = runs(model)
     if model in view.empty:
         assert list(view.tensors(found)) == []
+        if view.says:
+            window.evaluate("address => { location.hash = address }", view.address)
+            window.locator("main .wrong").wait_for(timeout=WAIT)
         return
     rng = random.Random(f"{view.name} {model}")
     name, address = view.place(found, rng, left_out)
@@ -117,6 +140,9 @@ def test_a_number_of_each_view_is_followed_home(view: View, model: str, runs: Op
         window.locator(".pictures a[aria-current=true]:not(:text-is('as numbers'))").wait_for(timeout=WAIT)
     wrong: list[str] = []
     window.once("pageerror", lambda error: wrong.append(str(error)))
+    if view.follow == "record":
+        check_record(window, rng)
+        return
     tensor, index = follow(window, view, rng)
     assert wrong == []
     cell = dict(zip(found.axes(tensor), index, strict=True))
@@ -135,12 +161,26 @@ def test_a_number_of_each_view_is_followed_home(view: View, model: str, runs: Op
     assert name in found
 
 
+def check_record(window: Page, rng: random.Random) -> None:
+    """What a random record of the training shows is what the run's own file has."""
+    folder = Path(url2pathname(urlsplit(window.url).path)).parent / "model" / "run"
+    records = read_watched(folder / FILE).records
+    step = rng.choice(sorted(records))
+    window.evaluate("step => { location.hash = `level=training&at=${step}` }", step)
+    window.locator("h1", has_text=f"After step {step} of" if step else "Before the first step").wait_for(timeout=WAIT)
+    shown = window.locator(".watched .digits").evaluate_all("all => all.map(each => Number(each.dataset.value))")
+    kept = [share for each in records[step]["sentences"] for place in each["places"] for _, share in place]
+    assert shown == kept
+    assert len(kept) > 0
+
+
 LINKS = {
     "links": ":is(main, .inspector dl) a[href*='level=number']",
     "pairs": ".pairs a",
     "table": "main details.twin a",
     "operand": ".worked a[data-operand]",
     "stages": ".stages td a",
+    "addends": ".addends td a",
 }
 
 

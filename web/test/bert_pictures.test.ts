@@ -75,8 +75,8 @@ test("padding is no token of the text, and what is missing is told by its mark",
   assert.deepEqual(missing(scout(ONE, [])), [3]);
 });
 
-test("a tagger reads the first token of each word", () => {
-  assert.deepEqual(labelled(scout(ONE, []), [0, 1, 2, 3, 4]), [1]);
+test("a tagger reads the first token of each word, of a hidden one too", () => {
+  assert.deepEqual(labelled(scout(ONE, []), [0, 1, 2, 3, 4]), [1, 3]);
   assert.deepEqual(labelled(scout(ONE, [], { "inputs.labelled": [0, 1, 0, 1, 0] }), [0, 1, 2, 3, 4]), [1, 3]);
 });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cut } from "../src/draw/box.ts";
-import { shortened, written } from "../src/run/letters.ts";
+import { shortened, spelled, written } from "../src/run/letters.ts";
 
 test("what draws nothing or turns what follows is called by its name", () => {
   assert.equal(written("a\u202eb"), "a<U+202E>b");
@@ -26,4 +26,11 @@ test("a word is shortened between two letters and stays by itself", () => {
   const measure = (text: string): number => [...text].length * 6;
   assert.equal(cut("👩👩👩👩", 18, measure), "👩👩…");
   assert.equal(cut("likes", 30, measure), "likes");
+});
+
+test("letters without a picture are written by their numbers", () => {
+  const measure = (letter: string): number => ("⸻￡\u{10fffd}".includes(letter) ? 9 : 7);
+  assert.equal(spelled("the", measure), "the");
+  assert.equal(spelled("a⸻", measure), "aU+2E3B");
+  assert.equal(spelled("“é”", measure), "“é”");
 });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -103,6 +104,13 @@ class MayLook(Reach):
         return ", ".join(reasons) or "nothing forbids"
 
 
+def filled(kept: Term, fill: Term, *, added: bool) -> Working:
+    """The fill added to the score, or in its place. Whether −∞ is added or set, is the same: it is written as a sum."""
+    if added:
+        return Working((kept, fill), kept.value + fill.value)
+    return Working((kept, fill) if fill.value == -math.inf else (fill,), fill.value)
+
+
 @dataclass(frozen=True, kw_only=True)
 class FillSet(Reach):
     """Where looking is forbidden the fill replaces the score.
@@ -142,11 +150,9 @@ class FillSet(Reach):
             return Working((kept,), score.value)
         if self.out_of_reach is not None and not reason_at(tensors, all_of(self.within_reach(tensors)), cell):
             far = self.as_number(tensors, self.out_of_reach)
-            return Working((Term("forbidden: out of reach", (looks, Factor(None, (), far)), far),), far)
+            return filled(kept, Term("forbidden: out of reach", (looks, Factor(None, (), far)), far), added=False)
         fill = self.as_number(tensors, self.fill)
-        filled = Term("forbidden: fill", (looks, Factor(None, (), fill)), fill)
-        terms = (kept, filled) if self.added else (filled,)
-        return Working(terms, sum(term.value for term in terms))
+        return filled(kept, Term("forbidden: fill", (looks, Factor(None, (), fill)), fill), added=self.added)
 
     def expression(self) -> Expression:
         """x where one may look, else the fill or x + fill."""
@@ -172,7 +178,7 @@ class FillSet(Reach):
         """The score, or the fill that replaces it or is added."""
 
         def write(term: Part) -> str:
-            return number(term.value) + (" (forbidden)" if term.what.startswith("forbidden") else "")
+            return number(term.value) + (" (masked)" if term.fills else "")
 
         return " + ".join(map(write, explanation.terms))
 

@@ -2,10 +2,10 @@
 
 import type { ComponentChildren, VNode } from "preact";
 import { h } from "preact";
-import type { Factor, Term } from "../run/evaluator.ts";
+import { type Factor, isFill, type Term } from "../run/evaluator.ts";
 import type { Explanation } from "../run/interpreter.ts";
 import type { Names, Role } from "../run/names.ts";
-import { short } from "../run/numbers.ts";
+import { more, short } from "../run/numbers.ts";
 
 const TAGS = new Set([
   ...["math", "mrow", "mi", "mo", "mn", "msub", "msup", "mfrac", "msqrt", "munder", "mtable", "mtr", "mtd", "mtext"],
@@ -56,7 +56,25 @@ export function WithNumbers({
           <Digits value={found.recomputed} of={names.role(found.name)} bold />
         </mrow>
       </math>
+      {isLowered(found) && <Lowered found={found} />}
     </section>
+  );
+}
+
+/** Whether the formula is written with exponents that are less than the scores. */
+export function isLowered({ formula, quantities: { largest = 0 } }: Explanation): boolean {
+  return formula.rule.rule === "log_softmax" || (formula.rule.rule === "softmax" && Math.abs(largest) >= NATURAL);
+}
+
+/** Why the exponents of a softmax are not the scores; nothing where none is. */
+export function Lowered({ found: { formula, quantities } }: { found: Explanation }): VNode | null {
+  const { largest } = quantities;
+  if (!formula.rule.rule.endsWith("softmax") || largest === undefined || largest === 0) return null;
+  return (
+    <small class="lowered">
+      Each exponent is a score less the largest one, {short(largest)}: e to it cannot overflow, and the result is the
+      same.
+    </small>
   );
 }
 
@@ -102,7 +120,7 @@ function pieces(terms: readonly Term[], names: Names, few: number): ComponentChi
       <mi />
       <mo>+</mo>
       <mtext class="quiet">
-        {rest.length} more: {short(sum)}
+        {more(rest.length, terms.length)}: {short(sum)}
       </mtext>
     </>,
   ];
@@ -115,6 +133,11 @@ function closed(found: Explanation, names: Names): ComponentChildren {
   switch (formula.rule.rule) {
     case "softmax":
       return <mn>0</mn>;
+    case "fill_set":
+    case "fill_add": {
+      if (terms.every(isFill)) return <mtext class="quiet">masked: not looked at</mtext>;
+      return <Sum terms={terms} names={names} />;
+    }
     case "log_softmax":
       return (
         <>
@@ -122,7 +145,7 @@ function closed(found: Explanation, names: Names): ComponentChildren {
           <mo>−</mo>
           <Digits value={quantity("largest")} />
           <mo>−</mo>
-          <Call name="log" inside={<Sum terms={terms} names={names} />} />
+          <Call name="log" inside={<Powers found={found} few={WRITTEN} less={quantity("largest")} />} />
         </>
       );
     case "layer_norm":
@@ -180,37 +203,13 @@ function Call({ name, inside }: { name: string; inside: ComponentChildren }): VN
 
 /** A share: its own exponential over the sum of all, and the same as two numbers. */
 function share(found: Explanation, few: number): VNode[] {
-  const { terms, quantities } = found;
-  const { score = 0, largest = 0, own = 0, sum = 0 } = quantities;
-  const shown = largestTerms(
-    terms.filter((term) => term.value !== 0),
-    few,
-  );
-  const left = terms.filter((term) => !shown.includes(term));
-  const power = (value: number, role: Role | "quiet"): VNode => (
-    <msup>
-      <mi>e</mi>
-      <mn class={role}>{short(value)}</mn>
-    </msup>
-  );
-  const scale = Math.abs(largest) < NATURAL ? Math.exp(largest) : 1;
-  const less = scale === 1 && largest !== 0 ? largest : 0;
+  const { score = 0, largest = 0, own = 0, sum = 0 } = found.quantities;
+  const lowered = isLowered(found);
+  const [scale, less] = lowered ? [1, largest] : [Math.exp(largest), 0];
   return [
     <mfrac>
-      {power(score - less, "attention")}
-      <mrow>
-        {shown.map((term, place) => (
-          <>
-            {place > 0 && <mo>+</mo>}
-            {power((term.factors[0]?.value ?? 0) - less, term.value === own ? "attention" : "quiet")}
-          </>
-        ))}
-        {left.length > 0 && (
-          <mtext class="quiet">
-            {left.some((term) => term.value !== 0) ? ` + ${left.length} more` : ` + ${left.length} × 0`}
-          </mtext>
-        )}
-      </mrow>
+      <Power value={score - less} of="attention" />
+      <Powers found={found} few={few} less={less} />
     </mfrac>,
     <>
       <mi />
@@ -221,6 +220,43 @@ function share(found: Explanation, few: number): VNode[] {
       </mfrac>
     </>,
   ];
+}
+
+function Power({ value, of }: { value: number; of: Role | "quiet" }): VNode {
+  return (
+    <msup>
+      <mi>e</mi>
+      <mn class={of}>{short(value)}</mn>
+    </msup>
+  );
+}
+
+/** The exponentials that a softmax adds up, each exponent lowered by `less`. */
+function Powers({ found, few, less }: { found: Explanation; few: number; less: number }): VNode {
+  const { terms, quantities } = found;
+  const shown = largestTerms(
+    terms.filter((term) => term.value !== 0),
+    few,
+  );
+  const left = terms.filter((term) => !shown.includes(term));
+  return (
+    <mrow>
+      {shown.map((term, place) => (
+        <>
+          {place > 0 && <mo>+</mo>}
+          <Power
+            value={(term.factors[0]?.value ?? 0) - less}
+            of={term.value === quantities["own"] ? "attention" : "quiet"}
+          />
+        </>
+      ))}
+      {left.length > 0 && (
+        <mtext class="quiet">
+          {left.some((term) => term.value !== 0) ? ` + ${more(left.length, terms.length)}` : ` + ${left.length} × 0`}
+        </mtext>
+      )}
+    </mrow>
+  );
 }
 
 function Normed({ found, names }: { found: Explanation; names: Names }): VNode {
@@ -282,7 +318,8 @@ function Sum({ terms, names, joint = "+" }: { terms: readonly Term[]; names: Nam
         <>
           <mo>{joint}</mo>
           <mtext class="quiet">
-            {rest.length} more{joint === "+" ? `: ${short(rest.reduce((sum, term) => sum + term.value, 0))}` : ""}
+            {more(rest.length, terms.length)}
+            {joint === "+" ? `: ${short(rest.reduce((sum, term) => sum + term.value, 0))}` : ""}
           </mtext>
         </>
       )}
@@ -293,7 +330,7 @@ function Sum({ terms, names, joint = "+" }: { terms: readonly Term[]; names: Nam
 /** One term with its factors. */
 function Product({ term, names }: { term: Term | undefined; names: Names }): VNode | null {
   if (term === undefined) return null;
-  if (term.factors.length === 0) return <Bracketed value={term.value} />;
+  if (term.factors.length === 0 || isFill(term)) return <Bracketed value={term.value} />;
   return (
     <mrow>
       {term.factors.map((factor, place) => (

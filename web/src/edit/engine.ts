@@ -258,20 +258,32 @@ class Server implements Engine {
     const steps = [...(base.steps ?? []), ...changes.filter((change) => change.kind !== "text")];
     const known = model === "" || this.offers.some(({ name }) => name === model);
     const refused = known ? [] : [`This server offers no model “${model}”.`];
-    const targets = texts.filter(({ which, row }) => which === "target" && row < base.texts.length);
-    // Either all texts have a target as tokens, or none.
-    const tokens = targets.length > 0 && targets.length === base.texts.length;
-    if (targets.length > 0 && !tokens) refused.push("Tokens of a target are read for the only text of a page.");
-    const second = tokens ? null : (base.seconds ?? null);
+    const second = base.seconds ?? null;
     const wish = {
       model: base.model,
       texts: rewritten(base.texts, texts, "text"),
       seconds: second === null ? null : rewritten(second, texts, "second"),
       choices: base.choices == null ? null : rewritten(base.choices, texts, "choice"),
-      target_ids: tokens ? targets.map(({ text }) => text.split(" ").map(Number)) : (base.target_ids ?? null),
+      target_ids: base.target_ids ?? null,
       steps,
     };
+    const targets = texts.filter(({ which, row }) => which === "target" && row < wish.texts.length);
+    if (targets.length > 0) {
+      const given = new Map(targets.map(({ row, text }) => [row, text.split(" ").map(Number)]));
+      wish.target_ids = await this.#targets(wish, given, stop);
+      wish.seconds = null;
+    }
     return { source: await this.#first.ask(wish, stop), steps, refused };
+  }
+
+  /** The tokens that the decoder reads of each text: either all have them as tokens, or none. */
+  async #targets(wish: Wish, given: ReadonlyMap<number, number[]>, stop: AbortSignal): Promise<number[][]> {
+    const plain = given.size === wish.texts.length ? null : await this.#first.ask(wish, stop);
+    const read = async (row: number): Promise<number[]> => {
+      const ids = (await plain?.numbersAt("decoder_inputs.ids", [row])) ?? [];
+      return Array.from(ids).slice(0, plain?.run.words.decoder_inputs[row]?.length);
+    };
+    return Promise.all(wish.texts.map(async (_, row) => given.get(row) ?? (await read(row))));
   }
 }
 

@@ -4,7 +4,8 @@ import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { FromA } from "../compare/compare_view.tsx";
 import { useStore } from "../frame/hooks.ts";
-import { state } from "../frame/state.ts";
+import { Command } from "../frame/pieces.tsx";
+import { inPicture, state } from "../frame/state.ts";
 import { short } from "../run/numbers.ts";
 import type { Answer } from "../run/store.ts";
 import { type Act, actsFor, canSet } from "./acts.ts";
@@ -30,7 +31,7 @@ export function useEditKeys(): void {
         return;
       }
       const { tensor, cell } = state.value;
-      if (tensor === "" || !"fFhlL".includes(event.key)) return;
+      if (tensor === "" || !inPicture.value || !"fFhlL".includes(event.key)) return;
       void store
         .open([tensor.replace(/_attention\..*$/, "_attention.may_look")].filter((name) => store.names.knows(name)))
         .then(() => {
@@ -145,9 +146,10 @@ function TooLarge(): VNode {
     <div class="part">
       <p class="label">Change it</p>
       <p>
-        This page cannot work its numbers out again. {session.engine.why} {command !== "" && "A live page can:"}
+        Each number is checked here, but not changed: a change has the whole run worked out anew. {session.engine.why}{" "}
+        {command !== "" && "A live page changes it:"}
       </p>
-      {command !== "" && <p class="code">{command}</p>}
+      {command !== "" && <Command text={command} />}
     </div>
   );
 }

@@ -15,7 +15,7 @@ import { Help } from "./help.tsx";
 import { StoreContext, useAnswer, usePalette, useStore } from "./hooks.ts";
 import { Inspector } from "./inspector.tsx";
 import { Rail } from "./rail.tsx";
-import { go, goTo, state } from "./state.ts";
+import { go, goTo, inPicture, state } from "./state.ts";
 import { Top } from "./top.tsx";
 import { toTensor } from "./views.ts";
 
@@ -39,7 +39,7 @@ function Page(): VNode {
   const bare = names.run.formulas.length === 0 ? withoutModel(names.run.facts) : level;
   const { View, Beside } = LEVELS[level === "block" || bare === "training" ? bare : level];
   // Where no number is in hand, none is opened: of a large run it would have to be fetched.
-  const answer = useAnswer(Beside === undefined ? tensor : "", cell);
+  const answer = useAnswer(Beside === undefined && inPicture.value ? tensor : "", cell);
   const up = (): void => {
     const above = LEVELS[level].up(state.value, names);
     if (above !== null) go(above);
@@ -50,7 +50,8 @@ function Page(): VNode {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key === "?") help.current?.showModal();
       if (event.key === "Escape" && help.current?.open !== true) up();
-      if (event.key === "t" && level !== "tensor" && tensor !== "") goTo(toTensor(tensor, cell, names));
+      if (event.key === "t" && level !== "tensor" && tensor !== "" && inPicture.value)
+        goTo(toTensor(tensor, cell, names));
     };
     addEventListener("keydown", pressed);
     return () => removeEventListener("keydown", pressed);

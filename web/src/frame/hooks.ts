@@ -4,7 +4,7 @@ import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Palette, pagePalette } from "../draw/colour.ts";
 import type { Answer, Store } from "../run/store.ts";
-import { state } from "./state.ts";
+import { inPicture, state } from "./state.ts";
 
 export const StoreContext = createContext<Store | null>(null);
 
@@ -96,6 +96,17 @@ export function useAnswer(name: string, cell: readonly number[]): Answer | null 
     return () => giveUp.abort();
   }, [store, name, asked]);
   return name === "" ? null : answer.current;
+}
+
+/** Tells the page whether the picture in front has the number in hand; null: a part of it tells. */
+export function useInPicture(holds: boolean | null): void {
+  useLayoutEffect(() => {
+    if (holds === null) return;
+    inPicture.value = holds;
+    return () => {
+      inPicture.value = true;
+    };
+  }, [holds]);
 }
 
 const widths = new Map<string, number>();

@@ -11,7 +11,7 @@ import { Check, Sentence, SetByHand } from "../levels/number/number_view.tsx";
 import type { Factor } from "../run/evaluator.ts";
 import { type Explanation, operandsIn } from "../run/interpreter.ts";
 import { lastOf, type Names } from "../run/names.ts";
-import { counted, grouped, short } from "../run/numbers.ts";
+import { counted, more, short } from "../run/numbers.ts";
 import { givenSentence, sentenceOf } from "../run/sentences.ts";
 import type { Answer, Store } from "../run/store.ts";
 import { type Use, usedBy } from "../run/used_by.ts";
@@ -53,7 +53,10 @@ export function Inspector({ answer }: { answer: Answer | null }): VNode {
       </button>
       <div class="inside">
         {shown === null && (
-          <p class="quiet">Point at a cell, or press an arrow key: its number and formula stand here.</p>
+          <p class="quiet">
+            No number of this view is in hand. Where it has cells, point at one or press an arrow key: its number and
+            formula stand here.
+          </p>
         )}
         {shown !== null && level !== "number" && <InHand answer={shown} />}
         {shown !== null && level === "number" && <Chain answer={shown} store={store} />}
@@ -208,7 +211,7 @@ function ComesFrom({ found, names }: { found: Explanation; names: Names }): VNod
               </span>
             ))}
             {factors.length > shown.length && (
-              <small>and {grouped(factors.length - shown.length + left)} more: see the table</small>
+              <small>and {more(factors.length - shown.length + left, factors.length + left)}: see the table</small>
             )}
           </li>
         );
@@ -270,7 +273,7 @@ function UsedBy({ answer, store }: { answer: Answer; store: Store }): VNode | nu
                 </span>
               </span>
             ))}
-            {use.count > cells.length && <small>{grouped(use.count - cells.length)} more</small>}
+            {use.count > cells.length && <small>{more(use.count - cells.length, use.count)}</small>}
           </li>
         ))}
       </ul>

@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import type { Lacking } from "./found.ts";
 import { useStore } from "./hooks.ts";
+import { Command } from "./pieces.tsx";
 import { state } from "./state.ts";
 
 /** `what` begins the sentence; `how`: commands that give it, beside the one that opens this run live. */
@@ -25,8 +26,8 @@ export function Lack({ what, told, how = [] }: { what: string; told: Lacking; ho
         {[...how, ...live].length > 0 && " These commands give it:"}
       </p>
       {[...how, ...live].map((each) => (
-        <p class="code" key={each}>
-          {each}
+        <p key={each}>
+          <Command text={each} />
         </p>
       ))}
     </div>

@@ -161,6 +161,9 @@ export function format(state: State): string {
 
 export const state = signal<State>(START);
 
+/** Whether the picture in front has the number in hand: what was in hand elsewhere is none of a picture of a document. */
+export const inPicture = signal(true);
+
 /** The address of the state with some of it changed. */
 export function link(change: Partial<State>): string {
   return format({ ...state.value, ...change });

@@ -5,14 +5,15 @@ import { Save } from "../leave/save.tsx";
 import { LEVELS, ORDER } from "../levels/levels.ts";
 import { TourButton } from "../tour/choice.tsx";
 import { useStore } from "./hooks.ts";
-import { go, link, state, type Theme } from "./state.ts";
+import { go, inPicture, link, state, type Theme } from "./state.ts";
 
 export function Top({ onHelp }: { onHelp: () => void }): VNode {
   const { names } = useStore();
   const { level } = state.value;
   // What lies beside the path is named alone.
   const above = ORDER.includes(level) ? ORDER.slice(0, ORDER.indexOf(level) + 1) : [level];
-  const path = above.map((each) => LEVELS[each].crumb(state.value, names));
+  const within = above.filter((each) => each === level || each === "model" || inPicture.value);
+  const path = within.map((each) => LEVELS[each].crumb(state.value, names));
   const crumbs = [
     { text: names.run.title, href: link({ level: "model", layout: [] }) },
     ...path.filter((crumb) => crumb !== null),
@@ -53,7 +54,7 @@ const THEMES: Readonly<Record<Theme, string>> = {
 function Themes(): VNode {
   return (
     <label>
-      <span class="away">colours of the page</span>
+      <span class="theme">colours</span>
       <select value={state.value.theme} onChange={(event) => go({ theme: event.currentTarget.value as Theme }, true)}>
         {Object.entries(THEMES).map(([theme, text]) => (
           <option value={theme}>{text}</option>

@@ -20,6 +20,11 @@ export interface Term {
   readonly added?: true;
 }
 
+/** Whether a mask has put a term there: its value is no product of the mask and the fill. */
+export function isFill({ what }: Term): boolean {
+  return what.startsWith("forbidden");
+}
+
 /** How one cell is computed; `quantities` are numbers found on the way. */
 export interface Working {
   readonly terms: readonly Term[];

@@ -84,7 +84,8 @@ export async function headsOf(
   return measureHeads(weights, Math.min(sentence, (weights.shape[0] ?? 1) - 1), given, dots);
 }
 
-export function measureHeads(weights: Tensor, sentence: number, given: Given, dots: number): Heads {
+/** `from`: the head that the first of these weights belongs to, where not all are there. */
+export function measureHeads(weights: Tensor, sentence: number, given: Given, dots: number, from = 0): Heads {
   const [, heads = 1, queries = 1, keys = 1] = weights.shape;
   const measured: Measured[] = [];
   const shown: number[] = [];
@@ -92,7 +93,7 @@ export function measureHeads(weights: Tensor, sentence: number, given: Given, do
   const pictures = new Float32Array(heads * rows * columns);
   for (let head = 0; head < heads; head++) {
     const square = slice(weights.data, (sentence * heads + head) * queries * keys, queries * keys);
-    const allowed = allowedIn(given.mayLook, sentence, head, queries, keys);
+    const allowed = allowedIn(given.mayLook, sentence, from + head, queries, keys);
     const [found, share] = measuresOf(square, allowed, queries, keys, given);
     measured.push(found);
     shown.push(share);

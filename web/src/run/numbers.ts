@@ -61,6 +61,11 @@ export function grouped(count: number): string {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
+/** What of a sum is not written out: always with how many there are, for each place has room for others. */
+export function more(left: number, of: number): string {
+  return `${grouped(left)} more of ${grouped(of)}`;
+}
+
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${grouped(count)} ${count === 1 ? one : many}`;
 }

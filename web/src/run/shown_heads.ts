@@ -33,12 +33,6 @@ export async function shownHeads(
   if (formula === undefined) return undefined;
   const row = Math.min(sentence, sentences - 1);
   const [looking, seen] = [queries, keys].map((units) => units.map(({ tokens }) => tokens));
-  const data = new Float64Array(heads * queries.length * keys.length);
-  for (let head = 0; head < heads; head++) {
-    const square = await source.numbersAt(name, [row, head]);
-    if (square === undefined) return undefined;
-    data.set(grouped(square, width, looking ?? [], seen ?? []), head * queries.length * keys.length);
-  }
   const fact = async (side: Side, last: string): Promise<ArrayLike<number> | undefined> => {
     const found = `${side}.${last}`;
     return found in names.run.facts ? source.numbersAt(found, [sentence]) : undefined;
@@ -68,7 +62,34 @@ export async function shownHeads(
     mayLook: await mayLookOf(source, `${attention}.may_look`, sentence, { queries, keys }),
     places: { queries: queries.map(({ place }) => place), keys: keys.map(({ place }) => place) },
   };
-  return measureHeads({ shape: [1, heads, queries.length, keys.length], data }, 0, given, dots);
+  const shape = [1, 1, queries.length, keys.length];
+  const each: Heads[] = [];
+  // One head after the other: all weights of a long text at once would take gigabytes.
+  for (let head = 0; head < heads; head++) {
+    const square = await source.numbersAt(name, [row, head]);
+    if (square === undefined) return undefined;
+    const data = grouped(square, width, looking ?? [], seen ?? []);
+    each.push(measureHeads({ shape, data }, 0, given, dots, head));
+    if (square.length > AT_ONCE) await new Promise((resolve) => setTimeout(resolve));
+  }
+  return joined(each);
+}
+
+/** After so many weights the page is let go on with what else it does. */
+const AT_ONCE = 100_000;
+
+/** Heads that were measured one by one. */
+function joined(each: readonly Heads[]): Heads {
+  const [, rows = 0, columns = 0] = each[0]?.thumbnails.shape ?? [];
+  const data = new Float32Array(each.length * rows * columns);
+  each.forEach(({ thumbnails }, head) => {
+    data.set(Array.from(thumbnails.data), head * rows * columns);
+  });
+  return {
+    thumbnails: { shape: [each.length, rows, columns], data },
+    measured: each.flatMap(({ measured }) => measured),
+    shown: each.flatMap(({ shown }) => shown ?? []),
+  };
 }
 
 /** Whether the first token of each row may look at any token of each column. */
@@ -81,11 +102,12 @@ async function mayLookOf(
   const [sentences = 1, heads = 1, rows = 1, width = 1] = source.shape(name) ?? [];
   const found = await source.numbersAt(name, [Math.min(sentence, sentences - 1)]);
   if (found === undefined) return undefined;
-  const data: number[] = [];
+  const data = new Uint8Array(heads * queries.length * keys.length);
+  let at = 0;
   for (let head = 0; head < heads; head++) {
     for (const { tokens } of queries) {
       const from = (head * rows + Math.min(tokens[0] ?? 0, rows - 1)) * width;
-      for (const unit of keys) data.push(Number(unit.tokens.some((key) => found[from + key] !== 0)));
+      for (const unit of keys) data[at++] = Number(unit.tokens.some((key) => found[from + key] !== 0));
     }
   }
   return { shape: [1, heads, queries.length, keys.length], data };

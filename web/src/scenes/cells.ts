@@ -1,6 +1,6 @@
 /** Scores built cell by cell: queries at the left, keys above, a score where they meet. */
 
-import { counted, short } from "../run/numbers.ts";
+import { more, short } from "../run/numbers.ts";
 import { around, type Board, caption, drawGrid, drawLine, drawWords, frame, LABEL, laidOut } from "./board.ts";
 
 const GAP = 20;
@@ -86,18 +86,18 @@ function sumLine(
     const [one, two] = [s.value(query, { ...given, channel }), s.value(key, { ...given, channel })];
     return [
       [channel === 0 ? "" : " + ", quiet],
-      [short(one, 2), look.palette.text("query")],
+      [one < 0 ? `(${short(one, 2)})` : short(one, 2), look.palette.text("query")],
       [" · ", quiet],
       [two < 0 ? `(${short(two, 2)})` : short(two, 2), look.palette.text("key")],
     ] as const;
   }).flat();
-  const more = size > shown ? ([[` + ${counted(size - shown, "more product")}`, quiet]] as const) : [];
+  const others = size > shown ? ([[` + ${more(size - shown, size)} products`, quiet]] as const) : [];
   const score = s.number(s.of("scores"), given);
   const [asks, answers] = [given.query, given.key].map((token) => s.names.word(s.side, s.sentence, token).text);
   const next = drawLine(board, x, y, [[`${asks} → ${answers}:`, ink, true]]);
   return drawLine(board, x, next, [
     ...pieces.filter(([text]) => text !== ""),
-    ...more,
+    ...others,
     [` = ${score.text}`, look.palette.text("attention"), true],
   ]);
 }

@@ -3,8 +3,10 @@
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { usePalette, useStore } from "../frame/hooks.ts";
+import { Command } from "../frame/pieces.tsx";
 import { link, state } from "../frame/state.ts";
 import { toNumber } from "../frame/views.ts";
+import { explains } from "../run/commands.ts";
 import { counted, short } from "../run/numbers.ts";
 import type { Side } from "../run/record.ts";
 import type { Scout } from "./scout.ts";
@@ -47,9 +49,9 @@ function Absent({ s }: { s: Scout }): VNode {
   return (
     <p class="wrong">
       This page carries no gradients{run.changes === "" ? "" : " of the changed run"}. Write it with them:{" "}
-      <span class="code">glassformer explain MODEL "your text" --gradients --html page.html</span>
+      <Command text={explains(run, "--gradients")} />
       {run.editing == null ? "" : ", or open it live: "}
-      {run.editing != null && <span class="code">{run.editing.command}</span>}
+      {run.editing != null && <Command text={run.editing.command} />}
     </p>
   );
 }
@@ -131,7 +133,8 @@ function Table(props: { s: Scout; side: Side; most: number; found: Gradients; ro
               <tr key={name}>
                 <th scope="row">
                   <a href={link({ level: "tensor", tensor: name, cell: s.cell(name), scene: "", options: [] })}>
-                    {first ? names.unit(unit) : ""} <small>{names.title(name)}</small>
+                    {first ? names.unit(unit) : ""}{" "}
+                    {(!first || names.unit(unit) !== names.title(name)) && <small>{names.title(name)}</small>}
                   </a>
                 </th>
                 {words.map((_, token) => {

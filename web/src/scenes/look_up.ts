@@ -1,5 +1,6 @@
 /** A word, its id, the row of the table of that number, and the vector that it is. */
 
+import { spelled } from "../run/letters.ts";
 import { short } from "../run/numbers.ts";
 import { sizeOf } from "../run/safetensors.ts";
 import { around, arrow, type Board, caption, drawGrid, drawText, frame, laidOut } from "./board.ts";
@@ -101,7 +102,12 @@ export function drawLookUp(board: Board): number {
       const [fill, bold] = [row === place ? ink : quiet, row === place];
       const at = { y: y + order * 24 + 16, size: 12 as const, fill, bold };
       items.push({ kind: "text", x: 48, text: row.toLocaleString("en"), align: "right", ...at });
-      items.push({ kind: "text", x: 56, text: [...name].slice(0, narrow ? 7 : 13).join(""), ...at });
+      items.push({
+        kind: "text",
+        x: 56,
+        text: [...spelled(name, (letter) => look.measure(letter, 12))].slice(0, narrow ? 7 : 13).join(""),
+        ...at,
+      });
     });
     frame(board, left, y + shown.indexOf(place) * 24, count * cw, 24);
     if (count < channels)

@@ -2,6 +2,7 @@
 
 import { cut } from "../draw/box.ts";
 import { Sheet } from "../levels/tensor/sheet.ts";
+import { explainsPadded } from "../run/commands.ts";
 import { MissingTensor } from "../run/evaluator.ts";
 import { power } from "../run/numbers.ts";
 import type { Side } from "../run/record.ts";
@@ -25,7 +26,7 @@ function paddedSide(s: Scout): Side | undefined {
 export function padded(s: Scout): string | null {
   if (paddedSide(s) !== undefined) return null;
   const what = s.sentences > 1 ? "The sentences of this run are equally long" : "This run has one sentence";
-  return `${what}, so nothing was filled up. Give two of unequal length: glassformer explain MODEL "a short one" "one that is longer than it" --html page.html`;
+  return `${what}, so nothing was filled up. Of two sentences of unequal length the shorter is filled up to the longer; here stand then what was filled in, the mask that hides it, and the sentence worked out again without it. Such a page is written by ${explainsPadded(s.names.run)}`;
 }
 
 export function readsAlone(s: Scout): string[] {

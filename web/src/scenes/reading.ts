@@ -49,16 +49,19 @@ export function secondFrom(s: Scout): number | null {
   return tokens.find((token) => factOf(s, "segments", token) === 1) ?? marked;
 }
 
-/** The first token of each word: those that a tagger was given a label for, else those that begin a word. */
+/** The first token of each word: those that a tagger was given a label for, else those that begin a word, hidden or not. */
 export function labelled(s: Scout, tokens: readonly number[]): number[] {
-  return tokens.filter(
-    (token) => factOf(s, "labelled", token) ?? Number(!/^(##|\[.+\]$|<.+>$)/.test(written(s, token))),
-  );
+  const begins = (token: number): boolean => !/^(##|\[.+\]$|<.+>$)/.test(written(s, token)) || isMissing(s, token);
+  return tokens.filter((token) => factOf(s, "labelled", token) ?? Number(begins(token)));
 }
 
 /** The places of the sentence at which a word is missing. */
 export function missing(s: Scout): number[] {
-  return tokensOf(s).filter((token) => s.isHidden(token) || /^(\[MASK\]|<mask>)$/.test(written(s, token)));
+  return tokensOf(s).filter((token) => isMissing(s, token));
+}
+
+function isMissing(s: Scout, token: number): boolean {
+  return s.isHidden(token) || /^(\[MASK\]|<mask>)$/.test(written(s, token));
 }
 
 /** The tensor with the vectors that leave the last block. */
@@ -98,18 +101,19 @@ export interface Read extends Pick<Asked, "x" | "width"> {
 }
 
 // Narrower than a cell that bears digits: the vectors are seen here, and read at their own level.
-const [WORDS, BLOCKS, CELL, NARROWEST, WIDEST, SLOTS] = [72, 24, 12, 18, 36, 3];
+const [WORDS, BLOCKS, CELL, NARROWEST, WIDEST, SLOTS, NAMES] = [72, 24, 14, 18, 36, 3, 72];
 
 export function drawReading(board: Board, { x, y, width, tokens: all, focus = 0, slots }: Asked): Read {
   const { s, look } = board;
   const pen = new Pen(board.items);
   const { quiet, faint, ink } = look.palette;
   const empty = slots === undefined ? 0 : SLOTS;
-  const most = Math.floor(width / NARROWEST) - empty;
+  const room = width - NAMES;
+  const most = Math.floor(room / NARROWEST) - empty;
   const [first = 0] = all;
   const near = around(all.indexOf(focus), all.length, most).map((place) => all[place] ?? 0);
   const tokens = near.includes(first) ? near : [first, ...near.slice(1)];
-  const step = Math.min(WIDEST, width / (tokens.length + empty));
+  const step = Math.min(WIDEST, room / (tokens.length + empty));
   const right = x + step * (tokens.length + empty);
   drawWords(board, tokens, x, y + WORDS - 6, step, true, WORDS - 12);
   pen.rect(x, y + WORDS, right - x, BLOCKS, faint);
@@ -120,6 +124,11 @@ export function drawReading(board: Board, { x, y, width, tokens: all, focus = 0,
   const top = y + WORDS + BLOCKS + 4;
   drawGrid(board, { sheet, base: s.cell(name), x, y: top, cw: step, ch: CELL, rows: tokens, columns, turned: true });
   const bottom = top + columns.length * CELL;
+  // What the rows are: the vectors go on below the last one.
+  pen.text(right + 6, y + WORDS + 16, `${columns.length} of ${sheet.size("channel")}`, quiet);
+  columns.forEach((channel, row) => {
+    pen.text(right + 6, top + row * CELL + 11, `channel ${channel}`, quiet);
+  });
   for (let slot = 1; slot <= empty; slot++) {
     const d = `M${right - slot * step + 2} ${top + 1}h${step - 4}V${bottom - 1}h${4 - step}z`;
     board.items.push({ kind: "path", d, stroke: quiet, line: 1, dash: 3 });

@@ -1,14 +1,16 @@
 /** A picture of a document or of the tour, on the page like any other level. */
 
 import type { VNode } from "preact";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import type { Look } from "../draw/box.ts";
 import { measure, Picture } from "../draw/picture.tsx";
-import type { Panel } from "../draw/scene.ts";
-import { useOpened, usePalette, useStore, useWidth } from "../frame/hooks.ts";
+import type { Panel, Scene } from "../draw/scene.ts";
+import { useInPicture, useOpened, usePalette, useStore, useWidth } from "../frame/hooks.ts";
+import { Command, Told } from "../frame/pieces.tsx";
 import { go, state } from "../frame/state.ts";
 import { sentenceOf, toNumber } from "../frame/views.ts";
 import { MissingTensor } from "../run/evaluator.ts";
+import type { Names } from "../run/names.ts";
 import { inCell, percent } from "../run/numbers.ts";
 import { at } from "../run/safetensors.ts";
 import { chosen, SCENES, type TourScene, tourScene } from "./scenes.ts";
@@ -23,13 +25,18 @@ export function SceneView(): VNode {
   const within = /^(parameters\.)?decoder\./.test(tensor) ? "decoder" : "";
   const scout = useMemo(() => scoutOf(store, sentence, within), [store, sentence, within]);
   const opened = useOpened([...attentionOf(scout), ...(shown?.reads?.(scout, at) ?? [])]);
+  const lacks = opened ? (shown?.lacks?.(scout) ?? null) : null;
+  useInPicture(lacks === null && shown?.draw !== undefined ? null : false);
   if (shown === undefined) return <p class="wrong">This page has no picture called {name}.</p>;
-  const lacks = opened ? (shown.lacks?.(scout) ?? null) : null;
   return (
     <>
       <h1 class="strong">{shown.title}</h1>
       {lacks === null && <p class="quiet scene-says">{shown.says}</p>}
-      {lacks !== null && <p class="wrong">{lacks}</p>}
+      {lacks !== null && (
+        <p class="wrong">
+          <Told text={lacks} />
+        </p>
+      )}
       {lacks === null && opened && shown.View !== undefined && <shown.View s={scout} />}
       {lacks === null && shown.draw !== undefined && <Drawn key={name} shown={shown} scout={scout} opened={opened} />}
     </>
@@ -54,6 +61,12 @@ function Drawn({ shown, scout, opened }: { shown: TourScene; scout: Scout; opene
       throw error;
     }
   }, [opened, width, palette, name, scout, tensor, cell.join(), asked.join()]);
+  // A number that was in hand elsewhere is none of this picture.
+  useInPicture(isDrawn(scene, tensor, cell));
+  const same = drawnAs(scene, tensor, cell, names);
+  useEffect(() => {
+    if (same !== null) go({ tensor: same }, true);
+  }, [same]);
   const pick = (to: string, index: number[]): void => {
     go({ tensor: to, cell: index, ...sentenceOf(to, index, names) }, true);
   };
@@ -83,13 +96,31 @@ function Drawn({ shown, scout, opened }: { shown: TourScene; scout: Scout; opene
                 else pick(to, index);
               }}
             />
+            {shown.shades !== false && scene.panels.length > 0 && (
+              <p class="label">The stronger a cell’s colour, the further its number is from 0; –: below 0.</p>
+            )}
             {shown.alone?.(scout) === true && <Alone picture={shown.document ?? ""} scout={scout} />}
-            <Twin panels={scene.panels} rows={shown.table?.(scout) ?? printed(scout, shown.document)} />
+            <Twin
+              panels={scene.panels}
+              rows={shown.table?.(scout, chosen(name, scout, asked)) ?? printed(scout, shown.document)}
+            />
           </>
         )}
       </div>
     </>
   );
+}
+
+/** Of a number that is not drawn: a tensor with the same axes that is, where its cell is the one that is framed. */
+function drawnAs(scene: Scene | string | null, tensor: string, cell: readonly number[], names: Names): string | null {
+  if (scene === null || typeof scene === "string" || tensor === "" || isDrawn(scene, tensor, cell)) return null;
+  const axes = names.axes(tensor).join();
+  return scene.panels.find((panel) => names.axes(panel.tensor).join() === axes && panel.find(cell))?.tensor ?? null;
+}
+
+function isDrawn(scene: Scene | string | null, tensor: string, cell: readonly number[]): boolean {
+  if (scene === null || typeof scene === "string") return false;
+  return scene.panels.some((panel) => panel.tensor === tensor && panel.find(cell) !== null);
 }
 
 /** Why this run has no such picture of its own, and how one is made that has. */
@@ -99,7 +130,13 @@ function Alone({ picture, scout }: { picture: string; scout: Scout }): VNode | n
   return (
     <section class="scene-lacks" aria-label="how to make such a run">
       <p>{quoted.lacks} Such a run is made by</p>
-      <pre tabIndex={0}>{quoted.make.join("\n")}</pre>
+      <pre tabIndex={0}>
+        {quoted.make.map((command) => (
+          <div key={command}>
+            <Command text={command} />
+          </div>
+        ))}
+      </pre>
     </section>
   );
 }

@@ -23,7 +23,7 @@ import { drawSizes, sizesTable } from "./sizes.ts";
 import { guesser, ownGuess, scored } from "./skit.ts";
 import { drawStages, outputsOf } from "./stages.ts";
 import { drawTwins } from "./twins.ts";
-import { drawTwoWords, readsOfBlock, TWO_WORDS } from "./two_words.ts";
+import { drawTwoWords, readsOfBlock, TWO_WORDS, twoWordsTable } from "./two_words.ts";
 import { drawWriting, writes } from "./writing.ts";
 
 /** A choice above a picture; which one is made stands in the address, `at`. */
@@ -48,7 +48,9 @@ export interface TourScene {
   /** Whether it stands alone, for this run has nothing of the kind: the page says how a run is made that has. */
   alone?(s: Scout): boolean;
   /** Numbers of the picture that are no cells of the run, as a table: a row of headings, then rows. */
-  table?(s: Scout): string[][];
+  table?(s: Scout, at: readonly number[]): string[][];
+  /** Whether the colour of a cell says how large its number is; usually it does. */
+  readonly shades?: false;
   /** Draws it; returns how high it is. */
   draw?(board: Board): number;
   /** What stands in the place of a drawing. */
@@ -105,11 +107,12 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     says: "Blocks, width and heads on one scale. A block of this model can be opened, head by head.",
     reads: (s) => s.ending("weights").map(({ name }) => name),
     table: sizesTable,
+    shades: false,
     draw: drawSizes,
   },
   "four-ways": {
     title: "Four ways to use one encoder",
-    says: "The thick bar below marks the vectors that each of them reads. The encoder is the same; what is added is one small layer.",
+    says: "The thick bar below marks the vectors that each of them reads, of which the first channels are drawn. The encoder is the same; what is added is one small layer.",
     reads: answerReads,
     draw: drawFourWays,
   },
@@ -164,6 +167,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     lacks: noAttention,
     asks: TWO_WORDS,
     reads: readsOfBlock,
+    table: twoWordsTable,
     draw: drawTwoWords,
   },
   matrix: {
@@ -199,6 +203,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     says: "At each step the likeliest word is taken (argmax) and put behind the words so far.",
     lacks: writes,
     reads: () => ["head.probabilities"],
+    shades: false,
     draw: drawWriting,
   },
   gradients: {

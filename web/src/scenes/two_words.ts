@@ -63,6 +63,37 @@ export function readsOfBlock(s: Scout, [, , , block = 0]: readonly number[]): st
   return [...s.operands(`${attention}.query`), ...own];
 }
 
+/** At most so many channels stand in the table. */
+const CHANNELS = 16;
+
+/** Weight × value of both words, what the others give, and z, the sum: the products are cells of no tensor. */
+export function twoWordsTable(s: Scout, [query = 0, key = 0, head = 0, block = 0]: readonly number[]): string[][] {
+  const attention = attentions(s)[block] ?? s.attention;
+  const [weights, value, mixed] = ["weights", "value", "mixed"].map((last) => `${attention}.${last}`) as [
+    string,
+    string,
+    string,
+  ];
+  const size = s.size(value, "channel");
+  const channels = Array.from({ length: Math.min(CHANNELS, size) }, (_, channel) => channel);
+  const tokens = query === key ? [query] : [query, key];
+  const products = tokens.map((token) => {
+    const share = s.value(weights, { head, query, key: token });
+    return channels.map((channel) => share * s.value(value, { head, query: token, key: token, token, channel }));
+  });
+  const z = channels.map((channel) => s.value(mixed, { head, query, key: query, token: query, channel }));
+  const word = (token: number): string => s.names.word(s.side, s.sentence, token).text;
+  const written = (name: string, row: readonly number[]): string[] => [name, ...row.map((each) => short(each))];
+  const left = z.map((sum, channel) => sum - products.reduce((all, row) => all + (row[channel] ?? 0), 0));
+  const many = s.tokens > tokens.length;
+  return [
+    [`weight × value, ${channels.length} of ${size} channels`, ...channels.map(String)],
+    ...tokens.map((token, place) => written(`${word(query)} → ${word(token)}`, products[place] ?? [])),
+    ...(many ? [written(counted(s.tokens - tokens.length, "other word"), left)] : []),
+    written(`z of ${word(query)}: their sum`, z),
+  ];
+}
+
 /** What every word's vector becomes after the heads: W_O, residuals, norms, the feed-forward network. */
 function streams(s: Scout, at: readonly number[], output: string): string[] {
   const names = readsOfBlock(s, at).filter((name) => s.formula(name)?.axes === "sentence token channel");

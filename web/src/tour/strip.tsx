@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useOpened, useStore } from "../frame/hooks.ts";
+import { unbroken } from "../frame/pieces.tsx";
 import { go, type State, state } from "../frame/state.ts";
 import { toNumber } from "../frame/views.ts";
 import type { Said } from "../scenes/said.ts";
@@ -176,7 +177,7 @@ function Sentence({ parts }: { parts: readonly Said[] }): VNode {
   return (
     <>
       {parts.map((part) => {
-        if (typeof part === "string") return part;
+        if (typeof part === "string") return unbroken(part);
         if (!("name" in part)) return <b class={part.of}>{part.text}</b>;
         const cell = part.cell.join();
         return (

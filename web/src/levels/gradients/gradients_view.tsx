@@ -103,10 +103,13 @@ function Words({ goal, of, weights = "" }: WordsProps): VNode {
     return { asked, looks: query === null ? undefined : await looksOf(source, weights, sentence, [query]) };
   });
   const looks = value?.asked === asked ? value.looks : undefined;
-  const tokens = [...of.gradient.keys()];
+  // Padding is no word: its zeros would make any two columns alike.
+  const count = names.run.words[of.side][sentence]?.length ?? of.gradient.length;
+  const gradients = of.gradient.slice(0, count);
+  const tokens = [...gradients.keys()];
   const mean = tokens.map((token) => meanOf(looks, token));
-  const sizes = of.product.map(Math.abs);
-  const columns = [mean, of.gradient, sizes];
+  const sizes = of.product.slice(0, count).map(Math.abs);
+  const columns = [mean, gradients, sizes];
   const found = columns.flatMap((column) => largest(column, tokens.length <= LISTED ? LISTED : LISTED / 4));
   const listed = [...new Set(found)].sort((one, two) => one - two);
   const most = columns.map((column) => Math.max(1e-30, ...column));

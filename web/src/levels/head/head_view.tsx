@@ -7,6 +7,7 @@ import { measure } from "../../draw/picture.tsx";
 import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { state } from "../../frame/state.ts";
 import { HttpSource } from "../../run/http_source.ts";
+import { grouped } from "../../run/numbers.ts";
 import type { Store } from "../../run/store.ts";
 import { Absent } from "../tensor/tensor_view.tsx";
 import { Answered } from "./answered.tsx";
@@ -220,26 +221,30 @@ function Note({ shown, plan }: { shown: Shown; plan: Plan }): VNode {
       {parted && "The text is too long for the lines of all words: those of the word in hand are drawn. "}
       {!shown.only && !parted && (
         <>
-          Of the other words, faintly, the strongest lines that hold 0.7 of the weight:{" "}
-          {sum(({ lines }) => lines).toLocaleString("en")} in all; {left.toLocaleString("en")} are not drawn.{" "}
+          A line is a word that looks at a word, with a weight above 0: there are {grouped(sum(({ of }) => of))}. Faint
+          are the strongest of each word, as many as hold 0.7 of its weight: {grouped(sum(({ lines }) => lines))}; the
+          other {grouped(left)} are not drawn.{" "}
         </>
       )}
       Of the word in hand all lines are drawn; a filled bar has one of its strongest. A striped cell may not be looked
       at: its weight is 0. A weight of 0.00 is small.
       {words && " Words of several tokens: summed where they are looked at, averaged where they look."}
-      {bare && " Marks are hidden: their weight is counted, see above."} Colours of the square:{" "}
-      {SCALE.map((weight) => {
-        const strength = strengthOf(weight, shown.keys.length) * (plan.dense ? 1 : 0.88);
-        const [background, color] = [
-          shown.palette.cell("attention", strength),
-          shown.palette.on("attention", strength),
-        ];
-        return (
-          <span class="swatch" style={{ background, color }}>
-            {weight}
-          </span>
-        );
-      })}
+      {bare && " Marks are hidden: their weight is counted, see above."}
+      <span class="legend">
+        colours of the square:{" "}
+        {SCALE.map((weight) => {
+          const strength = strengthOf(weight, shown.keys.length) * (plan.dense ? 1 : 0.88);
+          const [background, color] = [
+            shown.palette.cell("attention", strength),
+            shown.palette.on("attention", strength),
+          ];
+          return (
+            <span class="swatch" style={{ background, color }}>
+              {weight}
+            </span>
+          );
+        })}
+      </span>
     </p>
   );
 }

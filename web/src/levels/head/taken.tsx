@@ -8,7 +8,7 @@ import { go } from "../../frame/state.ts";
 import { indexOf } from "../../run/axes.ts";
 import type { Fetch } from "../../run/evaluator.ts";
 import type { Names } from "../../run/names.ts";
-import { short } from "../../run/numbers.ts";
+import { more, short } from "../../run/numbers.ts";
 import { at } from "../../run/safetensors.ts";
 import type { Attention } from "./attention.ts";
 import { type Mix, mixScene } from "./mix_scene.ts";
@@ -56,7 +56,8 @@ export function Taken({ attention, cell, width }: DetailProps): VNode | null {
             <span class={part.label.hidden ? "hidden" : "value"}>{part.label.text}</span>
           </>
         ))}
-        {terms.length + mix.left.count > 5 && ` + ${terms.length + mix.left.count - 5} more`}
+        {terms.length + mix.left.count > 5 &&
+          ` + ${more(terms.length + mix.left.count - 5, terms.length + mix.left.count)}`}
       </p>
       {own !== undefined && own.weight === 0 && (
         <p class="says-absent">

@@ -161,7 +161,7 @@ export function headsScene(
     heads.forEach((head, column) => {
       const x = left + column * pitch;
       if (!grid) pen.text(x, top - 4, cutName(nameOf(head), side), palette.quiet);
-      drawHead(head, x, top, side, look, pen);
+      drawHead(head, x, top, { side, pixels: size.pixels }, look, pen);
       const { index, row } = head;
       const label = `${row.band}, block ${row.block}, head ${index}: ${labelOf(jobIn(head))}`;
       spots.push({ id: head.id, x, y: top, w: side, h: side, label });
@@ -182,7 +182,14 @@ export function nameOf({ row, index }: Head): string {
 }
 
 /** What stands around a small picture: its frame, a line as long as its number, its label, and a veil. */
-function drawHead(head: Head, x: number, y: number, side: number, look: Look, pen: Pen): void {
+function drawHead(
+  head: Head,
+  x: number,
+  y: number,
+  { side, pixels }: { readonly side: number; readonly pixels: number },
+  look: Look,
+  pen: Pen,
+): void {
   const { palette } = look;
   const found = jobIn(head);
   const measured = head.row.heads.measured[head.index];
@@ -191,7 +198,9 @@ function drawHead(head: Head, x: number, y: number, side: number, look: Look, pe
   const named = found.job !== "few" && found.job !== "many";
   const number = measure === null ? found.value : (measured?.[measure] ?? 0);
   const isShare = measure === null ? named : measure !== "entropy" && measure !== "distance";
-  pen.frame(x - 0.5, y - 0.5, side + 1, side + 1, palette.hair);
+  // Two texts of a model are of unequal length: each head is as large as its own words need.
+  const [, down = 1, along = 1] = head.row.heads.thumbnails.shape;
+  pen.frame(x - 0.5, y - 0.5, along * pixels + 1, down * pixels + 1, palette.hair);
   if (isShare) {
     const fill = look.job[measure === null ? found.job : jobFor(measure)];
     pen.rect(x, y + side + 3, Math.max(2, Math.min(number, 1) * side), 3, fill);
@@ -201,7 +210,7 @@ function drawHead(head: Head, x: number, y: number, side: number, look: Look, pe
     pen.text(x, y + side + 18, text, named || measure !== null ? palette.ink : palette.quiet);
     pen.text(x, y + side + 18 + LINE, secondLine(head, look), palette.quiet);
   }
-  drawHidden(head.row, x, y, side, pen, palette);
+  drawHidden(head.row, x, y, [along * pixels, down * pixels], pen, palette);
   if (look.only !== null && look.only !== found.job) {
     pen.rect(x - 5, y - 5, side + 6, side + 26 + LINE, `${palette.paper}d0`);
   }
@@ -219,15 +228,23 @@ function secondLine({ row, index, id }: Head, { worth }: Look): string {
 }
 
 /** Marks at the edges beside the rows and above the columns of hidden words. */
-function drawHidden({ hidden }: Row, x: number, y: number, side: number, pen: Pen, palette: Palette): void {
-  const mark = (words: readonly boolean[] | undefined, draw: (from: number, long: number) => void): void => {
+function drawHidden(
+  { hidden }: Row,
+  x: number,
+  y: number,
+  [across, high]: readonly [number, number],
+  pen: Pen,
+  palette: Palette,
+): void {
+  type Draw = (from: number, long: number) => void;
+  const mark = (words: readonly boolean[] | undefined, side: number, draw: Draw): void => {
     const step = side / Math.max(words?.length ?? 0, 1);
     words?.forEach((each, place) => {
       if (each) draw(place * step, Math.max(step, 1));
     });
   };
-  mark(hidden?.keys, (from, long) => pen.rect(x + from, y - 5, long, 4, palette.fill("hidden")));
-  mark(hidden?.queries, (from, long) => pen.rect(x - 5, y + from, 4, long, palette.fill("hidden")));
+  mark(hidden?.keys, across, (from, long) => pen.rect(x + from, y - 5, long, 4, palette.fill("hidden")));
+  mark(hidden?.queries, high, (from, long) => pen.rect(x - 5, y + from, 4, long, palette.fill("hidden")));
 }
 
 function jobFor(measure: Measure): Job {

@@ -12,8 +12,8 @@ import { unitsShown } from "../head/units.ts";
 import type { Row } from "./heads_scene.ts";
 import type { Part } from "./rows.ts";
 
-/** Filters read the heads one by one: of longer texts that would take minutes. */
-export const FILTERED = 1024;
+/** Filters read the heads one by one: of longer texts, which a live page does not have, that would take minutes. */
+export const FILTERED = 2048;
 
 /** What of the texts is shown, as the head level has it; null: all, or more than can be filtered. */
 export function usePart(sentence: number): Part | null {

@@ -77,6 +77,15 @@ export interface Part {
   of(attention: string): Shown;
 }
 
+let turn: Promise<unknown> = Promise.resolve();
+
+/** One attention after the other: each holds the weights of a head. */
+function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  const found = turn.then(work);
+  turn = found.catch(() => null);
+  return found;
+}
+
 function headsIn(
   { source, names }: Store,
   attention: string,
@@ -92,7 +101,7 @@ function headsIn(
     found =
       part === null
         ? source.heads(attention, sentence, dots)
-        : shownHeads(source, names, attention, sentence, dots, part.of(attention));
+        : inTurn(() => shownHeads(source, names, attention, sentence, dots, part.of(attention)));
     known.set(key, found);
     found.catch(() => known.delete(key));
   }

@@ -116,11 +116,14 @@ function Answer({ place }: { place: LensPlace }): VNode {
   const { layers, answer } = place;
   const wrong = layers.findLastIndex(({ rank }) => rank > 1);
   const from = layers[wrong + 1];
-  const where = from?.block == null ? "the start" : `block ${from.block}`;
+  const last = wrong + 1 === layers.length - 1 && wrong >= 0;
+  const where = last
+    ? "after the last block only"
+    : `from ${from?.block == null ? "the start" : `block ${from.block}`} on`;
   return (
     <p class="answer" data-settled={wrong + 1}>
       <Asked place={place} />: <b class="hidden">“{unmarked(answer.text)}”</b>{" "}
-      {from === undefined ? "is no first guess on the way" : `is the first guess from ${where} on`}.
+      {from === undefined ? "is no first guess on the way" : `is the first guess ${where}`}.
     </p>
   );
 }

@@ -34,7 +34,9 @@ export function askedOf(
 ): Asked {
   const [rows = 1, tokens = 0] = features.shape;
   const here = Math.min(sentence, rows - 1);
-  const words = Math.min(tokens, WORDS);
+  // Padding is no word.
+  const text = names.run.words[names.side(from, "token") ?? "inputs"][here];
+  const words = Math.min(tokens, text?.length ?? tokens, WORDS);
   const every = Array.from({ length: words }, (_, token) => token);
   const hidden = every.filter((token) => {
     return (

@@ -3,7 +3,7 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { measure, Picture } from "../../draw/picture.tsx";
-import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { useInPicture, useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, link, state } from "../../frame/state.ts";
 import { short } from "../../run/numbers.ts";
 import { at as numberAt } from "../../run/safetensors.ts";
@@ -32,6 +32,7 @@ export function MaskView(): VNode {
   const store = useStore();
   const { names } = store;
   const { sentence, options } = state.value;
+  useInPicture(false);
   const offered = vectorsOf(names);
   const from = offered.find((name) => options.includes(name)) ?? offered[0] ?? "";
   const opened = useOpened([from, "python.weights"]);

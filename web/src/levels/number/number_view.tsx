@@ -3,16 +3,16 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { OfBoth } from "../../compare/compare_view.tsx";
-import { General, largestTerms, WithNumbers } from "../../draw/mathml.tsx";
+import { General, isLowered, Lowered, largestTerms, WithNumbers } from "../../draw/mathml.tsx";
 import { measure, Picture } from "../../draw/picture.tsx";
 import { toldStep } from "../../edit/told.ts";
 import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go } from "../../frame/state.ts";
 import { factorLink } from "../../frame/views.ts";
-import type { Term } from "../../run/evaluator.ts";
+import { isFill, type Term } from "../../run/evaluator.ts";
 import type { Explanation } from "../../run/interpreter.ts";
 import type { Names } from "../../run/names.ts";
-import { counted, full, percent, power, short } from "../../run/numbers.ts";
+import { counted, full, more, percent, power, short } from "../../run/numbers.ts";
 import { givenSentence, type Part, sentenceOf } from "../../run/sentences.ts";
 import type { Answer } from "../../run/store.ts";
 import { Absent } from "../tensor/tensor_view.tsx";
@@ -109,7 +109,7 @@ function Computed({ found }: { found: Explanation }): VNode {
         <WithNumbers found={found} names={names} />
       </section>
       {share && <Shares found={found} labels={labels} />}
-      {terms.length > 1 && <Terms found={found} labels={labels} />}
+      {terms.length > 1 && !terms.some(isFill) && <Terms found={found} labels={labels} />}
       {terms.length > 0 && <Table found={found} labels={labels} />}
     </>
   );
@@ -156,7 +156,7 @@ function Shares({ found, labels }: { found: Explanation; labels: readonly string
       </div>
       {rest > 0 && (
         <p class="label">
-          {counted(rest, "more term")} with {percent(left)} together
+          {more(rest, found.terms.length)}, with {percent(left)} together
         </p>
       )}
     </section>
@@ -182,9 +182,10 @@ function Terms({ found, labels }: { found: Explanation; labels: readonly string[
         <span class="quiet label">
           {counted(found.terms.length, "term")}
           {bars.rest !== null &&
-            `, the largest ${bars.columns.length} drawn; ${bars.rest.count} more: ${short(bars.rest.sum)}`}
+            `, the largest ${bars.columns.length} drawn; ${more(bars.rest.count, found.terms.length)}: ${short(bars.rest.sum)}`}
         </span>
       </h2>
+      {!isLowered(found) && <Lowered found={found} />}
       <div ref={box}>
         {scene !== null && (
           <Picture
@@ -232,7 +233,8 @@ function Table({ found, labels }: { found: Explanation; labels: readonly string[
                 <tr>
                   <th scope="row">{labels[found.terms.indexOf(term)]}</th>
                   <td>
-                    {term.factors.map((factor, place) => (
+                    {isFill(term) && "masked: may look is "}
+                    {term.factors.slice(0, isFill(term) ? 1 : undefined).map((factor, place) => (
                       <>
                         {place > 0 && (term.added === true ? " + " : " · ")}
                         {factor.name === null ? (
@@ -258,7 +260,7 @@ function Table({ found, labels }: { found: Explanation; labels: readonly string[
             })}
             {left.length > 0 && (
               <tr>
-                <th scope="row">{left.length} more</th>
+                <th scope="row">{more(left.length, found.terms.length)}</th>
                 <td />
                 <td>{short(left.reduce((sum, term) => sum + term.value, 0))}</td>
                 <td />

@@ -2,7 +2,8 @@
 
 import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { useOpened, useStore } from "../../frame/hooks.ts";
+import { useInPicture, useOpened, useStore } from "../../frame/hooks.ts";
+import { Told } from "../../frame/pieces.tsx";
 import { go, link, state } from "../../frame/state.ts";
 import { SCENES } from "../../scenes/scenes.ts";
 import { scoutOf } from "../../scenes/scout.ts";
@@ -13,6 +14,7 @@ import { type Listed, type Listing, others, type Place, placeOf } from "./rows.t
 export function PicturesView(): VNode {
   const store = useStore();
   const { sentence, picture: asked } = state.value;
+  useInPicture(false);
   const [listing, setListing] = useState<Listing | null>(null);
   const [wrong, setWrong] = useState("");
   useEffect(() => {
@@ -68,7 +70,11 @@ function Entry({ row, place, asked }: { row: Listed; place: Place; asked: boolea
     <li data-key={row.key} data-here={"at" in place} aria-current={asked ? "true" : undefined}>
       <p class="gallery-title">{title}</p>
       <p>{row.says}</p>
-      {"lacks" in place && <p class="gallery-lacks">Not here: {place.lacks}</p>}
+      {"lacks" in place && (
+        <p class="gallery-lacks">
+          Not here: <Told text={place.lacks} />
+        </p>
+      )}
       {row.where !== "" && <p class="quiet gallery-where">{row.where}</p>}
     </li>
   );

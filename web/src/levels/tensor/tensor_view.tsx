@@ -7,6 +7,7 @@ import { General } from "../../draw/mathml.tsx";
 import { measure, Picture } from "../../draw/picture.tsx";
 import type { Scene } from "../../draw/scene.ts";
 import { useDrawn, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { Command } from "../../frame/pieces.tsx";
 import { go, state } from "../../frame/state.ts";
 import { sentenceOf, toHead } from "../../frame/views.ts";
 import { isOperand } from "../../run/evaluator.ts";
@@ -75,7 +76,7 @@ export function Absent({ name }: { name: string }): VNode {
       {full
         ? `it was written with at most ${counted(Math.round(run.limit / 1e6), "megabyte")} of numbers, and this tensor was beyond that. Write it again with a larger limit`
         : "its trace was saved without this tensor and without the model. Write it again from a trace that has its model"}
-      , or ask for one number with <span class="code">glassformer explain --cell</span>.
+      , or ask for one number with <Command text="glassformer explain --cell" />.
     </p>
   );
 }

@@ -5,6 +5,7 @@ import { useMemo } from "preact/hooks";
 import { measure } from "../../draw/picture.tsx";
 import { Spots } from "../../draw/spots.tsx";
 import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { Command } from "../../frame/pieces.tsx";
 import { link, state } from "../../frame/state.ts";
 import { short } from "../../run/numbers.ts";
 import { baselinesOf, evaluatedAt, type Record, type Told } from "../../run/training.ts";
@@ -29,7 +30,7 @@ function Unknown(): VNode {
       <h1 class="big">How it learned</h1>
       <p class="says plain">
         {lost.value === ""
-          ? "This page knows nothing of the model’s training: it comes from no folder of a run."
+          ? "This page knows nothing of the model’s training: the model was not read from the folder of its run, or the page was written without it. With it, here stand the loss over the steps and, at about a hundred of them, what the model guessed about your sentences and what each of its heads did."
           : `The training cannot be read: ${lost.value}`}
       </p>
       <HowTo />
@@ -37,18 +38,29 @@ function Unknown(): VNode {
   );
 }
 
-/** How the watched sentences get into a run. */
+/** How the watched sentences get into a run: training of the kind of this model, and what shows it. */
 function HowTo(): VNode {
+  const { model } = useStore().names.run;
+  const sides = model.stacks.map(({ side }) => side).join();
+  const how = COMMANDS[sides] ?? COMMANDS["encoder"] ?? "";
   return (
-    <p class="says plain">
-      Train with sentences to watch, and look at the run while it trains or afterwards:
+    <div class="says plain">
+      <p>Train a model with sentences to watch:</p>
+      <Command text={`glassformer train ${how}`} />
+      <p>Look at it, also while it still trains; or write the page of a text with its training:</p>
+      <Command text="glassformer explore runs/mine" />
       <br />
-      <code>glassformer train masked-lm notes.txt --out runs/mine --watch "The [MASK] sat on the mat."</code>
-      <br />
-      <code>glassformer explore runs/mine</code>
-    </p>
+      <Command text='glassformer explain runs/mine "your text" --html page.html' />
+    </div>
   );
 }
+
+/** By the stacks of a model, what trains one like it and watches a sentence. */
+const COMMANDS: { readonly [sides: string]: string } = {
+  encoder: 'masked-lm notes.txt --out runs/mine --watch "The [MASK] sat on the mat."',
+  decoder: 'language-model notes.txt --out runs/mine --watch "The cat sat on"',
+  "encoder,decoder": `translate pairs.tsv --out runs/mine --watch "$(printf 'I am a student.\\tJe suis étudiant.')"`,
+};
 
 function Training({ told }: { told: Told }): VNode {
   const { box, width } = useWidth();

@@ -154,5 +154,5 @@ export function openNode(session: Session, search: Search, node: Node, read: rea
 
 /** Whether the page has a model that can make the run of any node. */
 export function canOpen(session: Session): boolean {
-  return session.engine.offers.length > 0 && (session.texts("text")?.length ?? 0) === 1;
+  return session.engine.offers.length > 0 && session.texts("text") !== null;
 }

@@ -5,6 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { pointedSpot } from "../../draw/spots.tsx";
 import { useSession } from "../../edit/context.ts";
 import { useStore } from "../../frame/hooks.ts";
+import { Command } from "../../frame/pieces.tsx";
 import { link, state } from "../../frame/state.ts";
 import { toNumber } from "../../frame/views.ts";
 import { power, short } from "../../run/numbers.ts";
@@ -59,7 +60,7 @@ function Inside({ search, node }: { search: Search; node: Node }): VNode {
         ) : (
           <p>
             This page carries the run of the answer alone. This word opens live:
-            <span class="code">{session.store.value.names.run.editing?.command}</span>
+            <Command text={session.store.value.names.run.editing?.command ?? ""} />
           </p>
         )}
       </div>

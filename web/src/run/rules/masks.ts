@@ -44,14 +44,16 @@ function fill(rule: Fields, tensors: Evaluator, cell: Cell, added: boolean): Wor
   if (looks.value !== 0) return { terms: [kept], result: score.value, quantities: {} };
   if (rule.has("out_of_reach") && !withinReach(rule, tensors, cell).every(([, allows]) => allows)) {
     const far = fillOf(rule, "out_of_reach", tensors);
-    const term = { what: "forbidden: out of reach", factors: [looks, plain(far)], value: far };
-    return { terms: [term], result: far, quantities: {} };
+    return filled(kept, { what: "forbidden: out of reach", factors: [looks, plain(far)], value: far }, false);
   }
   const value = fillOf(rule, "fill", tensors);
-  const filled = { what: "forbidden: fill", factors: [looks, plain(value)], value };
-  return added
-    ? { terms: [kept, filled], result: score.value + value, quantities: {} }
-    : { terms: [filled], result: value, quantities: {} };
+  return filled(kept, { what: "forbidden: fill", factors: [looks, plain(value)], value }, added);
+}
+
+/** The fill added to the score, or in its place. Whether −∞ is added or set, is the same: it is written as a sum. */
+function filled(kept: Term, fill: Term, added: boolean): Working {
+  if (added) return { terms: [kept, fill], result: kept.value + fill.value, quantities: {} };
+  return { terms: fill.value === -Infinity ? [kept, fill] : [fill], result: fill.value, quantities: {} };
 }
 
 export const MASKS: Readonly<Record<string, Compute>> = {

@@ -1,7 +1,7 @@
 /** How much of the loss each place gives: −log of the probability of its right word, divided by how many there are. */
 
 import { lastOf } from "../../../run/names.ts";
-import { percent, short } from "../../../run/numbers.ts";
+import { more, percent, short } from "../../../run/numbers.ts";
 import { type Bar, barListScene } from "./bar_list_scene.ts";
 import { placesOf } from "./choices.tsx";
 import { type Context, type Kind, ruleOf } from "./kind.ts";
@@ -90,6 +90,6 @@ function barsOf(parts: readonly Part[], sum: number): Bar[] {
   const rest = order.slice(LISTED);
   if (rest.length === 0) return bars;
   const left = rest.reduce((all, part) => all + part.loss, 0);
-  const label = `${rest.length.toLocaleString("en")} more`;
+  const label = more(rest.length, parts.length);
   return [...bars, { label, digits: `${short(left)} together`, share: 0, mark: "", tensor: "", cell: [] }];
 }

@@ -1,7 +1,7 @@
 /** The numbers of one place, the largest first, with the right word marked and the others added up. */
 
 import { lastOf } from "../../../run/names.ts";
-import { short } from "../../../run/numbers.ts";
+import { more, short } from "../../../run/numbers.ts";
 import { type Bar, barListScene } from "./bar_list_scene.ts";
 import { Places } from "./choices.tsx";
 import type { Context, Kind } from "./kind.ts";
@@ -62,7 +62,7 @@ function sortedBars(context: Context): { bars: Bar[]; says: string } {
     const sum = rest.reduce((all, entry) => all + value(entry), 0);
     const digits = shares ? `${short(sum)} together` : `none above ${short(value(rest[0] ?? 0))}`;
     const share = shares ? sum : 0;
-    bars.push({ label: `${rest.length.toLocaleString("en")} more`, digits, share, mark: "", tensor: "", cell: [] });
+    bars.push({ label: more(rest.length, order.length), digits, share, mark: "", tensor: "", cell: [] });
   }
   const where = names.cell(sheet.name, cell, sheet.axes.slice(0, -1)) || "this place";
   const begins = `At ${where} the model puts ${label(order[0] ?? 0)} first.`;
