@@ -8,11 +8,14 @@ from typing import Any, NamedTuple
 import torch
 
 from glassformer.artefact.artefact import Artefact
+from glassformer.artefact.trace import trace
 from glassformer.decode.attention import bytes_for, check_bytes
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request
 from glassformer.errors import ConfigError, DataError
 from glassformer.look.search_tree import SearchTree
+from glassformer.look.trace import Trace
+from glassformer.look.written import path_of
 from glassformer.tasks import predictor_of
 from glassformer.tasks.chatter import Chatter, joined
 from glassformer.tasks.generate import SLOTS as PROMPTS
@@ -97,6 +100,11 @@ def search_tree(
         ends=writer.ids.end,
         most=limit,
     )
+
+
+def trace_of(model: Artefact, tree: SearchTree) -> Trace:
+    """The run of all that was written, up to the end of the best answer; raises ConfigError where there is none."""
+    return trace(model, tree.text, target_ids=tree.whole_ids(path_of(tree)[-1]))
 
 
 def writing_verb(model: Artefact) -> str:

@@ -178,7 +178,7 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
     if _OPTIONS.get(verb) in (DECODING, WRITING, CHATTING):
         check_decoding(options, verb)
     opened = open_model(model, device=values["device"], fast=values["fast"], threads=values["threads"])
-    if verb == "chat" and not (texts or values["file"]):
+    if verb == "chat" and not (texts or values["file"] or values["tree"] or values["html"]):
         refuse_beside(values)
         converse(opened, options, sys.stdout)
         return

@@ -12,7 +12,7 @@ import typer
 
 from glassformer.cli.decoding_options import check_decoding
 from glassformer.cli.screen import note, record
-from glassformer.cli.story import story_page, traced
+from glassformer.cli.story import story_page
 from glassformer.errors import ConfigError, DataError
 from glassformer.wrapping import in_one_line
 
@@ -79,10 +79,8 @@ def explain_writing(
 
     Raises DataError for several texts of a model that does not chat, ConfigError for options that exclude each other.
     """
-    from glassformer.artefact.search_tree import (
-        search_tree,
-        writing_verb,
-    )  # not at the top: --help must not import torch
+    # Not at the top: --help must not import torch.
+    from glassformer.artefact.search_tree import search_tree, trace_of, writing_verb
     from glassformer.look.written import stepwise
 
     verb = writing_verb(opened)
@@ -92,7 +90,7 @@ def explain_writing(
     check_decoding(options, verb)
     block, head = _block_and_head(looks)
     tree = search_tree(opened, list(texts) if verb == "chat" else texts[0], options, verb=verb, attention=True)
-    trace = traced(opened, tree)
+    trace = trace_of(opened, tree)
     compared = stepwise(tree, trace, fast=opened.fast)
     if html is not None:
         story_page(opened, tree, html, title=title, megabytes=megabytes, trace=trace)

@@ -36,15 +36,9 @@ def story_page(
     opened: Model, tree: SearchTree, out: Path, *, title: str, megabytes: int = MEGABYTES, trace: Trace | None = None
 ) -> None:
     """Write the page of what a tree has found, opened where the text is written."""
+    from glassformer.artefact.search_tree import trace_of
     from glassformer.look.written import PLACE
 
-    trace = traced(opened, tree) if trace is None else trace
+    trace = trace_of(opened, tree) if trace is None else trace
     trace.to_html(out, title=title, megabytes=megabytes, searches=[tree], training=opened.source, place=PLACE)
     note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, which any browser opens; space plays and pauses")
-
-
-def traced(opened: Model, tree: SearchTree) -> Trace:
-    """The run of all that was written, the best answer."""
-    from glassformer.look.written import path_of
-
-    return opened.trace(tree.text, target_ids=tree.whole_ids(path_of(tree)[-1]))

@@ -12,11 +12,13 @@ from glassformer.cli.layout import print_table
 from glassformer.cli.opened import open_model, second_text, split_model
 from glassformer.cli.options import Choices, Device, Fast, Json, NamedModel, PairOrPassage, Target, Texts, Threads
 from glassformer.cli.screen import console, escaped, plain_table, record
-from glassformer.cli.story import traced
 from glassformer.cli.texts import texts_to_explain
 
 if TYPE_CHECKING:
+    from glassformer.artefact.independence import Independence
     from glassformer.artefact.model import Model
+    from glassformer.look.honesty import Honesty
+    from glassformer.look.verify import Verification
     from glassformer.look.written import Stepwise
 
 # The number of tensors shown: those that agree least.
@@ -102,7 +104,8 @@ def _holds(
         for words in (text, *([] if pair is None else [pair]), *choices):
             screen.print(f"[dim]{escaped(words)}[/dim]")
         print_table(screen, table)
-        for result in (verified, honesty, own, *([] if written is None else [written])):
+        checks: list[Verification | Honesty | Independence | Stepwise] = [verified, honesty, own]
+        for result in checks if written is None else [*checks, written]:
             sign = "[green]✓[/green]" if result.holds else "[red]✗[/red]"
             screen.print(f"{sign} {result}")
     return holds
@@ -113,7 +116,7 @@ def _written(opened: Model, text: str, count: int | None) -> Stepwise | None:
 
     Unasked, only a decoder alone writes: a translator has read what it writes already.
     """
-    from glassformer.artefact.search_tree import search_tree
+    from glassformer.artefact.search_tree import search_tree, trace_of
     from glassformer.look.written import stepwise
 
     config = opened.config
@@ -122,4 +125,4 @@ def _written(opened: Model, text: str, count: int | None) -> Stepwise | None:
     if count == 0:
         return None
     tree = search_tree(opened, text, {"max_tokens": count}, attention=True)
-    return stepwise(tree, traced(opened, tree), fast=opened.fast)
+    return stepwise(tree, trace_of(opened, tree), fast=opened.fast)

@@ -133,8 +133,8 @@ def test_a_reply_is_written_to_the_turns_and_looks_at_them() -> None:
     assert trace.facts["inputs.ids"][0].tolist() == list(tree.source)
     assert any(".cross_attention." in name for name in tree.attention.names)
     assert stepwise(tree, trace).holds
-    words = [trace.words.sentence(side, 0) for side in ("decoder_inputs", "inputs")]
-    lines = list(written_lines(tree, Looks(tree), *words))
+    read, source = (trace.words.sentence(side, 0) for side in ("decoder_inputs", "inputs"))
+    lines = list(written_lines(tree, Looks(tree), read, source))
     assert lines[0].startswith("model: ")
     assert lines[1].startswith("you: ")
     assert any(line.strip().startswith("at the source: ") for line in lines)
