@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from glassformer.look.trace import Trace
 
 NOT_KEPT = "attention must be kept while a text is written"
-PLACE = "level=tree&picture=words"
+PLACE = "#level=tree&picture=words"
 """Where a page opens on which a text is written token by token."""
 ROUGH_LIMIT = 0.05
 """Of a model that writes in bfloat16, which has 8 bits of a number: the run beside it is one in float32."""

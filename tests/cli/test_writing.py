@@ -111,7 +111,7 @@ def test_pages_open_where_the_text_is_written(run: Run, writer: Path, chat: Path
         done = run(*command, "--html", page)
         assert done.code == 0, done.err
         text = page.read_text(encoding="utf-8")
-        assert 'data-place="level=tree&amp;picture=words"' in text
+        assert 'data-place="#level=tree&amp;picture=words"' in text
         assert 'id="section-search"' in text
         page.unlink()
 

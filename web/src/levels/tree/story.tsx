@@ -6,6 +6,11 @@ import { state } from "../../frame/state.ts";
 import { written } from "../../run/letters.ts";
 import type { Side } from "../../run/record.ts";
 
+/** How a blank of a token is written. */
+const BLANK = "▁";
+/** A token that stands for no letters, as that of a beginning. */
+const MARK = /^[<[].*[>\]]$/;
+
 export interface TokensProps {
   readonly side: Side;
   /** The token that was read last. */
@@ -22,16 +27,21 @@ export interface TokensProps {
 export function Tokens({ side, step, given, hides = false, share, onGo }: TokensProps): VNode {
   const { names } = useStore();
   const { sentence } = state.value;
+  const words = names.run.words[side][sentence] ?? [];
+  // Where blanks are parts of tokens, the tokens of one word stand together.
+  const blanks = words.some((word) => word.startsWith(BLANK));
+  const most = share === undefined ? 1 : Math.max(...words.slice(0, step + 1).map((_, token) => share(token)), 1e-9);
   return (
     <>
-      {(names.run.words[side][sentence] ?? []).map((_, token) => {
+      {words.map((word, token) => {
         const { text } = names.word(side, sentence, token);
         const where = token < step ? "before" : token === step ? "now" : hides ? "hidden" : "later";
         const seen = share === undefined || token > step ? 0 : share(token);
         const facts = {
           "data-where": where,
           "data-given": token < given,
-          style: { "--share": String(seen) },
+          "data-glued": blanks && token > 0 && !word.startsWith(BLANK) && !MARK.test(words[token - 1] ?? ""),
+          style: { "--share": String(seen / most) },
           children: <bdi>{text}</bdi>,
         };
         if (onGo === undefined) return <span key={token} {...facts} />;

@@ -4,6 +4,7 @@ import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { useStore } from "../../frame/hooks.ts";
 import { go, link, state } from "../../frame/state.ts";
+import { short } from "../../run/numbers.ts";
 import type { Side } from "../../run/record.ts";
 import { Candidates } from "./candidates.tsx";
 import { chose, option, placeOf, reads, stepOf, useRead } from "./held.ts";
@@ -31,6 +32,7 @@ export function WordsView({ side, search }: { side: Side; search: Search | null 
     go({ at: [bound, ...at.slice(1)] }, true);
   };
   const nodes = (search === null ? [] : nodesAt(search, at[1], read)).filter((node) => stepAt(search, node) === step);
+  const most = back === null ? 0 : Math.max(...read.slice(0, step + 1).map((_, token) => back(step, token)));
   const inHand = search?.node(at[1]);
   const asked = inHand !== undefined && stepAt(search, inHand) === step ? inHand.token : undefined;
   const taken = nodes.find(({ number, token }) => {
@@ -69,8 +71,8 @@ export function WordsView({ side, search }: { side: Side; search: Search | null 
         />
       </p>
       <p class="quiet">
-        The decoder has read up to the framed word, and chooses what comes behind it; the bars show how much it looks at
-        each.
+        The decoder has read up to the framed word, and chooses what comes behind it. The bars show how much it looks at
+        each; the tallest is {short(most, 2)}.
         {side === "decoder_inputs" && step === 0 && " It begins with a start mark."}
       </p>
       <div class="step-parts">
