@@ -393,24 +393,46 @@ class Model(Artefact):
 
     def search_tree(
         self,
-        text: str,
+        text: str | Sequence[str],
         *,
         beams: int | None = None,
         n_best: int | None = None,
         max_tokens: int | None = None,
         prefix: str = "",
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        stop: Sequence[str] = (),
+        seed: int | None = None,
         search: DecodeSettings | None = None,
+        attention: bool = False,
     ) -> SearchTree:
-        """The search that `translate` makes with these options, as a tree: what went on at each step, what did not, and
-        why. `tree.best` is the end of the best answer, `tree.path(node)` leads to it, `print(tree)` shows all.
+        """How `translate`, `generate` or `chat` writes with these options, as a tree: what went on at each step, what
+        did not, and why. `text` is a source, a prompt, or the turns of a conversation, as the model reads them.
+        `tree.best` is the end of the best answer, `tree.path(node)` leads to it, `print(tree)` shows all.
 
-        `model.trace(text, target_ids=tree.decoder_ids(node))` has the numbers behind a node. Raises as `translate`
-        does, ConfigError for a model without a decoder, and DataError for a text of several parts and for blanks.
+        With `attention` it keeps where each step looked, of every head, as `tree.attention`: 4 bytes × blocks × heads ×
+        (P² + the lengths at which each token behind the P of the prompt was read), 12 blocks of 12 heads 9 MB for
+        64 + 128 tokens; beyond 256 MB it is refused.
+        `model.trace(tree.text, target_ids=tree.decoder_ids(node))` has the same numbers, and those behind them. Raises
+        as the verb does, ConfigError for a model without a decoder, and DataError for a text of several parts and for
+        blanks.
         """
         from glassformer.artefact.search_tree import search_tree
 
-        options = {"beams": beams, "n_best": n_best, "max_tokens": max_tokens, "prefix": prefix, "search": search}
-        return search_tree(self, text, options)
+        options = {
+            "beams": beams,
+            "n_best": n_best,
+            "max_tokens": max_tokens,
+            "prefix": prefix,
+            "temperature": temperature,
+            "top_k": top_k,
+            "top_p": top_p,
+            "stop": list(stop) or None,
+            "seed": seed,
+            "search": search,
+        }
+        return search_tree(self, text, options, attention=attention)
 
     def evaluate(self, *files: str | Path) -> dict[str, float]:
         """The task's scores on these files, beside baselines.

@@ -200,13 +200,12 @@ def rows_of(
         wanted = "target for each source" if two_stacks else "second text for each first one"
         raise DataError(f"there must be one {wanted}", got=f"{len(texts)} and {len(pairs)}")
     if target_ids is not None:
-        if not two_stacks or pairs is not None:
-            got = "a target as text too" if two_stacks else f"the family {model.config.family}"
-            raise ConfigError("target_ids are the target of an encoder–decoder", got=got, do="leave one of them out")
-        read = read_target_ids(model, target_ids, len(texts))
-        return [row_of(model, one) for one in texts], [
-            (Row(ids=ids), shown(model.tokenizer.target, ids)) for ids in read
-        ]
+        if model.config.decoder is None or pairs is not None:
+            got = f"the family {model.config.family}, an encoder" if pairs is None else "a target as text too"
+            raise ConfigError("target_ids are what a decoder reads", got=got, do="leave one of them out")
+        given = read_target_ids(model, target_ids, len(texts))
+        read = [(Row(ids=ids), shown(model.tokenizer.target, ids)) for ids in given]
+        return ([row_of(model, one) for one in texts], read) if two_stacks else (read, None)
     if not two_stacks:
         if pairs is None:
             return [row_of(model, one) for one in texts], None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -33,6 +34,7 @@ from glassformer.cli.readers import Text, reader_of
 from glassformer.cli.screen import Few, note, note_windows, record, refuse_out_over_input
 from glassformer.cli.show import SHOW
 from glassformer.cli.show_tree import check_tree, show_trees
+from glassformer.cli.story import write_story
 from glassformer.cli.stream_words import can_stream, check_streamed, stream_words
 from glassformer.cli.texts import batches, records
 from glassformer.data.lines import stop_unless
@@ -144,12 +146,15 @@ def asking(verb: str) -> Callable[..., None]:
         options = {name: values[name] for name in _OPTIONS.get(verb, {}) if name != "target"}
         if options.get("alignment", False) is None:
             options["alignment"] = values["json"]
-        if options.pop("stream", False):
+        stream, tree, page = (options.pop(name, None) for name in ("stream", "tree", "html"))
+        if stream:
             check_streamed(values)
-        elif "stream" in options and options["stream"] is None:
+        elif tree or page:
+            values["stream"] = False
+        elif stream is None and "stream" in values:
             values["stream"] = can_stream(values)
         kept = options.pop("save", None)
-        if options.pop("tree", False):
+        if tree or page:
             check_tree(values)
         columns = {role: values[f"{role}_column"] for role in entry.columns if values[f"{role}_column"]}
         _answer(verb, {**values, "save": kept}, options, columns)
@@ -182,7 +187,7 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
         fast=values["fast"],
         threads=values["threads"],
     )
-    if verb == "chat" and not (texts or values["file"]):
+    if verb == "chat" and not (texts or values["file"] or values["tree"] or values["html"]):
         refuse_beside(values)
         converse(opened, options, sys.stdout, kept=values["save"])
         return
@@ -226,7 +231,9 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
         if values.get("stream"):
             stream_words(opened, verb, asked, options, out.handle)
         elif values.get("tree"):
-            show_trees(opened, asked, options, out.handle, json=values["json"])
+            show_trees(opened, verb, asked, options, out.handle, json=values["json"])
+        elif values.get("html"):
+            write_story(opened, verb, asked, options, values["html"], title=Path(model).name)
         else:
             _write(opened, verb, asked, options, out, advance, json=values["json"], bad=bad)
 

@@ -201,13 +201,17 @@ def decoding_options(word: str) -> dict[str, tuple[Any, object]]:
 
 # With what `tasks/translator.py` reads beside the settings; and those of `tasks/generate.py`.
 DECODING = decoding_options("translation")
-_OF_TRANSLATIONS = ("coverage_penalty", "groups", "diversity", "prefix", "paragraphs", "alignment", "stream", "tree")
+_OF_TRANSLATIONS = ("coverage_penalty", "groups", "diversity", "prefix", "paragraphs", "alignment", "stream")
 _N_BEST = "Write so many texts behind each prompt.  [default: 1]"
 _WARM = "Draw, below 1 with likely tokens more often, above 1 with unlikely ones.  [default: 0.8]"
 _TOGETHER = "Draw among the likeliest tokens that together have this probability.  [default: 0.9]"
 _LONG = "With beams: the higher, the better long texts score (α of Wu et al. 2016).  [default: 0.6]"
 _MOST = "The most tokens behind a prompt.  [default: 256, and what the model reads at once]"
 _STREAM = typer.Option("--stream/--no-stream", help="Show words as soon as they are decided.  [default: on a screen]")
+_HTML = (
+    "Write a page on which it is written again, token by token: what each looked at, what could have come, and every "
+    "number.  [default: none]"
+)
 _METHOD = "Beginnings searched together; 1 takes the likeliest token each time.  [default: tokens are drawn]"
 WRITING = {
     **{name: option for name, option in decoding_options("text").items() if name not in _OF_TRANSLATIONS},
@@ -218,6 +222,7 @@ WRITING = {
     "length_penalty": (Annotated[float | None, typer.Option("--length-penalty", help=_LONG)], None),
     "max_tokens": (Annotated[int | None, typer.Option("--max-tokens", min=1, help=_MOST)], None),
     "stream": (Annotated[bool | None, _STREAM], None),
+    "html": (Annotated[Path | None, typer.Option("--html", help=_HTML)], None),
 }
 
 _HISTORY = "The most turns that are read.  [default: as trained, all that fit]"

@@ -11,6 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from glassformer.cli.explain_writing import (
+    Beams,
+    LooksOf,
+    Seed,
+    Temperature,
+    TopK,
+    TopP,
+    Write,
+    explain_writing,
+    refuse_beside_write,
+    refuse_without,
+)
 from glassformer.cli.opened import open_model, second_text, split_model
 from glassformer.cli.options import (
     Choices,
@@ -76,6 +88,13 @@ def explain(
         ),
     ] = False,
     held_out: HeldOutTexts = None,
+    write: Write = None,
+    looks: LooksOf = None,
+    beams: Beams = None,
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    seed: Seed = None,
     json: Json = False,
     device: Device = "auto",
     threads: Threads = None,
@@ -84,9 +103,27 @@ def explain(
     inputs.
 
     With --html all of it becomes a page on which every number can be opened. With --choice the text is read with each
-    candidate, and --sentence tells whose steps are shown, from 0.
+    candidate, and --sentence tells whose steps are shown, from 0. With --write a decoder writes on, step by step.
     """
     which, texts = split_model("explain", text, model)
+    searched = {"beams": beams, "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+    if write is None:
+        refuse_without({"looks": looks, **searched})
+    else:
+        refuse_beside_write(pair=pair, target=target, choice=choice, cell=cell, gradients=gradients, held_out=held_out)
+        opened = open_model(which, device=device, threads=threads)
+        explain_writing(
+            opened,
+            list(texts_to_explain(texts)),
+            write,
+            looks,
+            searched,
+            html=html,
+            title=Path(which).name,
+            megabytes=megabytes,
+            json=json,
+        )
+        return
     opened = open_model(which, device=device, threads=threads)
     second = second_text(opened, pair, target)
     if html is not None:

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from glassformer.explorer.server.offers import Offer
 
 # A text to begin with for each task that a model of the package has learned.
-_FIRST_TEXTS = {"masked-lm": "She [MASK] the summer better than the winter.", "translate": "Two dogs run in the snow."}
+_FIRST_TEXTS = {
+    "masked-lm": "She [MASK] the summer better than the winter.",
+    "translate": "Two dogs run in the snow.",
+    "language-model": "As Aliens entered our planet",
+    "chat": "Hi how are you",
+}
 _ANY_TEXT = "She likes the summer better than the winter."
 
 

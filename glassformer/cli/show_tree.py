@@ -1,4 +1,6 @@
-"""glassformer translate --tree: how each translation was searched for, on the screen or as JSON."""
+"""glassformer translate, generate or chat with --tree: how each text was searched for or drawn, on the screen or as
+JSON.
+"""
 
 from __future__ import annotations
 
@@ -13,30 +15,37 @@ from glassformer.wrapping import in_one_line
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
 
-# What a tree does not have, or has anyway.
+# What a tree and its page do not have, or have anyway.
 _NOT_BESIDE = ("stream", "alignment", "paragraphs", "out", "rejects")
 
 
 def check_tree(values: Mapping[str, Any]) -> None:
-    """Raise ConfigError for options that a tree is not beside."""
-    beside = [f"--{name}" for name in _NOT_BESIDE if values.get(name)]
+    """Raise ConfigError for options that a tree, or the page of a text that is written, is not beside."""
+    mine = "--tree" if values.get("tree") else "--html"
+    others = _NOT_BESIDE if mine == "--tree" else (*_NOT_BESIDE, "json")
+    beside = [f"--{name}" for name in others if values.get(name)]
+    beside += ["--html"] if mine == "--tree" and values.get("html") else []
     if beside:
         raise ConfigError(
-            "--tree shows the search for each text and nothing else",
+            "--tree shows how each text was found and nothing else"
+            if mine == "--tree"
+            else "--html writes the page of one text and nothing else",
             got=f"{beside[0]} beside it",
-            do=f"leave --tree or {beside[0]} out",
+            do=f"leave {mine} or {beside[0]} out",
         )
 
 
-def show_trees(opened: Model, asked: Iterable[Text], options: Mapping[str, Any], handle: TextIO, *, json: bool) -> None:
-    """Search for the translation of each text, one after another, and show the tree."""
+def show_trees(
+    opened: Model, verb: str, asked: Iterable[Text], options: Mapping[str, Any], handle: TextIO, *, json: bool
+) -> None:
+    """Answer each text by this verb, one after another, and show the tree."""
     from glassformer.artefact.search_tree import search_tree  # not at the top: --help must not import torch
     from glassformer.look.lines import screen_width
     from glassformer.look.search_tree import tree_lines
 
     number = 0
     for number, text in enumerate(asked, start=1):
-        tree = search_tree(opened, str(text.values["text"]), options)
+        tree = search_tree(opened, given(text), options, verb=verb)
         if json:
             record({**text.kept, **tree.to_dict()}, handle)
             continue
@@ -46,4 +55,11 @@ def show_trees(opened: Model, asked: Iterable[Text], options: Mapping[str, Any],
             handle.write(f"{in_one_line(line)}\n")
         handle.flush()
     if number and not json:
-        note("glassformer explain MODEL TEXT --html page.html draws it, with the numbers behind each word")
+        draws = "explain MODEL TEXT" if verb == "translate" else f"{verb} MODEL TEXT"
+        note(f"glassformer {draws} --html page.html draws it, with the numbers behind each word")
+
+
+def given(text: Text) -> str | list[str]:
+    """What a record asks to be written behind: its text, or the turns of a conversation."""
+    value = text.values.get("turns", text.values.get("text"))
+    return list(value) if isinstance(value, list | tuple) else str(value)

@@ -18,6 +18,7 @@ from math import inf
 import torch
 from torch import Tensor
 
+from glassformer.decode.attention import Seen, all_weights
 from glassformer.decode.hypotheses import Hypotheses, Sentence, padded
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Finished, Request, SpecialIds, check_request
@@ -156,6 +157,7 @@ class Loop:
     ) -> None:
         self.model, self.requests, self.search, self.slots = model, requests, search, slots
         self.blocks, self.attention_head = attention, head
+        self.attention = None if search.recorder is None else search.recorder.attention
         assert model.head is not None
         self.head = model.head
         self.stack = model.output_stack
@@ -188,13 +190,15 @@ class Loop:
         positions = newest[..., 0]  # [R, 1]
         look = hypotheses.look & (hypotheses.score > -torch.inf)[:, :, None]  # [R, B, K]
         may_look = self.cache.place(look, positions)  # [R, B, K]
-        with self.watching() as weights:
+        with self.keeping() as seen, self.watching() as weights:
             states = self.stack(
                 Inputs(ids=token, positions=positions.expand(-1, beams), may_look=may_look),
                 cache=self.cache,
                 memory_real=self.memory_real,
             )  # [R, B, W]
         hypotheses.look, hypotheses.places = may_look, self.cache.positions[:, : may_look.shape[2]]
+        if self.attention is not None:
+            self.attention.add(self.rows, hypotheses, seen)
         if weights is not None:
             hypotheses.attend(weights.mean().to(hypotheses.score.dtype), self.cache.own.newest)
         return self.scores(states)
@@ -202,6 +206,10 @@ class Loop:
     def watching(self) -> AbstractContextManager[CrossWeights | None]:
         """Within, the attention that is asked for is kept."""
         return cross_weights(self.stack, self.blocks, self.attention_head) if self.blocks else nullcontext()
+
+    def keeping(self) -> AbstractContextManager[Seen]:
+        """Within, the weights of all attentions are kept where a recorder wants them."""
+        return all_weights(self.stack) if self.attention is not None else nullcontext({})
 
     def scores(self, states: Tensor) -> Tensor:
         """Logits in float32, or in float64 of such a model; minus infinity for tokens that no answer has."""
@@ -293,8 +301,10 @@ class Loop:
         tokens, lengths = padded(given, self.device)  # [N, P], [N]
         real = torch.arange(tokens.shape[1], device=self.device) < lengths[:, None]  # [N, P]
         cache = self.model.new_cache()
-        with self.watching() as weights:
+        with self.keeping() as seen, self.watching() as weights:
             states = self.stack(Inputs(ids=tokens, real=real), cache=cache, memory=memory, memory_real=memory_real)
+        if self.attention is not None:
+            self.attention.begin(sentences, lengths.tolist(), seen)
         last = states[torch.arange(len(states), device=self.device), lengths - 1][:, None]  # [N, 1, W]
         logits = self.scores(last)  # [N, 1, V]
         hypotheses = self.search.begin(requests, tokens, lengths, logits)

@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from glassformer.decode.attention import AttentionKeeper
 from glassformer.decode.choose import Candidates, best_candidates, filtered, largest
 from glassformer.decode.hypotheses import Hypotheses, Sentence
 from glassformer.decode.settings import DecodeSettings
@@ -99,14 +100,15 @@ class Beside:
 
 
 class Recorder:
-    """Keeps the nodes of each request, by its number."""
+    """Keeps the nodes of each request, by its number; with `attention` what each step looked at, too."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, attention: bool = False) -> None:
         self.nodes: dict[int, list[Node]] = {}
         self.tips: dict[int, list[int | None]] = {}  # the node of each hypothesis of a row
         self.steps: dict[int, int] = {}
         self.beside: dict[int, list[Beside]] = {}  # of the step that is being made, by row
         self.shares: tuple[Tensor, Tensor, Tensor] | None = None
+        self.attention = AttentionKeeper(self.tips) if attention else None
 
     def before(
         self, hypotheses: Hypotheses, logits: Tensor, log_total: Tensor, controlled: Tensor, count: int | None

@@ -1,5 +1,5 @@
-"""`glassformer demo` trains two small models, the one that the slides draw and one on English text, and translates with
-a model of the package.
+"""`glassformer demo` trains two small models, the one that the slides draw and one on English text, and translates,
+writes and chats with models of the package.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from glassformer.demo.corpus import write_corpus
 from glassformer.demo.texts import Sentence, slides
+from glassformer.demo.writing import ASKED, REPLY, commands, show_reply, show_story
 from glassformer.settings import read_toml
 
 if TYPE_CHECKING:
@@ -46,6 +47,13 @@ def run(out: Path) -> list[str]:
     promises.append(show_english(out / "english", console))
     console.rule("3  English to French: the model en-fr of the package")
     promises.append(show_translation(console))
+    console.rule("4  A story goes on: the model writer of the package")
+    show_story(console)
+    console.rule("5  One exchange: the model chat of the package")
+    reply = show_reply(console)
+    if reply is not None:
+        promises.append(promise_of_reply(reply))
+        console.print(promises[-1].sentence, soft_wrap=not console.is_terminal)
     console.rule(f"done in {time.monotonic() - started:.0f} s")
     english, small = out / "english", out / "slides"
     pages = write_pages(small, english)
@@ -60,6 +68,7 @@ def run(out: Path) -> list[str]:
         f'glassformer fill    {english} "{SENTENCES[1]}" --top 3',
         f"glassformer evaluate {english}",
         f'glassformer translate "{TRANSLATED}" --alignment',
+        *commands(),
         "glassformer train masked-lm YOUR-TEXT.txt --minutes 10 --out runs/mine",
     ):
         console.print(f"  {command}", soft_wrap=True, highlight=False, markup=False)
@@ -300,3 +309,13 @@ def promise_of_translation(translation: str) -> Promise:
     if translation == TRANSLATION:
         return Promise(True, f"Promise kept: {TRANSLATED!r} is translated as {TRANSLATION!r}.")
     return Promise(False, f"Promise broken: {TRANSLATED!r} is translated as {translation!r}, not {TRANSLATION!r}.")
+
+
+# --------------------------------------------------------------------------- a reply
+
+
+def promise_of_reply(reply: str) -> Promise:
+    """The demo promises the guide's reply to the guide's question."""
+    if reply.strip() == REPLY:
+        return Promise(True, f"Promise kept: the reply to {ASKED!r} is {REPLY!r}.")
+    return Promise(False, f"Promise broken: the reply to {ASKED!r} is {reply.strip()!r}, not {REPLY!r}.")

@@ -44,9 +44,10 @@ def write_page(
     title: str | None = None,
     megabytes: int = MEGABYTES,
     sections: Mapping[str, Any] | None = None,
+    place: str = "",
 ) -> None:
     """Write the page of a trace; raises DataError where it cannot be written, and as `page` does."""
-    write_document(path, lambda: page(trace, title=title, megabytes=megabytes, sections=sections))
+    write_document(path, lambda: page(trace, title=title, megabytes=megabytes, sections=sections, place=place))
 
 
 def write_document(path: str | Path, make: Callable[[], str]) -> None:
@@ -70,11 +71,12 @@ def page(
     title: str | None = None,
     megabytes: int = MEGABYTES,
     sections: Mapping[str, Any] | None = None,
+    place: str = "",
 ) -> str:
     """The page as text, with at most so many megabytes of numbers; raises ConfigError for a limit below 1.
 
     `sections` is what it carries beside the tensors, as JSON by name: see `sections.py`. A run that was traced
-    with the gradients of its loss always carries them.
+    with the gradients of its loss always carries them. `place` is where it opens, as its address names it.
     """
     if megabytes < 1:
         raise ConfigError("a page needs room for numbers: at least 1 megabyte", got=str(megabytes))
@@ -93,13 +95,13 @@ def page(
         sections = {gradients.NAME: gradients.gradient_section(trace)} | dict(sections or {})
     for name, section in (sections or {}).items():
         blocks[f"section-{name}"] = json.dumps(section, allow_nan=False).encode()  # a lone surrogate too
-    return document(title, blocks)
+    return document(title, blocks, place=place)
 
 
-def document(title: str, blocks: Mapping[str, bytes], root: str = '<div id="explorer">') -> str:
+def document(title: str, blocks: Mapping[str, bytes], root: str = '<div id="explorer">', *, place: str = "") -> str:
     """The page's script and style with these blocks: a record as JSON, tensors and weights as safetensors.
 
-    `root` begins the element that the views fill.
+    `root` begins the element that the views fill; `place` is where it opens.
     """
     scripts = [block_of(name, compressed(data)) for name, data in blocks.items()]
     script, style = built("explorer.js"), built("explorer.css")
@@ -110,7 +112,7 @@ def document(title: str, blocks: Mapping[str, bytes], root: str = '<div id="expl
     return "\n".join(
         (
             "<!doctype html>",
-            '<html lang="en">',
+            f'<html lang="en" data-place="{escape(place)}">' if place else '<html lang="en">',
             "<head>",
             '<meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">',

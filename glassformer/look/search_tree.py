@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+from glassformer.decode.attention import KeptAttention
 from glassformer.decode.record import FATES, Node, Recorder
 from glassformer.decode.settings import DecodeSettings
 from glassformer.look.lines import columns_of, label
@@ -21,7 +22,9 @@ class SearchTree:
     `source` are the tokens that the encoder read, None for a decoder alone; `prompt` those that the decoder was given
     before the first step: its start token, and the prefix that was asked for. `texts` are the texts of all tokens that
     occur in `nodes`, with their blanks. `text` and `answer` are what was read and what was found, as text. `never` are
-    the tokens that no answer has: the search shares their probability among the others.
+    the tokens that no answer has: the search shares their probability among the others. `turns` are those that a reply
+    was written to, the last one being answered; none for another text. `ends` are the tokens that end an answer,
+    `most` the tokens that the decoder reads at most. `attention` is where each step looked, if it was kept.
     """
 
     settings: DecodeSettings
@@ -32,6 +35,10 @@ class SearchTree:
     never: tuple[int, ...] = ()
     text: str = ""
     answer: str = ""
+    turns: tuple[str, ...] = ()
+    ends: tuple[int, ...] = ()
+    most: int | None = None
+    attention: KeptAttention | None = None
 
     @classmethod
     def of(
@@ -46,12 +53,17 @@ class SearchTree:
         text_of: Callable[[int], str] = str,
         text: str = "",
         answer: str = "",
+        turns: Sequence[str] = (),
+        ends: Sequence[int] = (),
+        most: int | None = None,
     ) -> SearchTree:
         """What a recorder has kept of the request of this number; `text_of` is the text of one token."""
         nodes = tuple(recorder.nodes.get(number, ()))
         given = None if source is None else tuple(source)
         texts = {token: text_of(token) for token in {node.token for node in nodes}}
-        return cls(settings, given, tuple(prompt), nodes, texts, tuple(never), text, answer)
+        kept = None if recorder.attention is None else recorder.attention.kept.get(number)
+        told = (text, answer, tuple(turns), tuple(ends), most)
+        return cls(settings, given, tuple(prompt), nodes, texts, tuple(never), *told, kept)
 
     @cached_property
     def steps(self) -> tuple[tuple[Node, ...], ...]:
@@ -97,6 +109,11 @@ class SearchTree:
         tokens = [each.token for each in self.path(node)]
         return (*self.prompt, *(tokens[:-1] if node.finished else tokens))
 
+    def whole_ids(self, node: Node) -> tuple[int, ...]:
+        """The same with the token of this node where it is no end: all that was written, as far as it is read."""
+        last = () if node.token in self.ends or not node.finished else (node.token,)
+        return (*self.decoder_ids(node), *last)[: self.most]
+
     def text_of(self, node: Node) -> str:
         """The texts of the tokens up to a node, one behind the other."""
         return "".join(self.texts[each.token] for each in self.path(node)).strip()
@@ -108,6 +125,9 @@ class SearchTree:
             "settings": self.settings.model_dump(mode="json"),
             "text": self.text,
             "answer": self.answer,
+            "turns": list(self.turns),
+            "ends": list(self.ends),
+            "most": self.most,
             "source": None if self.source is None else list(self.source),
             "prompt": list(self.prompt),
             "never": list(self.never),

@@ -201,13 +201,15 @@ class Trace(Tensors):
         gradients: bool = False,
         training: str | Path | None = None,
         sections: Mapping[str, Any] | None = None,
+        place: str = "",
     ) -> None:
         """Write a page that shows every number of this run and what it was made of: one file, which works from disk.
 
         It carries at most so many megabytes of numbers, and says what it had to leave out. `searches` are the trees of
         its texts, as `Model.search_tree` gives them (None: of this text none), `training` is the folder of the training
         behind the model: the page shows them too. With `gradients` it carries the gradient of the loss, which costs a
-        backward pass; `sections` are more of what it tells, as JSON by name. Raises DataError where it cannot be
+        backward pass; `sections` are more of what it tells, as JSON by name; `place` is where it opens, as its address
+        names it. Raises DataError where it cannot be
         written, ConfigError for a limit below 1.
         """
         from glassformer.explorer.page import write_page
@@ -218,7 +220,7 @@ class Trace(Tensors):
         told = sections_of(self, MAKERS if gradients else CARRIED) | training_sections(training) | dict(sections or {})
         if searches:
             told[NAME] = search_section(searches)
-        write_page(self, path, title=title, megabytes=megabytes, sections=told)
+        write_page(self, path, title=title, megabytes=megabytes, sections=told, place=place)
 
     def show(
         self,

@@ -13,6 +13,7 @@ import torch
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.loop import Step, decode
 from glassformer.decode.options import asked_search
+from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request, SpecialIds
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.stream import stream
@@ -161,8 +162,10 @@ class Generate(Predictor[Prompt, Generation]):
                 for row in waiting.pop(finished.number):
                     yield row, finished.hypotheses
 
-    def steps(self, model: Transformer, requests: Iterable[Request], *, slots: int) -> Iterator[Step]:
-        """The steps of the decoding loop, so many requests at a time."""
+    def steps(
+        self, model: Transformer, requests: Iterable[Request], *, slots: int, recorder: Recorder | None = None
+    ) -> Iterator[Step]:
+        """The steps of the decoding loop, so many requests at a time; a recorder keeps what was looked at."""
         return decode(
             model,
             requests,
@@ -171,6 +174,7 @@ class Generate(Predictor[Prompt, Generation]):
             slots=slots,
             text_of=self.tokenizer.decode,
             ids_of=self.tokenizer.ids,
+            recorder=recorder,
         )
 
     def stream(self, model: Transformer, example: Prompt, *, fast: bool = False) -> Generator[str, None, Generation]:

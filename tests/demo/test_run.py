@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from glassformer.artefact import travelling
+from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
 from glassformer.cli.__main__ import VERBS, main
 from glassformer.demo import run as demo
+from glassformer.demo import writing as demo_writing
 from glassformer.demo.texts import slides
+from glassformer.tasks.chat import ChatSection
+from tests.translators import translating
+from tests.writers import writing
 
 
 def test_the_demo_shows_what_it_promises_and_can_be_run_again(
@@ -100,3 +108,28 @@ def test_the_promise_is_said_to_be_kept_or_broken(accuracy: float, baseline: flo
 @pytest.mark.parametrize(("translation", "kept"), [("Je suis étudiant.", True), ("Je suis un étudiant.", False)])
 def test_the_promised_translation_is_that_of_the_guide(translation: str, kept: bool) -> None:
     assert demo.promise_of_translation(translation).kept is kept
+
+
+@pytest.mark.parametrize(("reply", "kept"), [("I am fine", True), ("I am fine, thank you", False), ("", False)])
+def test_the_promised_reply_is_that_of_the_guide(reply: str, kept: bool) -> None:
+    assert demo.promise_of_reply(reply).kept is kept
+
+
+def test_the_models_that_write_are_shown_where_the_package_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = translating(double=False)
+    Model(bare.module, bare.tokenizer, task=ChatSection(), length=24).save(tmp_path / "chat")
+    console = Console(record=True, width=80, file=io.StringIO())
+    monkeypatch.setattr(travelling, "PLACE", tmp_path)
+    assert not demo_writing.show_story(console)
+    assert "writer is not in this package yet" in console.export_text()
+    writing("llama").save(tmp_path / "writer")
+    assert demo_writing.show_story(console)
+    story = load(tmp_path / "writer").generate(demo_writing.PROMPT, max_tokens=demo_writing.TOKENS)
+    shown = console.export_text()
+    assert "".join(story.text.split())[:60] in "".join(shown.split())
+    assert "step 2" in shown
+    assert "agree with one run" in shown
+    assert demo_writing.show_reply(console) == load(tmp_path / "chat").chat(demo_writing.ASKED, beams=1).reply
+    assert len(demo_writing.commands()) == 2

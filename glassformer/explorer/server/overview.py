@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from glassformer.artefact.search_tree import writing_verb
 from glassformer.explorer.carried import Carried
 from glassformer.explorer.editing import editing_record
 from glassformer.explorer.record import record_without_model, run_record
@@ -34,11 +35,16 @@ def overview(model: Model, asked: Asked, trace: Trace) -> tuple[bytes, bool]:
 
     The honesty gate is no part of it: it takes as long as the run itself, and is asked for apart.
     """
-    return overview_of(asked, trace, spans(model, asked, trace))
+    writes = None if model.config.decoder is None else writing_verb(model)
+    return overview_of(asked, trace, spans(model, asked, trace), writes=writes)
 
 
-def overview_of(asked: Asked, trace: Trace, found_spans: dict[str, list[list[Span]] | None]) -> tuple[bytes, bool]:
-    """The same where it is known already where each token is in the texts, or where nobody knows."""
+def overview_of(
+    asked: Asked, trace: Trace, found_spans: dict[str, list[list[Span]] | None], *, writes: str | None = None
+) -> tuple[bytes, bool]:
+    """The same where it is known already where each token is in the texts, or where nobody knows; `writes` is the verb
+    by which the model writes.
+    """
     found = shapes(trace)
     whole = numbers(found) * trace.dtype.itemsize <= MOST_WHOLE
     record = run_record(replace(trace, measure_honesty=None), Carried(MOST_WHOLE), asked.model)
@@ -54,6 +60,7 @@ def overview_of(asked: Asked, trace: Trace, found_spans: dict[str, list[list[Spa
         "whole": whole,
         "whole_weights": weight_bytes(trace) <= MOST_WHOLE,
         "sections": [*MAKERS, *MODEL_MAKERS],
+        "writes": writes,
     }
     return packed(record | more), whole
 

@@ -1,4 +1,4 @@
-"""Searches that a page asks for: how a text would be translated with these settings, step by step."""
+"""What a page asks to be written: how a text would be translated, continued or replied to, step by step."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from glassformer.artefact.search_tree import search_tree
+from glassformer.artefact.search_tree import search_tree, writing_verb
 from glassformer.decode.settings import LengthPenalty
 from glassformer.explorer.server.asked import Name, Text, read_body
 from glassformer.explorer.server.overview import as_json, packed
@@ -25,7 +25,9 @@ MOST_TREES = 32
 
 
 class AskedTree(Settings):
-    """One text to be searched for its translation. What is not given is as the model is searched otherwise."""
+    """One text to be translated or continued, or a conversation, a turn a line, to be replied to. What is not given is
+    as the model writes otherwise.
+    """
 
     model: Name
     text: Text
@@ -35,6 +37,7 @@ class AskedTree(Settings):
     temperature: Annotated[float, Field(ge=0.001, le=1000)] | None = None
     top_k: Annotated[int, Field(ge=1)] | None = None
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    n_best: Annotated[int, Field(ge=1, le=MOST_BEAMS)] | None = None
     seed: Seed | None = None
     max_tokens: Annotated[int, Field(ge=1, le=4 * MOST_TOKENS)] | None = None
 
@@ -55,4 +58,6 @@ def grow(model: Model, asked: AskedTree) -> bytes:
     if tokens > MOST_TOKENS:
         raise TooLargeError(f"a search is drawn for at most {MOST_TOKENS} tokens of a text", got=f"{tokens:,}")
     options = asked.model_dump(exclude={"model", "text"})
-    return packed(as_json(search_tree(model, asked.text, options).to_dict()))
+    verb = writing_verb(model)
+    text = asked.text.split("\n") if verb == "chat" else asked.text
+    return packed(as_json(search_tree(model, text, options, verb=verb).to_dict()))

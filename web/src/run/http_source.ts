@@ -24,7 +24,7 @@ export interface Wish {
   readonly steps?: readonly Step[];
 }
 
-/** A text to be searched for its translation, and how; what is left out is as the model is searched otherwise. */
+/** A text to be translated, continued or replied to, and how; what is left out is as the model writes otherwise. */
 export interface TreeWish {
   readonly model: string;
   readonly text: string;
@@ -32,7 +32,10 @@ export interface TreeWish {
   readonly length_penalty?: number | undefined;
   readonly sample?: boolean;
   readonly temperature?: number | undefined;
+  readonly top_k?: number | undefined;
   readonly top_p?: number | undefined;
+  readonly n_best?: number | undefined;
+  readonly max_tokens?: number | undefined;
   readonly seed?: number | undefined;
 }
 
@@ -56,6 +59,8 @@ export interface Overview extends RunRecord {
   readonly attentions: Readonly<Record<string, number>>;
   readonly whole: boolean;
   readonly whole_weights: boolean;
+  /** The verb by which the model writes. */
+  readonly writes?: "translate" | "generate" | "chat" | null;
   /** The sections that the server works out. */
   readonly sections?: readonly string[];
 }

@@ -6,7 +6,7 @@ import { useStore } from "../../frame/hooks.ts";
 import { go, type State, state } from "../../frame/state.ts";
 import { HttpSource, type TreeWish } from "../../run/http_source.ts";
 import type { Names } from "../../run/names.ts";
-import type { Side } from "../../run/record.ts";
+import type { RunRecord, Side } from "../../run/record.ts";
 import type { Source } from "../../run/source.ts";
 import type { Store } from "../../run/store.ts";
 import { type Node, Search, type SearchRecord } from "./search.ts";
@@ -56,18 +56,51 @@ export function useSearch(): Held {
   return found;
 }
 
+/** What the model of a run writes; null where it writes nothing. */
+export type Written = "translation" | "text" | "reply";
+
+export function writtenBy(run: RunRecord & { readonly writes?: unknown }): Written | null {
+  if (!run.model.stacks.some(({ side }) => side === "decoder")) return null;
+  if (run.writes === "chat") return "reply";
+  return run.model.stacks.some(({ side }) => side === "encoder") ? "translation" : "text";
+}
+
+/** Whether the search of the address draws: a writer does unless something else is asked for, a translator does not. */
+export function draws(written: Written | null): boolean {
+  return option("draw") === "" ? written !== "translation" : option("draw") === "1";
+}
+
+/** So many tokens are written where nobody says otherwise, but for translations: a story has no length of its own. */
+export const TOKENS = 40;
+
+function wishFor(source: HttpSource, text: string): TreeWish {
+  const number = (name: string): number | undefined => {
+    const typed = option(name);
+    return typed === "" || Number.isNaN(Number(typed)) ? undefined : Number(typed);
+  };
+  const { model } = source.run.asked;
+  const by = writtenBy(source.run);
+  const more = by === "translation" ? {} : { max_tokens: number("tokens") ?? TOKENS };
+  const ways = draws(by)
+    ? {
+        ...{ sample: true, temperature: number("temperature"), top_k: number("top-k"), top_p: number("top-p") },
+        ...{ seed: number("seed"), n_best: number("texts") },
+      }
+    : {
+        beams: number("beams") ?? (by === "translation" ? undefined : 4),
+        length_penalty: number("beams") === 1 ? undefined : number("alpha"),
+      };
+  return { model, text, ...ways, ...more };
+}
+
 function wishOf(source: Source, sentence: number): TreeWish | null {
   if (!(source instanceof HttpSource)) return null;
-  const number = (name: string): number | undefined => {
-    const text = option(name);
-    return text === "" || Number.isNaN(Number(text)) ? undefined : Number(text);
-  };
-  const { model, texts } = source.run.asked;
-  const draw = option("draw") === "1";
-  const ways = draw
-    ? { sample: true, temperature: number("temperature"), top_p: number("top-p"), seed: number("seed") }
-    : { beams: number("beams"), length_penalty: number("beams") === 1 ? undefined : number("alpha") };
-  return { model, text: texts[sentence] ?? "", ...ways };
+  return wishFor(source, source.run.asked.texts[sentence] ?? "");
+}
+
+/** What a live model writes behind a text, as the address asks for it. */
+export async function searchFor(source: HttpSource, text: string): Promise<Search> {
+  return new Search((await source.search(wishFor(source, text))) as SearchRecord);
 }
 
 async function searchOf(source: Source, names: Names, sentence: number): Promise<Held> {
@@ -123,7 +156,7 @@ export function chose(search: Search, node: Node, read: readonly number[]): bool
 }
 
 /** Whether it has read the node too, or, of an end, all before it. */
-function reads(search: Search, node: Node, read: readonly number[]): boolean {
+export function reads(search: Search, node: Node, read: readonly number[]): boolean {
   const all = search.readWith(node);
   return all.length <= read.length && all.every((id, place) => read[place] === id);
 }

@@ -53,6 +53,12 @@ export interface SearchRecord {
   readonly settings: Settings;
   readonly text: string;
   readonly answer: string;
+  /** The turns that a reply was written to; none for another text. */
+  readonly turns?: readonly string[];
+  /** Tokens that end an answer. */
+  readonly ends?: readonly number[];
+  /** The most tokens that the decoder reads; null for any number. */
+  readonly most?: number | null;
   readonly source: readonly number[] | null;
   /** What the decoder was given before the first step. */
   readonly prompt: readonly number[];
@@ -156,6 +162,12 @@ export class Search {
   /** What the decoder reads in a run of this node: an end is not read. */
   readWith(node: Node): number[] {
     return [...this.readBefore(node), ...(node.finished ? [] : [node.token])];
+  }
+
+  /** All that was written up to a node that ends an answer: its last token too, where that is a word. */
+  readWhole(node: Node): number[] {
+    const end = this.record.ends?.includes(node.token) === true;
+    return [...this.readBefore(node), ...(end ? [] : [node.token])].slice(0, this.record.most ?? undefined);
   }
 
   /** The node that a key leads to: its parent, its best child, or the one above or below in the same step. */

@@ -9,11 +9,23 @@ import { usePalette, useStore } from "../../frame/hooks.ts";
 import { go, link, state } from "../../frame/state.ts";
 import { HttpSource } from "../../run/http_source.ts";
 import { counted, short } from "../../run/numbers.ts";
-import { openNode, option, useRead, useSearch, withOption, writingSide } from "./held.ts";
+import {
+  draws,
+  openNode,
+  option,
+  TOKENS,
+  useRead,
+  useSearch,
+  type Written,
+  withOption,
+  writingSide,
+  writtenBy,
+} from "./held.ts";
 import { isStrong, methodOf, type Search } from "./search.ts";
 import { SIGNS, treeScene } from "./tree_scene.ts";
 import { TreeTable } from "./tree_table.tsx";
 import { WordsView } from "./words_view.tsx";
+import { Writer } from "./writer.tsx";
 
 export function TreeView(): VNode {
   const { names, source } = useStore();
@@ -29,9 +41,11 @@ export function TreeView(): VNode {
     );
   }
   const words = picture === "words";
+  const written = writtenBy(names.run);
   return (
     <>
       <h1 class="away">{`${names.run.title}: how it writes`}</h1>
+      {written !== null && written !== "translation" && <Writer written={written} search={search} />}
       <nav class="pictures" aria-label="how it is shown">
         <a href={link({ picture: "", at: state.value.at.slice(1) })} aria-current={!words}>
           the search
@@ -41,7 +55,7 @@ export function TreeView(): VNode {
         </a>
       </nav>
       {words && <WordsView side={side} search={search} />}
-      {!words && source instanceof HttpSource && <Ways />}
+      {source instanceof HttpSource && (!words || written !== "translation") && <Ways written={written} />}
       {!words && search !== null && <Tree search={search} />}
       {!words && search === null && why !== "" && <p class="wrong">{why}</p>}
       {!words && search === null && why === "" && <p class="quiet">Searching …</p>}
@@ -127,9 +141,12 @@ const BEAMS = ["", "1", "2", "3", "5", "8", "12", "16"];
 const ALPHAS = ["", "0", "0.6", "1", "2"];
 
 /** How a live page searches. */
-function Ways(): VNode {
-  const draw = option("draw") === "1";
-  const set = (name: string, value: string): void => go({ options: withOption(name, value), at: [] }, true);
+function Ways({ written }: { written: Written | null }): VNode {
+  const draw = draws(written);
+  const translates = written === "translation";
+  const set = (name: string, value: string): void => {
+    go({ options: withOption(name, value), ...(translates ? { at: [] } : {}) }, true);
+  };
   const field = (name: string, text: string, usual: string): VNode => (
     <label>
       {text}
@@ -159,16 +176,19 @@ function Ways(): VNode {
     <div class="controls tree-ways">
       <label>
         search
-        <select value={draw ? "1" : ""} onChange={(event) => set("draw", event.currentTarget.value)}>
-          <option value="">with beams</option>
+        <select value={draw ? "1" : "0"} onChange={(event) => set("draw", event.currentTarget.value)}>
+          <option value="0">with beams</option>
           <option value="1">by drawing</option>
         </select>
       </label>
       {!draw && choice("beams", "beams", BEAMS)}
       {!draw && option("beams") !== "1" && choice("alpha", "length penalty α", ALPHAS)}
-      {draw && field("temperature", "temperature", "1")}
-      {draw && field("top-p", "top-p", "1")}
+      {draw && field("temperature", "temperature", translates ? "1" : "as trained")}
+      {draw && field("top-k", "top-k", "all")}
+      {draw && field("top-p", "top-p", translates ? "1" : "as trained")}
       {draw && field("seed", "seed", "0")}
+      {draw && field("texts", "texts", "1")}
+      {!translates && field("tokens", "tokens", String(TOKENS))}
     </div>
   );
 }

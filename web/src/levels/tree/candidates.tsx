@@ -1,0 +1,161 @@
+/** What could have come next: the likeliest tokens before and after temperature and cuts, and the number that was drawn. */
+
+import type { VNode } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { useStore } from "../../frame/hooks.ts";
+import { toNumber } from "../../frame/views.ts";
+import { counted, percent, short } from "../../run/numbers.ts";
+import type { Source } from "../../run/source.ts";
+import type { Node, Search } from "./search.ts";
+
+/** So many candidates are named. */
+const LISTED = 8;
+
+const FATES: Readonly<Partial<Record<Node["fate"], string>>> = {
+  kept: "kept",
+  answer: "ends",
+  hopeless: "given up",
+  below: "not kept",
+  unlikely: "not kept",
+  undrawn: "not drawn",
+  cut: "left out",
+  forbidden: "forbidden",
+};
+
+/** The likeliest tokens of a step, each with a link to its number. */
+export function Candidates({
+  place,
+  next,
+  asked,
+  nodes,
+  chosen,
+  search,
+}: {
+  place: number;
+  /** The token that this run reads next, and the one that the search was left with. */
+  next: number | undefined;
+  asked: number | undefined;
+  nodes: readonly Node[];
+  /** The node that the text went on with. */
+  chosen: Node | undefined;
+  search: Search | null;
+}): VNode {
+  const { names, source } = useStore();
+  const [found, setFound] = useState<{ of: Source; place: number; row: ArrayLike<number> } | null>(null);
+  const tensor = "head.probabilities";
+  const known = names.knows(tensor);
+  useEffect(() => {
+    let current = known && place >= 0;
+    if (current) {
+      void source.numbersAt(tensor, [place]).then((row) => {
+        if (current && row !== undefined) setFound({ of: source, place, row });
+      });
+    }
+    return () => {
+      current = false;
+    };
+  }, [source, place, known]);
+  if (!known || place < 0) return <p class="wrong">This run has no scores of the vocabulary at this word.</p>;
+  if (found === null || found.of !== source || found.place !== place) return <p class="quiet">…</p>;
+  const { row } = found;
+  const order = Array.from(row, (_, token) => token).sort((one, two) => (row[two] ?? 0) - (row[one] ?? 0));
+  const listed = order.slice(0, LISTED);
+  const told = asked ?? next ?? chosen?.token;
+  for (const one of [next, asked, chosen?.token]) if (one !== undefined && !listed.includes(one)) listed.push(one);
+  const drawn = nodes.some(({ share }) => share !== null);
+  const shareOf = (token: number): number | null => nodes.find((node) => node.token === token)?.share ?? null;
+  const most = Math.max(row[order[0] ?? 0] ?? 1, ...listed.map((token) => shareOf(token) ?? 0));
+  const left = 1 - listed.reduce((sum, token) => sum + (row[token] ?? 0), 0);
+  const leftOfDraw = 1 - listed.reduce((sum, token) => sum + (shareOf(token) ?? 0), 0);
+  return (
+    <section class="block candidates">
+      <h2>What could come next</h2>
+      <table>
+        {drawn && (
+          <thead>
+            <tr>
+              <th />
+              <th class="bar" />
+              <th>model</th>
+              <th>drawn with</th>
+              <th />
+            </tr>
+          </thead>
+        )}
+        <tbody>
+          {listed.map((token) => {
+            const fate = nodes.find((node) => node.token === token)?.fate;
+            const share = shareOf(token);
+            const why = token === next ? "in this text" : token === asked ? "opened from the search" : "";
+            return (
+              <tr key={token} aria-current={token === told} data-token={token}>
+                <th>
+                  <bdi>{names.label(tensor, "vocabulary", token, 0).text}</bdi>
+                </th>
+                <td class="bar">
+                  <i style={{ width: `${(100 * (row[token] ?? 0)) / most}%` }} />
+                  {share !== null && <i class="after" style={{ width: `${(100 * share) / most}%` }} />}
+                </td>
+                <td>
+                  <a href={toNumber(tensor, [place, token], names)} data-value={row[token]}>
+                    {short(row[token] ?? 0)}
+                  </a>
+                </td>
+                {drawn && <td data-share={share ?? undefined}>{share === null ? "" : short(share)}</td>}
+                <td>{[why, fate === undefined ? "" : FATES[fate]].filter(Boolean).join(", ")}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      <p class="quiet">
+        {counted(row.length - listed.length, "other token")} together {percent(Math.max(left, 0))}
+        {drawn && `, of the draw ${percent(Math.max(leftOfDraw, 0))}`}
+      </p>
+      <Why search={search} chosen={chosen} best={order[0]} />
+    </section>
+  );
+}
+
+/** Why one of them was chosen. */
+function Why({
+  search,
+  chosen,
+  best,
+}: {
+  search: Search | null;
+  chosen: Node | undefined;
+  best: number | undefined;
+}): VNode | null {
+  if (search === null || chosen === undefined) return null;
+  const word = <bdi class="strong">{search.word(chosen)}</bdi>;
+  if (chosen.draw !== null) {
+    const [number, from, to] = chosen.draw;
+    return (
+      <>
+        <p>
+          {word}: {short(number, 4)} was drawn, and its part of all probabilities, end to end, is {short(from, 4)} to{" "}
+          {short(to, 4)}.
+        </p>
+        <div
+          class="drawn"
+          data-draw={chosen.draw.join()}
+          style={{ "--from": String(from), "--to": String(to), "--drawn": String(number) }}
+          role="img"
+          aria-label={`from 0 to 1: the part of this token from ${short(from, 4)} to ${short(to, 4)}, and the number ${short(number, 4)} in it`}
+        >
+          <i />
+          <b />
+          <span>0</span>
+          <span>1</span>
+        </div>
+      </>
+    );
+  }
+  if (chosen.token === best) return <p>{word}: no token is likelier (argmax).</p>;
+  return (
+    <p>
+      {word}: {search.why(chosen)}
+    </p>
+  );
+}

@@ -1,0 +1,112 @@
+/** What a step looked at: the shares of the words, of one head or the mean of a block, and who looked at whom so far. */
+
+import type { VNode } from "preact";
+import { useMemo } from "preact/hooks";
+import { measure, Picture } from "../../draw/picture.tsx";
+import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { Choice } from "../../frame/pieces.tsx";
+import { go, link, state } from "../../frame/state.ts";
+import { toNumber } from "../../frame/views.ts";
+import { short } from "../../run/numbers.ts";
+import type { Side } from "../../run/record.ts";
+import { withOption } from "./held.ts";
+import { triangleScene } from "./triangle_scene.ts";
+import { type Chosen, crosses, useShares } from "./weights.ts";
+
+export function Looks({ step, chosen }: { step: number; chosen: Chosen }): VNode {
+  const { blocks, block, names, heads, head } = chosen;
+  const set = (name: string) => (value: string) => go({ options: withOption(name, value) }, true);
+  const mean: readonly [string, string] = ["", `mean of ${heads}`];
+  const each = Array.from({ length: heads }, (_, one): [string, string] => [String(one), String(one)]);
+  return (
+    <section class="block looks">
+      <h2>What it looked at</h2>
+      <div class="controls">
+        <Choice label="block" value={block} of={blocks.map((one) => [one, one])} onChoose={set("block")} />
+        <Choice label="head" value={head ?? ""} of={[mean, ...each]} onChoose={set("head")} />
+      </div>
+      {names.map((name) => (
+        <Look key={name} name={name} step={step} head={head} />
+      ))}
+    </section>
+  );
+}
+
+function Look({ name, step, head }: { name: string; step: number; head: number | null }): VNode {
+  const { names, source } = useStore();
+  const { sentence } = state.value;
+  const share = useShares(name, head);
+  const keys = source.shape(name)?.[3] ?? 1;
+  const keySide = names.formulas.get(name)?.keys ?? "inputs";
+  const title = crosses(name) ? "at the source (cross-attention)" : "back at what is written (self-attention)";
+  if (share === null) return <p class="quiet">…</p>;
+  const real = Math.min(names.run.words[keySide][sentence]?.length ?? keys, keys);
+  const shown = crosses(name) ? real : Math.min(real, step + 1);
+  const to = { level: "head", tensor: name, cell: [sentence, head ?? 0, step, 0], layout: [] } as const;
+  return (
+    <>
+      <h3>
+        {title}: <a href={link(to)}>{head === null ? "its heads" : `head ${head}`} →</a>
+      </h3>
+      <ul class="shares" data-attention={name}>
+        {Array.from({ length: shown }, (_, key) => {
+          const value = share(step, key);
+          const cell = [sentence, head ?? 0, step, key];
+          return (
+            <li key={key} style={{ "--share": String(value) }}>
+              <bdi>{names.word(keySide, sentence, key).text}</bdi>
+              {head === null ? (
+                <span data-value={value}>{short(value, 2)}</span>
+              ) : (
+                <a href={toNumber(name, cell, names)} data-value={value}>
+                  {short(value, 2)}
+                </a>
+              )}
+            </li>
+          );
+        })}
+      </ul>
+    </>
+  );
+}
+
+/** The triangle of the look-ahead mask, filled row by row as the text is written. */
+export function SoFar({ side, step, chosen }: { side: Side; step: number; chosen: Chosen }): VNode | null {
+  const { names } = useStore();
+  const palette = usePalette();
+  const { box, width } = useWidth();
+  const { sentence } = state.value;
+  const { head } = chosen;
+  const name = chosen.names.find((each) => !crosses(each));
+  const share = useShares(name, head);
+  const scene = useMemo(() => {
+    if (share === null || name === undefined || width === 0) return null;
+    const words = (names.run.words[side][sentence] ?? []).map((_, token) => names.word(side, sentence, token).text);
+    const cell = (query: number, key: number): number[] => [sentence, head ?? 0, query, key];
+    return triangleScene({ tensor: name, words, step, share, cell }, palette, measure, width);
+  }, [share, names, step, width, palette, sentence, side]);
+  if (name === undefined) return null;
+  return (
+    <section class="block so-far">
+      <h2>Who looked at whom so far</h2>
+      <div ref={box}>
+        {scene !== null && (
+          <Picture
+            scene={scene}
+            label={`A row for each token that was read, up to step ${step + 1}: the shares of itself and the tokens before it. What stands behind it is not there to be seen. Click: the head.`}
+            tensor={name}
+            cell={[sentence, head ?? 0, step, step]}
+            onChoose={(tensor, cell, further) => {
+              if (further && head !== null) go({ level: "number", tensor, cell, layout: [] });
+              else if (further) go({ level: "head", tensor, cell, layout: [] });
+              else go({ at: [cell[2] ?? step, ...state.value.at.slice(1)] }, true);
+            }}
+          />
+        )}
+      </div>
+      <p class="quiet">
+        A row is added with each token; to the right of the stairs is what the mask hides (look-ahead).
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,125 @@
+/** Goes through what was written: by itself, step by step, by a slider and by keys. */
+
+import type { VNode } from "preact";
+import { useEffect } from "preact/hooks";
+import { go } from "../../frame/state.ts";
+import { option, withOption } from "./held.ts";
+
+/** Tokens in a second. */
+const SPEEDS = ["0.5", "1", "2", "4", "8"];
+const USUAL = "2";
+
+export interface PlayerProps {
+  readonly step: number;
+  readonly count: number;
+  /** The first step behind what was given: playing begins there. */
+  readonly first: number;
+  /** Whether the text is known to have been written here: then what comes later is hidden until it is asked for. */
+  readonly written: boolean;
+  /** What the step in hand stands behind. */
+  readonly behind: string;
+  readonly playing: boolean;
+  setPlaying(playing: boolean): void;
+  to(step: number): void;
+}
+
+export function Player({ step, count, first, written, behind, playing, setPlaying, to }: PlayerProps): VNode {
+  const speed = SPEEDS.includes(option("speed")) ? option("speed") : USUAL;
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const last = count - 1;
+  useEffect(() => {
+    if (!playing) return;
+    if (step >= last) {
+      setPlaying(false);
+      return;
+    }
+    const timer = setTimeout(() => to(step + 1), 1000 / Number(speed));
+    return () => clearTimeout(timer);
+  }, [playing, step, last, speed]);
+  const play = (): void => {
+    // Where the system asks for less motion, each press is one step.
+    if (still) to(step >= last ? first : step + 1);
+    else {
+      if (!playing && step >= last) to(first);
+      setPlaying(!playing);
+    }
+  };
+  const faster = (by: number): void => {
+    const next = SPEEDS[SPEEDS.indexOf(speed) + by];
+    if (next !== undefined) go({ options: withOption("speed", next) }, true);
+  };
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent): void => {
+      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+      const target = event.target as HTMLElement;
+      if (target.closest("canvas, select, textarea, summary, input") !== null) return;
+      if (event.key === " " && target.closest("button, a") !== null) return;
+      const next = { ArrowLeft: step - 1, ArrowRight: step + 1, Home: first, End: last }[event.key];
+      if (next !== undefined) {
+        setPlaying(false);
+        to(next);
+      } else if (event.key === " ") play();
+      else if (event.key === "+" || event.key === "-") faster(event.key === "+" ? 1 : -1);
+      else return;
+      event.preventDefault();
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  });
+  const one = (by: number): void => {
+    setPlaying(false);
+    to(step + by);
+  };
+  return (
+    <div class="step-slider">
+      <button type="button" class="play" onClick={play} aria-pressed={playing}>
+        {still ? "next" : playing ? "pause" : "play"}
+      </button>
+      <label>
+        <span>
+          step {step + 1} of {count}
+        </span>
+        <input
+          type="range"
+          min={1}
+          max={count}
+          value={step + 1}
+          aria-valuetext={`step ${step + 1}: behind ${behind}`}
+          onInput={(event) => {
+            setPlaying(false);
+            to(Number(event.currentTarget.value) - 1);
+          }}
+        />
+      </label>
+      <button type="button" aria-label="one step back" disabled={step === 0} onClick={() => one(-1)}>
+        ◀
+      </button>
+      <button type="button" aria-label="one step on" disabled={step === last} onClick={() => one(1)}>
+        ▶
+      </button>
+      <label class="speed">
+        speed
+        <select
+          value={speed}
+          onChange={(event) => go({ options: withOption("speed", event.currentTarget.value) }, true)}
+        >
+          {SPEEDS.map((each) => (
+            <option value={each} key={each}>
+              {each} a second
+            </option>
+          ))}
+        </select>
+      </label>
+      {written && (
+        <label class="whole">
+          <input
+            type="checkbox"
+            checked={option("whole") === "1"}
+            onChange={(event) => go({ options: withOption("whole", event.currentTarget.checked ? "1" : "") }, true)}
+          />
+          what comes later
+        </label>
+      )}
+    </div>
+  );
+}
