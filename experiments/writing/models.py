@@ -15,7 +15,7 @@ from glassformer.errors import ConfigError
 from glassformer.models.transformer import build
 
 # How far the numbers of parameters may be apart.
-NEAR = 0.03
+NEAR = 0.05
 
 
 def parameters(module: nn.Module) -> int:
