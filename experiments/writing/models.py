@@ -41,6 +41,8 @@ def gpt2(config: ModelConfig, length: int) -> Any:
             resid_pdrop=0.0,
             embd_pdrop=0.0,
             attn_pdrop=0.0,
+            bos_token_id=None,
+            eos_token_id=None,
         )
     )
     return near(found, config)
