@@ -55,7 +55,7 @@ class Peer:
     def __init__(self, pairs: Pairs, budget: Budget, run: Path) -> None:
         known = self.recipe_of(pairs, budget)
         self.budget, self.run, self.settings = budget, run, settings_of(known)
-        self.smoothing = known.task.label_smoothing
+        self.smoothing: float = getattr(known.task, "label_smoothing", 0.0)
         if budget.threads is not None:
             torch.set_num_threads(budget.threads)
         transformers.set_seed(budget.seed)

@@ -89,10 +89,10 @@ class Translate(RecordTask[TextPair, Translation]):
     axes: ClassVar[Mapping[str, Axis]] = {TARGET: "token"}
     two_sided = True
     fits_baselines = False
-    baseline_names = ("unigram", "copy_source")
+    baseline_names: ClassVar[tuple[str, ...]] = ("unigram", "copy_source")
     best = "-loss"
     shares = ()
-    of_tokens = ("loss", "perplexity")
+    of_tokens: ClassVar[tuple[str, ...]] = ("loss", "perplexity")
     section: TranslateSection
     frequent: TargetWords | None
 

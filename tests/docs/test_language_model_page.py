@@ -45,6 +45,8 @@ def test_its_commands_run_and_its_fields_are_those_of_the_records(
     scores = gf.load("writer").evaluate()
     assert {"loss", "perplexity", "bits_per_byte", "accuracy", "trigram_bits_per_byte"} <= scores.keys()
     assert "masked" not in Path("writer/README.md").read_text(encoding="utf-8")
+    Path("other.txt").write_text("A king had sons.\n\nThey had towns.", encoding="utf-8")
+    assert "trigram_bits_per_byte" in gf.load("writer").evaluate("other.txt")  # counted in the text of the training
 
 
 def test_the_commands_of_chat_run_and_its_fields_are_those_of_the_records(
