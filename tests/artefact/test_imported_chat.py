@@ -111,22 +111,22 @@ def test_a_setting_of_generation_that_is_not_here_is_refused_by_its_name(folder:
 
 
 def test_settings_of_generation_are_kept(folder: Path) -> None:
-    tell(folder, do_sample=True, temperature=0.6, top_k=7, top_p=0.8, repetition_penalty=1.2, max_length=60)
+    tell(folder, do_sample=True, temperature=0.6, top_k=7, top_p=0.8, repetition_penalty=1.2, max_length=160)
     model = gf.load(folder)
     settings = model.search[0]
     assert settings is not None
     assert settings.settings.model_dump(exclude_unset=True) == {
         **{"method": "sample", "temperature": 0.6, "top_k": 7, "top_p": 0.8, "n_best": 1},
-        **{"repetition_penalty": 1.2, "penalized": "logits", "max_tokens": 60},
+        **{"repetition_penalty": 1.2, "penalized": "logits", "max_tokens": 160},
     }
-    assert settings.whole == 60
+    assert settings.whole == 160
     found = model.chat("Hi")
     count = len(model.tokenizer.ids(model.templates.named().written([Message("user", "Hi")], ask=True).text))  # type: ignore[union-attr]
-    assert len(found.tokens) <= 60 - count
+    assert len(found.tokens) <= 160 - count
     tell(folder, max_length=3)
     with refused(DataError, wanted="max_length = 3"):
-        gf.load(folder).chat("Hi")
-    gf.load(folder).chat("Hi", max_tokens=2)
+        gf.load(folder).generate("Hi there")
+    gf.load(folder).generate("Hi there", max_tokens=2)
     tell(folder, eos_token_id=0, bos_token_id=0)  # nothing of a search: drawn as ours
     assert gf.load(folder).search[0].settings.method == "sample"  # type: ignore[union-attr]
 
@@ -150,4 +150,4 @@ def test_ours_talks_in_transformers_by_the_same_template(tmp_path: Path) -> None
     assert tokenizer.decode(learned) == "I am fine<|endoftext|>All well.<|endoftext|>"
     again = gf.load(tmp_path, dtype="float64")
     assert again.chat(TURNS, max_tokens=8).reply == model.chat(TURNS, max_tokens=8).reply
-    assert READ == again.length
+    assert again.length == READ
