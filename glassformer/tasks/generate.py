@@ -125,10 +125,20 @@ class Generate(Predictor[Prompt, Generation]):
     @property
     def most_read(self) -> int | None:
         """The most tokens of a prompt that are read; None for any number."""
-        if self.room is None:
-            return None
-        free = min(self.settings.max_tokens, max(self.settings.min_tokens + 1, self.room // _FREE))
-        return max(1, self.room - len(self.opening) - free)
+        return None if self.room is None else self._beside(self.room)
+
+    @property
+    def most_of_turns(self) -> int | None:
+        """As `most_read`, for turns of which the first may be left out: also within the imported model's `max_length`,
+        which counts them.
+        """
+        rooms = [room for room in (self.room, self.whole) if room is not None]
+        return self._beside(min(rooms)) if rooms else None
+
+    def _beside(self, room: int) -> int:
+        """The most tokens of a prompt for which there is room beside what is written."""
+        free = min(self.settings.max_tokens, max(self.settings.min_tokens + 1, room // _FREE))
+        return max(1, room - len(self.opening) - free)
 
     def rows(self, example: Prompt) -> Iterator[Row]:
         """One row: the prompt."""

@@ -92,11 +92,11 @@ class Talker(Predictor[Talk, Reply]):
     def _read(self, messages: tuple[Message, ...]) -> Talk:
         """As many of the last turns as the model reads at once; of one that is too long the end."""
         system, turns = opened(messages)
-        most, largest = self.writer.most_read, min(len(turns), self.history or len(turns))
+        most, largest = self.writer.most_of_turns, min(len(turns), self.history or len(turns))
         least, (ids, read) = 1, self._written(system, turns[-1:])
         if most is not None and len(ids) > most:
             ids, left_out = self._shortened(system, turns[-1], len(ids) - most, most)
-            return self._checked(Talk(messages, read, tuple(ids), left_out))
+            return Talk(messages, read, tuple(ids), left_out)
         while least < largest:  # the most turns that fit, by halving
             count = (least + largest + 1) // 2
             more, its = self._written(system, turns[-count:])
@@ -104,11 +104,7 @@ class Talker(Predictor[Talk, Reply]):
                 least, ids, read = count, more, its
             else:
                 largest = count - 1
-        return self._checked(Talk(messages, read, tuple(ids), 0))
-
-    def _checked(self, talk: Talk) -> Talk:
-        self.writer.check_room(talk.prompt)
-        return talk
+        return Talk(messages, read, tuple(ids), 0)
 
     def _written(self, system: Sequence[Message], turns: Sequence[Message]) -> tuple[array[int], int]:
         """The tokens of these turns, and their number. A template may want the user to begin: then the assistant's

@@ -19,11 +19,12 @@ from typing import Any
 
 import jinja2
 from jinja2 import nodes
+from jinja2.exceptions import SecurityError
 from jinja2.ext import Extension, loopcontrols
 from jinja2.filters import FILTERS
 from jinja2.parser import Parser
 from jinja2.runtime import Context, Macro
-from jinja2.sandbox import ImmutableSandboxedEnvironment, SecurityError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
@@ -103,6 +104,7 @@ class _Counted(NodeTransformer):
 
     def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802 - as Jinja calls it
         self.generic_visit(node)
+        assert isinstance(node.iter, nodes.Expr)
         node.iter = _through("looped", node.iter)
         return node
 
@@ -136,7 +138,8 @@ class _Counted(NodeTransformer):
 def _through(method: str, *values: nodes.Expr) -> nodes.Call:
     """The call of a method of the sandbox. A template cannot write this node, nor hide the method behind a name."""
     call = nodes.Call(nodes.EnvironmentAttribute(method), list(values), [], None, None)
-    return call.set_lineno(values[0].lineno if values else 0)
+    call.set_lineno(values[0].lineno)
+    return call
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
@@ -300,7 +303,7 @@ def size_of(value: Any) -> int:
         elif isinstance(each, list | tuple | set | frozenset):
             waiting += each
         elif isinstance(each, Namespace):
-            waiting.append(each._Namespace__attrs)  # type: ignore[attr-defined]  # it hides all others
+            waiting.append(each._Namespace__attrs)  # it hides all others
     return total
 
 

@@ -1,0 +1,121 @@
+"""A conversation in the terminal: commands, files that keep it, Ctrl-C within a reply, a reader that is gone."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import glassformer as gf
+from glassformer.artefact import verbs
+from glassformer.cli import conversation
+from glassformer.cli.conversation import converse, load_turns
+from glassformer.cli.streams import ReaderGoneError
+from glassformer.errors import DataError
+from tests.talkers import talking
+from tests.translators import translating
+
+GREEDY = {"beams": 1, "max_tokens": 6}
+Talk = Callable[..., str]
+
+
+class Typed(io.StringIO):
+    """Standard input of a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def talk(monkeypatch: pytest.MonkeyPatch) -> Talk:
+    """What a conversation with these lines writes."""
+
+    def held(model: gf.Model, *lines: str, typed: bool = False, kept: Path | None = None, **options: Any) -> str:
+        given = "".join(f"{line}\n" for line in lines)
+        monkeypatch.setattr("sys.stdin", Typed(given) if typed else io.StringIO(given))
+        handle = io.StringIO()
+        converse(model, {**GREEDY, **options}, handle, kept=kept)
+        return handle.getvalue()
+
+    return held
+
+
+@pytest.mark.parametrize("model", [talking(), translating()], ids=["decoder", "both"])
+def test_each_line_is_answered_after_those_before_it(model: gf.Model, talk: Talk) -> None:
+    one = model.chat("Hi how are you", beams=1, max_tokens=6).reply
+    assert one
+    two = model.chat(["Hi how are you", one, "Good"], beams=1, max_tokens=6).reply
+    found = talk(model, "Hi how are you", "", "Good", "/reset", "Hi how are you", "/quit", "Good")
+    assert found.split("\n") == [on_a_line(one), on_a_line(two), on_a_line(one), ""]
+
+
+def on_a_line(reply: str) -> str:
+    return conversation.on_screen(reply, io.StringIO(), lines=False)
+
+
+def test_it_is_saved_and_gone_on_with(tmp_path: Path, talk: Talk, capsys: pytest.CaptureFixture[str]) -> None:
+    model, saved, kept = talking(), tmp_path / "saved.json", tmp_path / "kept.json"
+    talk(model, "/load nothing.json", "/save", "/nothing", "Hi", f"/save {saved}", kept=kept)
+    told = capsys.readouterr().err
+    assert "nothing.json" in told
+    assert "/nothing" in told
+    assert load_turns(saved) == load_turns(kept) == ["Hi", model.chat("Hi", **GREEDY).reply]
+    more = talk(model, "And?", kept=kept)
+    assert len(load_turns(kept)) == 4
+    assert talk(model, f"/load {saved}", "And?") == more
+    kept.write_text(json.dumps({"turns": [""]}), encoding="utf-8")
+    with pytest.raises(DataError):
+        talk(model, "Hi", kept=kept)
+
+
+def stopped_after(parts: list[str]) -> Callable[..., Iterator[str]]:
+    def stream(*_: Any) -> Iterator[str]:
+        yield from parts
+        raise KeyboardInterrupt
+
+    return stream
+
+
+def test_what_was_written_of_a_stopped_reply_stays(
+    tmp_path: Path, talk: Talk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, kept = talking(), tmp_path / "kept.json"
+    monkeypatch.setattr(verbs, "stream_answer", stopped_after(["I am", " fi"]))
+    handle = io.StringIO()
+    monkeypatch.setattr("sys.stdin", io.StringIO("Hi\nmore\n"))
+    with pytest.raises(KeyboardInterrupt):  # exit code 130
+        converse(model, GREEDY, handle, kept=kept)
+    assert handle.getvalue() == "I am fi\n"
+    assert load_turns(kept) == ["Hi", "I am fi"]
+    saved = tmp_path / "saved.json"
+    assert talk(model, "Hi", f"/save {saved}", "/quit", typed=True) == "model: I am fi\n"  # a terminal goes on
+    assert load_turns(saved) == ["Hi", "I am fi"]
+    assert "stopped" in capsys.readouterr().err
+    monkeypatch.setattr(verbs, "stream_answer", stopped_after([]))
+    assert talk(model, "Hi", f"/save {saved}", typed=True) == ""
+    assert load_turns(saved) == []
+
+
+def test_a_reader_that_is_gone_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise ReaderGoneError("standard output must take the results")
+
+    monkeypatch.setattr("sys.stdin", io.StringIO("Hi\nHi\n"))
+    with pytest.raises(ReaderGoneError) as gone:
+        converse(talking(), GREEDY, Gone())
+    assert gone.value.exit_code == 141
+
+
+def test_a_turn_that_cannot_be_answered_does_not_end_what_is_typed(
+    talk: Talk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = talking()
+    assert talk(model, "Hi <|user|>", "Hi", typed=True).count("model: ") == 1
+    assert "<|user|>" in capsys.readouterr().err
+    with pytest.raises(DataError):
+        talk(model, "Hi <|user|>", "Hi")
