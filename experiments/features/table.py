@@ -57,10 +57,10 @@ def _million() -> list[str]:
     killed = " and ".join(f"{count:,}" for count in row["killed_after"])
     return [
         *lines,
-        f"`glassformer embed english`, killed by SIGKILL after {killed} texts and gone on with: {row['rows']:,} rows of",
-        f"{row['asked']:,}; {row['rows_checked_alone']} rows drawn at random are what their texts give alone, within",
-        f"{row['largest_difference']:.0e}. {row['texts_a_second']:,.0f} texts a second. The most memory in each quarter of",
-        f"each run's time: {memory}.",
+        f"`glassformer embed english`, killed by SIGKILL after {killed} texts and gone on with:",
+        f"{row['rows']:,} rows of {row['asked']:,}; {row['rows_checked_alone']} rows drawn at random",
+        f"are what their texts give alone, within {row['largest_difference']:.0e}.",
+        f"{row['texts_a_second']:,.0f} texts a second. The most memory in each quarter of each run's time: {memory}.",
         "",
         _command(row),
         "",
