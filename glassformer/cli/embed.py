@@ -122,7 +122,7 @@ def embed(
         try:
             _write(opened, maker, usable, out, request, total, resume=resume)
         except KeyboardInterrupt as stopped:
-            if request and getattr(stopped, "__notes__", ()):
+            if request and getattr(stopped, "__notes__", []):
                 again = [each for each in sys.argv[1:] if each != "--resume"]
                 stopped.add_note(f"go on with: {shlex.join(['glassformer', *again, '--resume'])}")
             raise

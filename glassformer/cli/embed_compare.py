@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from glassformer.features.rank import Ranked, Ranking
 
 MOST_ROWS = 5000
+# Texts that are made into vectors together.
+_TOGETHER = 512
 
 
 def embed_compare(
@@ -183,10 +185,12 @@ def _ranked(
     arrays: dict[str, list[Any]] = {feature.name: [] for feature in maker.features}
     progress = ConsoleProgress()
     with progress.counting("texts", total=len(kept)) as advance:
-        for each in embed(model, maker, (examples.records[number] for number in kept)):
-            for name, of in each.vectors.items():
-                arrays[name].append(of if words else of[None])
-            advance(1)
+        for start in range(0, len(kept), _TOGETHER):
+            some = kept[start : start + _TOGETHER]
+            for made in embed(model, maker, (examples.records[number] for number in some)):
+                for name, of in made.vectors.items():
+                    arrays[name].append(of if words else of[None])
+            advance(len(some))
     vectors = {name: np.concatenate(arrays[name]) for name in arrays}
     wanted = {f"{one}.{two}" for one in plain for two in poolings}
     chosen = {name: of for name, of in vectors.items() if name in wanted}

@@ -114,7 +114,8 @@ class _Ids:
     """The ids of texts, read on as they are asked for in order."""
 
     def __init__(self, lines: Iterator[str]) -> None:
-        self._lines, self._at, self._last = lines, -1, None
+        self._lines, self._at = lines, -1
+        self._last: str | None = None
 
     def __getitem__(self, text: int) -> str | None:
         while self._at < text:

@@ -22,8 +22,10 @@ from glassformer.json_text import read_json
 from glassformer.paths import check_path
 
 _MADE_FOR = "glassformer mix, format 1"
-# Steps of the fit, in which the weights of the layers and a logistic regression are learned together.
-_STEPS, _DECAY = 100, 1e-3
+# Steps of the fit, in which the weights of the layers and a logistic regression are learned together; the strength of
+# its regularization (scikit-learn's C); and how much the shares of the layers are held together, so that layers which
+# are alike have like shares.
+_STEPS, _STRENGTH, _TOGETHER = 100, 0.01, 1e-3
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,14 @@ def learn_mix(layers: Tensor, labels: Tensor, *, seed: int = 0) -> Mix:
     scores = torch.zeros(layers.shape[1], requires_grad=True)  # [K]
     matrix = (torch.randn(count, width, generator=generator) * 0.01).requires_grad_()  # [L, W]
     bias = torch.zeros(count, requires_grad=True)
+    decay = 1 / (2 * _STRENGTH * len(labels))
     optimizer = torch.optim.LBFGS([scores, matrix, bias], max_iter=_STEPS, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
         optimizer.zero_grad()
         mixed = torch.einsum("k,ekw->ew", scores.softmax(dim=0), scaled)  # [E, W]
-        value = F.cross_entropy(mixed @ matrix.T + bias, labels) + _DECAY * matrix.square().sum()
+        value = F.cross_entropy(mixed @ matrix.T + bias, labels) + decay * matrix.square().sum()
+        value = value + _TOGETHER * scores.square().sum()
         value.backward()
         return value
 

@@ -205,14 +205,19 @@ def _measure(
     """What was counted for each group, over all folds and repeats."""
     counted = count if count <= MOST_LABELS else 0
     sums = np.zeros((int(groups.max()) + 1, 2 + 3 * counted))  # [G, 2 + 3·L]
+
+    def count_at(columns: Integers | int, rows: Integers, values: npt.NDArray[Any]) -> None:
+        flat = rows * sums.shape[1] + columns
+        sums.reshape(-1)[:] += np.bincount(flat, values, sums.size)
+
     for (_, test), guessed in zip(cuts, found, strict=True):
         right = guessed == of[test]
-        np.add.at(sums, (groups[test], 0), right)
-        np.add.at(sums, (groups[test], 1), 1.0)
+        count_at(0, groups[test], right)
+        count_at(1, groups[test], np.ones(len(test)))
         if counted:
-            np.add.at(sums, (groups[test], 2 + 3 * guessed), right)
-            np.add.at(sums, (groups[test], 3 + 3 * guessed), 1.0)
-            np.add.at(sums, (groups[test], 4 + 3 * of[test]), 1.0)
+            count_at(2 + 3 * guessed, groups[test], right)
+            count_at(3 + 3 * guessed, groups[test], np.ones(len(test)))
+            count_at(4 + 3 * of[test], groups[test], np.ones(len(test)))
         advance(1)
 
     def scores(sums: npt.NDArray[np.float64]) -> dict[str, npt.NDArray[np.float64]]:

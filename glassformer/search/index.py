@@ -115,8 +115,8 @@ class SearchIndex:
     @overload
     def ask(self, text: str, *, top: int = 5) -> list[Hit]: ...
     @overload
-    def ask(self, text: Sequence[str], *, top: int = 5) -> list[list[Hit]]: ...
-    def ask(self, text: str | Sequence[str], *, top: int = 5) -> list[Hit] | list[list[Hit]]:
+    def ask(self, text: list[str] | tuple[str, ...], *, top: int = 5) -> list[list[Hit]]: ...
+    def ask(self, text: str | list[str] | tuple[str, ...], *, top: int = 5) -> list[Hit] | list[list[Hit]]:
         """The `top` texts whose vectors point most in the direction of the question's, or of each of many questions.
 
         Raises DataError for a question of only blanks.

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -21,6 +22,7 @@ from starlette.types import Receive, Scope, Send
 
 import glassformer as gf
 from glassformer.artefact import store
+from glassformer.artefact.embed import same_word
 from glassformer.artefact.model import Model
 from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.recipe import parse_changes, resolve
@@ -42,10 +44,15 @@ from glassformer.explorer.server.desk import Desk
 from glassformer.explorer.server.guard import Guard
 from glassformer.explorer.server.offers import Models, Offer
 from glassformer.explorer.server.pictures import part_of
+from glassformer.features.rank import check_labels
+from glassformer.features.store import kind_of
+from glassformer.features.strategies import features_of
+from glassformer.features.strategies import resolve as resolve_strategy
 from glassformer.look.cell import Axes
 from glassformer.models.families import bert, family_config
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
+from glassformer.search.index import SearchIndex
 from glassformer.settings import read_settings
 from glassformer.tasks.alignment import align, mean_attention
 from glassformer.tasks.masked_lm import MaskedLMSection
@@ -175,6 +182,13 @@ def a_missing_extra(place: Place) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setitem(sys.modules, "huggingface_hub", None)
         fetch("owner/name")
+
+
+def another_model_asks(place: Place) -> object:
+    SearchIndex.build(place.folder / "index", ["She likes summer"], place.model)
+    other = gf.load(place.saved)
+    next(other.module.parameters()).data += 1
+    return SearchIndex.open(place.folder / "index", other)
 
 
 def no_mask(place: Place) -> object:
@@ -324,6 +338,17 @@ MESSAGES: dict[str, Callable[[Place], object]] = {
     "no part of an axis": lambda place: part_of(Axes("scores", ("query", "key"), (3, 4)), "1:9"),
     "a run that is forgotten": lambda place: Desk(Models([])).run("0" * 32),
     "a model that is not offered": lambda place: Models([Offer("slides", place.saved, ("She",))])["slide"],
+    "a strategy that is not there": lambda place: resolve_strategy("lst", 6),
+    "a strategy without its layers": lambda place: resolve_strategy("concat-last-4", 2),
+    "a layer that is not there": lambda place: resolve_strategy("sum:1,7", 6),
+    "a pooling that is not there": lambda place: features_of(["last"], ["maen"], 6),
+    "a file that holds no vectors": lambda place: kind_of(Path("vectors.txt"), ["last.mean"], words=False),
+    "an array that says no words": lambda place: kind_of(Path("vectors.npy"), ["last.mean"], words=True),
+    "one label alone": lambda place: check_labels(["same"], np.zeros(9, np.int64), 5),
+    "a word that stands nowhere": lambda place: same_word(place.model, "porridge", ["She likes summer"]),
+    "an index of nothing": lambda place: SearchIndex.build(place.folder / "index", [], place.model),
+    "no index": lambda place: SearchIndex.open(place.folder / "index"),
+    "an index of another model": lambda place: another_model_asks(place),
     "unknown tensor": lambda place: place.model.trace("summer")["encoder.blocks.0.self_attention.wieghts"],
 }
 
