@@ -12,14 +12,20 @@ import torch
 
 import glassformer as gf
 from experiments.views import LONG, MODELS, VIEWS, View, page
+from glassformer.artefact.model import Model
+from glassformer.artefact.search_tree import trace_of
+from glassformer.artefact.travelling import travelling
 from glassformer.demo.texts import slides, slides_model
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.chat import ChatSection
 from tests.explorer.test_browser import WAIT, check, follow_one, more_row, same, show
 from tests.explorer.test_page import record_of
 from tests.look.rows import row_named
+from tests.translators import translating
+from tests.writers import writing
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -61,6 +67,17 @@ def long_text(folder: Path) -> Trace:
     return model.trace(fitting[-1])
 
 
+def written(name: str, text: str) -> Trace:
+    """A run of what a model of the package writes behind a text; as long as it does not travel, a tiny one."""
+    chat, writer = translating(double=False), writing("llama")
+    tiny_ones = {
+        "writer": writer,
+        "chat": Model(chat.module, chat.tokenizer, task=ChatSection(), length=24),
+    }
+    model = gf.load(name) if name in travelling() else tiny_ones[name]
+    return trace_of(model, model.search_tree(text, max_tokens=8, seed=0))
+
+
 MAKE: dict[str, Callable[[Path], Trace]] = {
     "slides": lambda _: gf.load(str(slides_model())).trace([sentence.masked for sentence in slides().sentences]),
     "encoder": long_text,
@@ -70,6 +87,8 @@ MAKE: dict[str, Callable[[Path], Trace]] = {
     "marian": lambda folder: imported("MarianMTModel", folder),
     "llama": lambda _: tiny("llama"),
     "t5": lambda _: tiny("t5"),
+    "writer": lambda _: written("writer", "As Aliens entered our planet"),
+    "chat": lambda _: written("chat", "Hi how are you"),
 }
 
 

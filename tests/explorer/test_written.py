@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,7 +131,7 @@ def test_each_step_has_what_was_drawn_and_looked_at(opened: Page, story: Told) -
     # The triangle has the row, and opens the head.
     opened.locator(".so-far canvas").focus(timeout=WAIT)
     opened.keyboard.press("Enter")
-    opened.wait_for_selector(".pairs", timeout=WAIT)
+    opened.wait_for_url(re.compile("level=head"), timeout=WAIT)
     # With one head chosen, a share leads to its number.
     opened.goto(f"{story.address}#level=tree&picture=words&at={first + 1}&options=head=1")
     opened.locator(f'[data-attention="{name}"] a').nth(2).click(timeout=WAIT)
@@ -171,7 +172,8 @@ def test_a_live_page_writes_behind_what_is_typed(browser: Browser, tmp_path: Pat
         page.wait_for_selector(f'.step-slider:has-text("step {len(expected.prompt)} of")', timeout=WAIT)
         page.wait_for_selector(".drawn", timeout=WAIT)
         whole = expected.whole_ids(path_of(expected)[-1])
-        page.wait_for_function(f"document.querySelectorAll('.written-so-far button').length === {len(whole)}")
+        page.wait_for_selector(f".written-so-far button:nth-of-type({len(whole)})", state="attached", timeout=WAIT)
+        assert page.locator(".written-so-far button").count() == len(whole)
         node = path_of(expected)[0]
         assert node.draw is not None
         given = str(page.locator(".drawn").get_attribute("data-draw")).split(",")
@@ -185,7 +187,7 @@ def test_a_live_page_talks(browser: Browser, tmp_path: Path) -> None:
         before = page.locator(".turns li").count()
         page.locator(".writer input").fill("She likes", timeout=WAIT)
         page.locator(".writer button[type=submit]").click()
-        page.wait_for_function(f"document.querySelectorAll('.turns li').length > {before}", timeout=WAIT)
+        page.wait_for_selector(f".turns li:nth-child({before + 1})", timeout=WAIT)
         roles = page.locator(".turns li").evaluate_all("all => all.map(each => each.dataset.role)")
         assert roles[-1] == "you"
         assert page.locator(".turns li").last.inner_text() == "She likes"
