@@ -34,8 +34,8 @@ MODELS: Mapping[str, str] = {
     "marian": "a tiny Marian in the layout of transformers, imported",
     "llama": "a tiny Llama: rotary positions, shared key-value heads",
     "t5": "a tiny T5: what a distance adds to a score",
-    "writer": "`writer` of the package, on what it writes behind *As Aliens entered our planet*; as long as it does not "
-    "travel a tiny Llama",
+    "writer": "`writer` of the package, on what it writes behind *As Aliens entered our planet*; as long as it does "
+    "not travel a tiny Llama",
     "chat": "`chat` of the package, on its reply to *Hi how are you*; as long as it does not travel a tiny Marian",
 }
 LONG = frozenset({"encoder", "marian", "llama", "t5", "writer", "chat"})
@@ -228,7 +228,9 @@ VIEWS: tuple[View, ...] = (
         "in no source document",
         made_by("relative_bias"),
         f"{PICTURE}bias",
-        empty=dict.fromkeys(("slides", "encoder", "tagger", "en-fr", "gpt2", "marian", "llama", "writer", "chat"), NO_BIAS),
+        empty=dict.fromkeys(
+            ("slides", "encoder", "tagger", "en-fr", "gpt2", "marian", "llama", "writer", "chat"), NO_BIAS
+        ),
     ),
     View(
         "probabilities sorted, the right word marked, the others added up",

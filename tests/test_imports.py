@@ -55,6 +55,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "recipes": EVERYONE,
     "demo": EVERYONE,
     "demo.run": EVERYONE | {"artefact"},  # the demo itself uses models as people do
+    "demo.writing": EVERYONE | {"artefact", "look"},  # and shows some steps of what they write
     "artefact": LIBRARY,
     "explorer": LIBRARY | {"artefact"},
     "cli": LIBRARY | {"artefact", "explorer", "demo"},

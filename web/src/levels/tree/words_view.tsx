@@ -54,7 +54,7 @@ export function WordsView({ side, search }: { side: Side; search: Search | null 
       {across !== null && (
         <p class="written-so-far read-too">
           <span class="away">the source, with what this step looked at there: </span>
-          <Tokens side="inputs" step={Infinity} given={0} share={(key) => across(step, key)} />
+          <Tokens side="inputs" step={Infinity} given={Infinity} share={(key) => across(step, key)} />
         </p>
       )}
       <p class="written-so-far" data-role={(search?.record.turns?.length ?? 0) > 0 ? "model" : undefined}>
