@@ -164,7 +164,9 @@ def desk_of(name: str, model: Model, folder: Path, text: str) -> Desk:
 
 
 def test_a_live_page_writes_behind_what_is_typed(browser: Browser, tmp_path: Path) -> None:
-    with watched(browser) as page, serving(desk_of("writer", writer(), tmp_path, "He"), "writer", ("He",)) as address:
+    # Where less motion is asked for, what was written does not play by itself.
+    desk = desk_of("writer", writer(), tmp_path, "He")
+    with watched(browser, reduced_motion="reduce") as page, serving(desk, "writer", ("He",)) as address:
         page.goto(f"{address}#level=tree&picture=words&options=seed=3,tokens=6")
         page.locator(".writer input").fill(PROMPT, timeout=WAIT)
         page.keyboard.press("Enter")
@@ -191,6 +193,9 @@ def test_a_live_page_talks(browser: Browser, tmp_path: Path) -> None:
         roles = page.locator(".turns li").evaluate_all("all => all.map(each => each.dataset.role)")
         assert roles[-1] == "you"
         assert page.locator(".turns li").last.inner_text() == "She likes"
+        # It plays by itself, up to its end.
+        count = page.locator('.written-so-far[data-role="model"] button').count()
+        at_step(page, count)
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (390, 844)])
