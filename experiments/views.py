@@ -35,8 +35,11 @@ MODELS: Mapping[str, str] = {
     "llama": "a tiny Llama: rotary positions, shared key-value heads",
     "t5": "a tiny T5: what a distance adds to a score",
     "trained": "a tiny BERT trained for some steps with two sentences watched, on two pairs of unequal length",
+    "writer": "`writer` of the package, on what it writes behind *As Aliens entered our planet*; as long as it does "
+    "not travel a tiny Llama",
+    "chat": "`chat` of the package, on its reply to *Hi how are you*; as long as it does not travel a tiny Marian",
 }
-LONG = frozenset({"encoder", "marian", "llama", "t5", "trained"})
+LONG = frozenset({"encoder", "marian", "llama", "t5", "trained", "writer", "chat"})
 """Models whose cells are long proofs (`make test-long`): the others are tried with every change, and some of
 their cells: see `View.is_long`.
 """
@@ -105,7 +108,8 @@ NO_ROTARY = "its positions are vectors that are added, or a number for each dist
 NO_BIAS = "its positions are vectors that are added, or angles"
 TAGS = "it has no vocabulary head"
 NO_HEAD = "an encoder without a head: it returns vectors"
-NO_VECTORS = {"llama": ROTARY, "t5": BIASED}
+WRITES_NOT = "it has no decoder: it writes nothing"
+NO_VECTORS = {"llama": ROTARY, "t5": BIASED, "writer": ROTARY}
 PICTURE = "level=tensor&picture="
 
 ENCODERS = ("slides", "encoder", "tagger", "trained")
@@ -240,6 +244,15 @@ VIEWS: tuple[View, ...] = (
         empty={"encoder": NO_HEAD},
     ),
     View(
+        "a text word by word as it is written: what could come, what was drawn, what each step looked at, the triangle "
+        "growing",
+        "guide: *As Aliens entered our planet*, *Hi how are you*, *Look-Ahead Mask*",
+        lambda found: ["head.probabilities"] if found.config.decoder is not None else [],
+        "level=tree&picture=words",
+        follow="links",
+        empty=dict.fromkeys(ENCODERS, WRITES_NOT),
+    ),
+    View(
         "one attention head: lines between words, square, from score to weight, weighted values",
         "guide: *it*, *animal* and *tired*; the score table of *Hi how are you*; *Look-Ahead Mask*",
         made_by("softmax", at="attention"),
@@ -262,7 +275,7 @@ VIEWS: tuple[View, ...] = (
         lambda found: ending("word")(found) if "inputs.masked_words" in found.facts else [],
         f"{PICTURE}box",
         empty=dict.fromkeys(
-            ("encoder", "tagger", "en-fr", "gpt2", "marian", "llama", "t5", "trained"),
+            ("encoder", "tagger", "en-fr", "gpt2", "marian", "llama", "t5", "trained", "writer", "chat"),
             "no word is hidden from it: a [MASK] would be a word like any other",
         ),
     ),
@@ -306,14 +319,18 @@ VIEWS: tuple[View, ...] = (
         "in no source document",
         made_by("rotate"),
         f"{PICTURE}angles",
-        empty=dict.fromkeys(("slides", "encoder", "tagger", "en-fr", "gpt2", "marian", "t5", "trained"), NO_ROTARY),
+        empty=dict.fromkeys(
+            ("slides", "encoder", "tagger", "en-fr", "gpt2", "marian", "t5", "trained", "chat"), NO_ROTARY
+        ),
     ),
     View(
         "what a distance adds to a score",
         "in no source document",
         made_by("relative_bias"),
         f"{PICTURE}bias",
-        empty=dict.fromkeys(("slides", "encoder", "tagger", "en-fr", "gpt2", "marian", "llama", "trained"), NO_BIAS),
+        empty=dict.fromkeys(
+            ("slides", "encoder", "tagger", "en-fr", "gpt2", "marian", "llama", "trained", "writer", "chat"), NO_BIAS
+        ),
     ),
     View(
         "probabilities sorted, the right word marked, the others added up",

@@ -56,9 +56,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "demo": EVERYONE,
     "demo.run": EVERYONE | {"artefact"},  # the demo itself uses models as people do
     "features": EVERYONE | {"parts", "models", "runtime", "data", "text", "tasks"},
-    "artefact": LIBRARY | {"features"},
     "search": LIBRARY | {"features", "artefact"},
     "estimators": LIBRARY | {"features", "artefact"},
+    "demo.writing": EVERYONE | {"artefact", "look"},  # and shows some steps of what they write
+    "artefact": LIBRARY | {"features"},
     "explorer": LIBRARY | {"artefact"},
     "cli": LIBRARY | {"features", "artefact", "search", "estimators", "explorer", "demo"},
     "__main__": {"cli"},

@@ -9,6 +9,7 @@ import torch
 
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.trace import trace
+from glassformer.artefact.verbs import predictor_for
 from glassformer.decode.attention import bytes_for, check_bytes
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request
@@ -16,7 +17,6 @@ from glassformer.errors import ConfigError, DataError
 from glassformer.look.search_tree import SearchTree
 from glassformer.look.trace import Trace
 from glassformer.look.written import path_of
-from glassformer.tasks import predictor_of
 from glassformer.tasks.chatter import Chatter, joined
 from glassformer.tasks.generate import SLOTS as PROMPTS
 from glassformer.tasks.generate import Generate
@@ -64,7 +64,7 @@ def search_tree(
     verb = verb or writing_verb(model)
     if not isinstance(text, str) and verb != "chat":
         raise DataError("a search is for one text", got=type(text).__name__)
-    predictor = predictor_of(verb, model.task_name).of(model.module, model.tokenizer, model.context(options))
+    predictor = predictor_for(model, verb, options)
     limit = model.module.output_stack.max_length
     asked = asked_of(predictor, text, limit=limit)
     writer, request = asked.writer, asked.request
@@ -137,6 +137,9 @@ def asked_of(predictor: Any, text: str | Sequence[str], *, limit: int | None) ->
             lambda found: predictor.merge(conversation, [found]).reply,
             read,
         )
+    writer = getattr(predictor, "writer", None)
+    if isinstance(writer, Generate):  # a decoder alone, which reads the turns as its template writes them
+        return _of_talk(predictor, writer, text)
     if not isinstance(predictor, Translator):
         raise ConfigError("a search tree is of a text that is written", got=type(predictor).__name__)
     example = predictor.example({"text": text}, "")
@@ -149,6 +152,15 @@ def asked_of(predictor: Any, text: str | Sequence[str], *, limit: int | None) ->
         )
     request = _of_source(predictor, rows[0].ids, limit)
     return Asked(predictor, request, SOURCES, example.text, lambda found: predictor.merge(example, [found]).translation)
+
+
+def _of_talk(predictor: Any, writer: Generate, text: str | Sequence[str]) -> Asked:
+    talk = predictor.example({"turns": text if isinstance(text, str) else list(text)}, "")
+    turns = tuple(each.content for each in talk.messages if each.role != "system")[-talk.read :]
+    request = writer.request(talk.ids)
+    return Asked(
+        writer, request, PROMPTS, joined(turns), lambda found: str(predictor.merge(talk, [found]).reply), turns
+    )
 
 
 def _of_source(translator: Translator, source: Sequence[int], limit: int | None) -> Request:

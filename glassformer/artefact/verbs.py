@@ -66,6 +66,11 @@ def stream_translation(
     return translation_stream.stream_translation(translator, model.module, example, fast=model.fast)
 
 
+def predictor_for(model: Artefact, verb: str, options: Mapping[str, Any]) -> Predictor[Any, Any]:
+    """What answers this verb; raises ConfigError for a model that does not."""
+    return _predictor(model, verb, options)
+
+
 def refusals(
     model: Artefact, verb: str, records: Iterable[tuple[Mapping[str, object], str]], options: Mapping[str, Any]
 ) -> Iterator[DataError | None]:

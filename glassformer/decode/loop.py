@@ -18,7 +18,7 @@ from math import inf
 import torch
 from torch import Tensor
 
-from glassformer.decode.attention import Seen, all_weights
+from glassformer.decode.attention import Seen
 from glassformer.decode.hypotheses import Hypotheses, Sentence, padded
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Finished, Request, SpecialIds, check_request
@@ -29,6 +29,7 @@ from glassformer.errors import ConfigError
 from glassformer.models.alignment import CrossWeights, cross_weights
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.models.weights import all_weights
 from glassformer.parts.cache import Cache, SlotCache
 
 

@@ -194,7 +194,8 @@ def settings_line(settings: DecodeSettings) -> str:
             for name in ("top_k", "top_p", "min_p")
             if (value := getattr(settings, name)) is not None
         ]
-        return ", ".join([f"samples: {settings.n_best}, temperature {settings.temperature:g}", *cuts])
+        drawn = f"samples: {settings.n_best}, temperature {settings.temperature:g}"
+        return ", ".join([drawn, *cuts, f"seed {settings.seed}"])
     alpha = settings.length_penalty
     divisor = f"n^{alpha:g}" if settings.length_penalty_form == "power" else f"((5 + n) / 6)^{alpha:g}"
     more = f" + coverage, β {settings.coverage_penalty:g}" if settings.coverage_penalty else ""

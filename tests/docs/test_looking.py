@@ -18,6 +18,7 @@ from glassformer.models.transformer import build
 from glassformer.tasks.masked_lm import MaskedLMSection
 from glassformer.text.train import train_tokenizer
 from tests.contracts.families import random_weights
+from tests.writers import writing
 
 WORDS = "She likes the summer better than the winter. He loves to cook. We meet on Monday morning at a table."
 PYTHON, SHELL = (re.compile(rf"^```{kind}\n(.*?)^```", re.MULTILINE | re.DOTALL) for kind in ("python", "sh"))
@@ -37,6 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     encoder = random_weights(build(bert(**sizes, max_length=32)), seed=0)
     for name in ("english", "notes"):
         gf.Model(encoder.eval(), tokenizer, task=MaskedLMSection(), length=32).save(tmp_path / "runs" / name)
+    writing("llama").save(tmp_path / "runs" / "writer")
     gf.Model(random_weights(build(t5(**sizes)), seed=1).eval(), tokenizer).save(tmp_path / "runs" / "translator")
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -14,19 +14,26 @@ import torch
 
 import glassformer as gf
 from experiments.views import MODELS, VIEWS, View, page
+from glassformer.artefact.model import Model
 from glassformer.artefact.progress import NoProgress
+from glassformer.artefact.search_tree import trace_of
 from glassformer.artefact.train import train
+from glassformer.artefact.travelling import travelling
 from glassformer.demo.texts import slides, slides_model
 from glassformer.look.run import trace
+from glassformer.look.search_tree import SearchTree
 from glassformer.look.trace import Trace
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.chat import ChatSection
 from glassformer.training.watched import FILE, read_watched
 from tests.artefact.conftest import prose
 from tests.artefact.runs import recipe
 from tests.explorer.test_browser import WAIT, check, follow_one, more_row, same, show
 from tests.explorer.test_page import record_of
 from tests.look.rows import row_named
+from tests.translators import translating
+from tests.writers import writing
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -68,6 +75,29 @@ def long_text(folder: Path) -> Trace:
     return model.trace(fitting[-1])
 
 
+WRITTEN = {"writer": "As Aliens entered our planet", "chat": "Hi how are you"}
+
+
+def writer(name: str) -> Model:
+    """A model of the package that writes; as long as it does not travel, a tiny one."""
+    if name in travelling():
+        return gf.load(name)
+    chat = translating(double=False)
+    return writing("llama") if name == "writer" else Model(chat.module, chat.tokenizer, task=ChatSection(), length=24)
+
+
+def searches_of(model: str) -> list[SearchTree]:
+    """What a model that writes has looked at."""
+    if model == "en-fr":
+        return [gf.load("en-fr").search_tree("I am a student.")]
+    return [writer(model).search_tree(WRITTEN[model], max_tokens=8, seed=0)] if model in WRITTEN else []
+
+
+def written(name: str) -> Trace:
+    """A run of what a model writes."""
+    return trace_of(writer(name), *searches_of(name))
+
+
 MAKE: dict[str, Callable[[Path], Trace]] = {
     "slides": lambda _: gf.load(str(slides_model())).trace([sentence.masked for sentence in slides().sentences]),
     "encoder": long_text,
@@ -78,6 +108,8 @@ MAKE: dict[str, Callable[[Path], Trace]] = {
     "llama": lambda _: tiny("llama"),
     "t5": lambda _: tiny("t5"),
     "trained": lambda folder: watched_run(folder),
+    "writer": lambda _: written("writer"),
+    "chat": lambda _: written("chat"),
 }
 
 
@@ -100,9 +132,10 @@ def runs(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         if model not in known:
             folder = tmp_path_factory.mktemp("views")
             found = MAKE[model](folder / "model")
-            searches = [gf.load("en-fr").search_tree("I am a student.")] if model == "en-fr" else ()
             run = folder / "model" / "run"
-            found.to_html(folder / "page.html", title=model, searches=searches, training=run if run.exists() else None)
+            found.to_html(
+                folder / "page.html", title=model, searches=searches_of(model), training=run if run.exists() else None
+            )
             window = browser.new_context(viewport={"width": 1280, "height": 720}, offline=True).new_page()
             show(window, folder / "page.html")
             left_out = record_of((folder / "page.html").read_text(encoding="utf-8"))["left_out"]

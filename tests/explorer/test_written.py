@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,7 +131,7 @@ def test_each_step_has_what_was_drawn_and_looked_at(opened: Page, story: Told) -
     # The triangle has the row, and opens the head.
     opened.locator(".so-far canvas").focus(timeout=WAIT)
     opened.keyboard.press("Enter")
-    opened.wait_for_selector(".pairs", timeout=WAIT)
+    opened.wait_for_url(re.compile("level=head"), timeout=WAIT)
     # With one head chosen, a share leads to its number.
     opened.goto(f"{story.address}#level=tree&picture=words&at={first + 1}&options=head=1")
     opened.locator(f'[data-attention="{name}"] a').nth(2).click(timeout=WAIT)
@@ -163,7 +164,9 @@ def desk_of(name: str, model: Model, folder: Path, text: str) -> Desk:
 
 
 def test_a_live_page_writes_behind_what_is_typed(browser: Browser, tmp_path: Path) -> None:
-    with watched(browser) as page, serving(desk_of("writer", writer(), tmp_path, "He"), "writer", ("He",)) as address:
+    # Where less motion is asked for, what was written does not play by itself.
+    desk = desk_of("writer", writer(), tmp_path, "He")
+    with watched(browser, reduced_motion="reduce") as page, serving(desk, "writer", ("He",)) as address:
         page.goto(f"{address}#level=tree&picture=words&options=seed=3,tokens=6")
         page.locator(".writer input").fill(PROMPT, timeout=WAIT)
         page.keyboard.press("Enter")
@@ -171,7 +174,8 @@ def test_a_live_page_writes_behind_what_is_typed(browser: Browser, tmp_path: Pat
         page.wait_for_selector(f'.step-slider:has-text("step {len(expected.prompt)} of")', timeout=WAIT)
         page.wait_for_selector(".drawn", timeout=WAIT)
         whole = expected.whole_ids(path_of(expected)[-1])
-        page.wait_for_function(f"document.querySelectorAll('.written-so-far button').length === {len(whole)}")
+        page.wait_for_selector(f".written-so-far button:nth-of-type({len(whole)})", state="attached", timeout=WAIT)
+        assert page.locator(".written-so-far button").count() == len(whole)
         node = path_of(expected)[0]
         assert node.draw is not None
         given = str(page.locator(".drawn").get_attribute("data-draw")).split(",")
@@ -185,10 +189,13 @@ def test_a_live_page_talks(browser: Browser, tmp_path: Path) -> None:
         before = page.locator(".turns li").count()
         page.locator(".writer input").fill("She likes", timeout=WAIT)
         page.locator(".writer button[type=submit]").click()
-        page.wait_for_function(f"document.querySelectorAll('.turns li').length > {before}", timeout=WAIT)
+        page.wait_for_selector(f".turns li:nth-child({before + 1})", timeout=WAIT)
         roles = page.locator(".turns li").evaluate_all("all => all.map(each => each.dataset.role)")
         assert roles[-1] == "you"
         assert page.locator(".turns li").last.inner_text() == "She likes"
+        # It plays by itself, up to its end.
+        count = page.locator('.written-so-far[data-role="model"] button').count()
+        at_step(page, count)
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (390, 844)])

@@ -200,7 +200,7 @@ def begun(desk: Desk, start: Asked, offered: dict[str, Any]) -> dict[str, bytes]
     blocks = {
         "models": packed(offered),
         "run": run.overview,
-        "vocabulary": packed(desk.models[start.model].tokenizer.vocabulary(), level=6),
+        "vocabulary": packed(desk.models[start.model].tokenizer.target.shown, level=6),
     }
     if run.whole:
         blocks["numbers"] = compressed(run.all_numbers())

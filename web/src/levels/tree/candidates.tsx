@@ -74,11 +74,11 @@ export function Candidates({
         {drawn && (
           <thead>
             <tr>
-              <th />
-              <th class="bar" />
+              <th>token</th>
+              <td class="bar" />
               <th>model</th>
               <th>drawn with</th>
-              <th />
+              <td />
             </tr>
           </thead>
         )}

@@ -1,5 +1,6 @@
 /** The search that the page shows, where it comes from, and how a node of it is opened as a run. */
 
+import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import type { Session } from "../../edit/session.ts";
 import { useStore } from "../../frame/hooks.ts";
@@ -20,6 +21,9 @@ export function withOption(name: string, value: string): string[] {
   const others = state.value.options.filter((each) => !each.startsWith(`${name}=`));
   return value === "" ? others : [...others, `${name}=${value}`];
 }
+
+/** Whether what was written is played: a new text plays by itself, and so stands outside of the view that draws it. */
+export const playing = signal(false);
 
 export interface Held {
   readonly search: Search | null;

@@ -3,7 +3,7 @@
 import type { VNode } from "preact";
 import { useEffect } from "preact/hooks";
 import { go } from "../../frame/state.ts";
-import { option, withOption } from "./held.ts";
+import { option, playing, withOption } from "./held.ts";
 
 /** Tokens in a second. */
 const SPEEDS = ["0.5", "1", "2", "4", "8"];
@@ -16,32 +16,32 @@ export interface PlayerProps {
   readonly first: number;
   /** Whether the text is known to have been written here: then what comes later is hidden until it is asked for. */
   readonly written: boolean;
+  /** Whether this is the run of what was written: until it is there, playing waits. */
+  readonly ready: boolean;
   /** What the step in hand stands behind. */
   readonly behind: string;
-  readonly playing: boolean;
-  setPlaying(playing: boolean): void;
   to(step: number): void;
 }
 
-export function Player({ step, count, first, written, behind, playing, setPlaying, to }: PlayerProps): VNode {
+export function Player({ step, count, first, written, ready, behind, to }: PlayerProps): VNode {
   const speed = SPEEDS.includes(option("speed")) ? option("speed") : USUAL;
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const last = count - 1;
   useEffect(() => {
-    if (!playing) return;
+    if (!playing.value || !ready) return;
     if (step >= last) {
-      setPlaying(false);
+      playing.value = false;
       return;
     }
     const timer = setTimeout(() => to(step + 1), 1000 / Number(speed));
     return () => clearTimeout(timer);
-  }, [playing, step, last, speed]);
+  }, [playing.value, ready, step, last, speed]);
   const play = (): void => {
     // Where the system asks for less motion, each press is one step.
     if (still) to(step >= last ? first : step + 1);
     else {
-      if (!playing && step >= last) to(first);
-      setPlaying(!playing);
+      if (!playing.value && step >= last) to(first);
+      playing.value = !playing.value;
     }
   };
   const faster = (by: number): void => {
@@ -56,7 +56,7 @@ export function Player({ step, count, first, written, behind, playing, setPlayin
       if (event.key === " " && target.closest("button, a") !== null) return;
       const next = { ArrowLeft: step - 1, ArrowRight: step + 1, Home: first, End: last }[event.key];
       if (next !== undefined) {
-        setPlaying(false);
+        playing.value = false;
         to(next);
       } else if (event.key === " ") play();
       else if (event.key === "+" || event.key === "-") faster(event.key === "+" ? 1 : -1);
@@ -67,13 +67,13 @@ export function Player({ step, count, first, written, behind, playing, setPlayin
     return () => removeEventListener("keydown", pressed);
   });
   const one = (by: number): void => {
-    setPlaying(false);
+    playing.value = false;
     to(step + by);
   };
   return (
     <div class="step-slider">
-      <button type="button" class="play" onClick={play} aria-pressed={playing}>
-        {still ? "next" : playing ? "pause" : "play"}
+      <button type="button" class="play" onClick={play} aria-pressed={playing.value}>
+        {still ? "next" : playing.value ? "pause" : "play"}
       </button>
       <label>
         <span>
@@ -86,7 +86,7 @@ export function Player({ step, count, first, written, behind, playing, setPlayin
           value={step + 1}
           aria-valuetext={`step ${step + 1}: behind ${behind}`}
           onInput={(event) => {
-            setPlaying(false);
+            playing.value = false;
             to(Number(event.currentTarget.value) - 1);
           }}
         />

@@ -72,6 +72,9 @@ export interface SearchRecord {
 
 export const FORMAT = 1;
 
+/** How the end of a line is written. */
+const LINE_END = "↵";
+
 /** Nodes from which the search went on, or that are answers. */
 export function isStrong({ fate }: Node): boolean {
   return fate === "kept" || fate === "answer";
@@ -83,7 +86,9 @@ export class Search {
   readonly best: ReadonlySet<number>;
   /** Of an answer its rank, from 1, by its last node. */
   readonly ranks: ReadonlyMap<number, number>;
-  /** The nodes of each step as they stand below each other: those that went on first, then the others. */
+  /** All nodes, step by step: those that went on first, then the others. */
+  readonly rows: readonly Node[];
+  /** The same as they stand below each other; what several samples did not draw behind the same words stands once. */
   readonly columns: readonly (readonly Node[])[];
   readonly #children = new Map<number | null, Node[]>();
 
@@ -106,7 +111,16 @@ export class Search {
     for (const column of columns) {
       column.sort((one, two) => Number(isStrong(two)) - Number(isStrong(one)) || two.total - one.total);
     }
-    this.columns = columns;
+    this.rows = columns.flat();
+    this.columns = columns.map((column) => {
+      const seen = new Set<string>();
+      return column.filter((node) => {
+        const key = `${node.parent} ${node.token}`;
+        const again = seen.has(key) && !isStrong(node);
+        seen.add(key);
+        return !again;
+      });
+    });
   }
 
   node(number: number | undefined): Node | undefined {
@@ -134,7 +148,7 @@ export class Search {
 
   /** The word of a node as it is drawn. */
   word(node: Node): string {
-    const text = this.text(node);
+    const text = this.text(node).replaceAll("\n", LINE_END);
     return written(text.trim() || text.replaceAll(" ", "␣"));
   }
 
@@ -145,7 +159,8 @@ export class Search {
         .filter(({ finished, token }) => !finished || !/^<.*>$/.test(this.record.texts[String(token)] ?? ""))
         .map((each) => this.text(each))
         .join("")
-        .trim(),
+        .trim()
+        .replaceAll("\n", LINE_END),
     );
   }
 

@@ -25,7 +25,7 @@ export function TreeTable({ search }: { search: Search }): VNode {
             </tr>
           </thead>
           <tbody>
-            {search.columns.flat().map((node) => {
+            {search.rows.map((node) => {
               const parent = search.node(node.parent ?? undefined);
               const before = parent === undefined ? "the start" : search.textUpTo(parent);
               return (

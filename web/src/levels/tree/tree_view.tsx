@@ -45,7 +45,10 @@ export function TreeView(): VNode {
   return (
     <>
       <h1 class="away">{`${names.run.title}: how it writes`}</h1>
-      {written !== null && written !== "translation" && <Writer written={written} search={search} />}
+      {written !== null && written !== "translation" && (
+        <Writer written={written} search={search} waits={search === null && why === ""} />
+      )}
+      {source instanceof HttpSource && written !== "translation" && <Ways written={written} />}
       <nav class="pictures" aria-label="how it is shown">
         <a href={link({ picture: "", at: state.value.at.slice(1) })} aria-current={!words}>
           the search
@@ -55,7 +58,7 @@ export function TreeView(): VNode {
         </a>
       </nav>
       {words && <WordsView side={side} search={search} />}
-      {source instanceof HttpSource && (!words || written !== "translation") && <Ways written={written} />}
+      {!words && source instanceof HttpSource && written === "translation" && <Ways written={written} />}
       {!words && search !== null && <Tree search={search} />}
       {!words && search === null && why !== "" && <p class="wrong">{why}</p>}
       {!words && search === null && why === "" && <p class="quiet">Searching …</p>}

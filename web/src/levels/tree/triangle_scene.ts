@@ -45,7 +45,11 @@ export function triangleScene(of: Triangle, palette: Palette, measure: Measure, 
   const edge = stairs.reduce((d, point, at) => `${d}${at === 0 ? "M" : at % 2 === 0 ? "L" : " "}${point}`, "");
   pen.line(edge, palette.quiet);
   const end = y + count * cell;
-  pen.items.push({ kind: "path", d: `M${x} ${y}L${x} ${end}L${x + count * cell} ${end}Z`, ...AHEAD(palette) });
+  pen.items.push({
+    kind: "path",
+    d: `M${x} ${y + size}L${x} ${end}L${x + count * cell} ${end}L${x + size} ${y + size}`,
+    ...AHEAD(palette),
+  });
   pen.items.push({
     ...{ kind: "rect", x: x - 1, y: y + step * cell - 1, w: size + 2, h: Math.max(cell, 2) + 2 },
     ...{ stroke: palette.ink, line: 1 },

@@ -1,13 +1,13 @@
 /** A text word by word: what was written so far, what could have come next, and what the step looked at. */
 
 import type { VNode } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { useStore } from "../../frame/hooks.ts";
 import { go, link, state } from "../../frame/state.ts";
 import { short } from "../../run/numbers.ts";
 import type { Side } from "../../run/record.ts";
 import { Candidates } from "./candidates.tsx";
-import { chose, option, placeOf, reads, stepOf, useRead } from "./held.ts";
+import { chose, option, placeOf, playing, reads, stepOf, useRead } from "./held.ts";
 import { Looks, SoFar } from "./looks.tsx";
 import { Player } from "./player.tsx";
 import type { Node, Search } from "./search.ts";
@@ -19,7 +19,12 @@ export function WordsView({ side, search }: { side: Side; search: Search | null 
   const { names, source } = store;
   const { sentence, at } = state.value;
   const read = useRead(store, sentence);
-  const [playing, setPlaying] = useState(false);
+  useEffect(
+    () => () => {
+      playing.value = false;
+    },
+    [],
+  );
   const chosen = chosenAttention(names, source, side);
   const [own, crossing] = [false, true].map((kind) => chosen.names.find((name) => crosses(name) === kind));
   const back = useShares(own, chosen.head);
@@ -45,16 +50,15 @@ export function WordsView({ side, search }: { side: Side; search: Search | null 
         count={read.length}
         first={given - 1}
         written={search !== null}
+        ready={search === null || (given === search.record.prompt.length && read.length > given)}
         behind={names.word(side, sentence, step).text}
-        playing={playing}
-        setPlaying={setPlaying}
         to={to}
       />
       <Turns turns={search?.record.turns ?? []} />
       {across !== null && (
         <p class="written-so-far read-too">
           <span class="away">the source, with what this step looked at there: </span>
-          <Tokens side="inputs" step={Infinity} given={0} share={(key) => across(step, key)} />
+          <Tokens side="inputs" step={Infinity} given={Infinity} share={(key) => across(step, key)} />
         </p>
       )}
       <p class="written-so-far" data-role={(search?.record.turns?.length ?? 0) > 0 ? "model" : undefined}>
@@ -62,10 +66,10 @@ export function WordsView({ side, search }: { side: Side; search: Search | null 
           side={side}
           step={step}
           given={given}
-          hides={playing || (search !== null && option("whole") !== "1")}
+          hides={playing.value || (search !== null && option("whole") !== "1")}
           share={back === null ? undefined : (key) => back(step, key)}
           onGo={(token) => {
-            setPlaying(false);
+            playing.value = false;
             to(token);
           }}
         />

@@ -3,13 +3,31 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { useSession } from "../../edit/context.ts";
+import type { Session } from "../../edit/session.ts";
 import { useStore } from "../../frame/hooks.ts";
 import { go, state } from "../../frame/state.ts";
 import { HttpSource } from "../../run/http_source.ts";
-import { searchFor, type Written } from "./held.ts";
+import { playing, searchFor, type Written } from "./held.ts";
 import type { Search } from "./search.ts";
 
-export function Writer({ written, search }: { written: Written; search: Search | null }): VNode | null {
+/** Resolves when the run that was asked for last is shown. */
+function shown({ busy }: Session): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = busy.subscribe((now) => {
+      if (now !== null) return;
+      resolve();
+      queueMicrotask(() => stop());
+    });
+  });
+}
+
+export function Writer(props: {
+  readonly written: Written;
+  readonly search: Search | null;
+  /** Whether what was written last is still waited for: a turn stands behind it. */
+  readonly waits: boolean;
+}): VNode | null {
+  const { written, search, waits } = props;
   const { source } = useStore();
   const session = useSession();
   const { sentence } = state.value;
@@ -28,9 +46,11 @@ export function Writer({ written, search }: { written: Written; search: Search |
       const read = { kind: "text", which: "text", row: sentence, text: found.record.text } as const;
       const ids = last === undefined ? found.record.prompt : found.readWhole(last);
       session.set([read, { kind: "text", which: "target", row: sentence, text: ids.join(" ") }]);
+      await shown(session);
       setTyped(null);
       setTold("");
       go({ level: "tree", picture: "words", at: [found.record.prompt.length - 1] });
+      playing.value = !matchMedia("(prefers-reduced-motion: reduce)").matches;
     } catch (error) {
       setTold(error instanceof Error ? error.message : String(error));
     }
@@ -53,7 +73,7 @@ export function Writer({ written, search }: { written: Written; search: Search |
           placeholder={chats ? "Hi how are you" : ""}
         />
       </label>
-      <button type="submit" class="strong" disabled={chats && text.trim() === ""}>
+      <button type="submit" class="strong" disabled={chats && (text.trim() === "" || waits)}>
         {chats ? "reply" : "write"}
       </button>
       {chats && before.length > 0 && (
