@@ -20,6 +20,7 @@ from glassformer.look.run import trace as look
 from glassformer.models.families import family_config, gpt2
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
+from glassformer.tasks.chat import ChatSection
 from glassformer.text.tokenizer import Tokenizer
 from tests.refusals import refused
 from tests.writers import READ, writing
@@ -175,6 +176,17 @@ def test_a_prompt_as_long_as_the_model_reads_is_traced_without_an_opening() -> N
     text = "a" * READ
     assert len(ids := model.tokenizer.ids(text)) == READ
     assert model.trace(text).facts["inputs.ids"].tolist() == [ids]
+
+
+def test_the_own_target_of_a_talker_is_the_reply_that_chat_gives(tokenizer: Tokenizer, shake: Shake) -> None:
+    plain = translator(tokenizer, shake)
+    two = Model(plain.module, tokenizer, task=ChatSection())
+    texts = [SOURCE, TARGET, SOURCE]
+    for text, row in zip(texts, two.trace(texts, scored_at=[0]).facts["decoder_inputs.ids"].tolist(), strict=True):
+        reply = two.chat(text)
+        said = [each.token for each in reply.tokens[: len(reply.tokens) - reply.ended]]
+        assert [tokenizer.token(id_) for id_ in row[1 : len(said) + 1]] == said
+        assert set(row[len(said) + 1 :]) <= {tokenizer.pad_id}
 
 
 def test_texts_that_do_not_fit_the_stacks_are_refused(tokenizer: Tokenizer, shake: Shake, model: Model) -> None:
