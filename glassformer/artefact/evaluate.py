@@ -119,7 +119,7 @@ def evaluate(
         train = _training_source(model, preparation, told) if files else sources.get("train")
         if train is None:
             return scores
-        if files:
+        if files and isinstance(data, RecordSection):
             _note_repeats(task, train, source, progress)
         return task.beside(scores, train, source, limit=limit, log=progress.note)
 
