@@ -1,5 +1,5 @@
-"""What a model that translates writes itself: the target of a trace where none is given, and the last steps of a
-walk-through.
+"""What a model that translates or replies writes itself: the target of a trace where none is given, and the last steps
+of a walk-through.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from glassformer.decode.loop import decode
 from glassformer.look.explanation import Limits
 from glassformer.look.tables import Table
 from glassformer.look.walkthrough import Step
+from glassformer.tasks.chatter import Chatter
+from glassformer.tasks.requests import number_of
 from glassformer.tasks.rows import Row
 from glassformer.tasks.translator import Translator
 from glassformer.text.token_text import marked
 
+CHAT = "chat"
 WRITING = (
     "The decoder is given what it has written so far; the likeliest next token is appended; again, until the likeliest "
     "is the end. What was computed for earlier tokens stays: they do not look ahead."
@@ -25,21 +28,29 @@ WRITING = (
 
 
 def replies(model: Artefact, sources: Sequence[Row], start: int) -> list[list[int]]:
-    """For each source what the decoder has read when it predicts the last token of its translation: `start`, then the
-    translation. Raises ConfigError for a model that does not translate.
+    """For each source what the decoder has read when it predicts the last token of its answer: `start`, then the
+    answer that `translate`, or of a model of dialogues `chat`, gives without options. Raises ConfigError for a model
+    that does not translate.
     """
-    translator = Translator.of(model.module, model.tokenizer, replace(model.context({}), length=None))
+    context = replace(model.context({}), length=None)
+    talks = model.task is not None and model.task.name == CHAT
+    translator = (
+        Chatter.of(model.module, model.tokenizer, context).translator
+        if talks
+        else Translator.of(model.module, model.tokenizer, context)
+    )
     limit = model.module.output_stack.max_length
     found: dict[int, list[int]] = {}
+    numbers = [number_of(row.ids) for row in sources]  # what is drawn follows from the number, as it does there
     requests = (
-        replace(translator.request(number, row.ids, translator.most_for(row.ids, limit)), prompt=(start,))
-        for number, row in enumerate(sources)
+        replace(translator.request(number, ids, translator.most_for(ids, limit)), prompt=(start,))
+        for number, ids in {number: row.ids for number, row in zip(numbers, sources, strict=True)}.items()
     )
     for step in decode(model.module, requests, translator.settings, ids=translator.ids):
         for finished in step.finished:
             ids = [start, *finished.hypotheses[0].ids]
             found[finished.number] = ids if limit is None else ids[:limit]
-    return [found[number] for number in range(len(sources))]
+    return [found[number] for number in numbers]
 
 
 def writing(model: Artefact, text: str, limits: Limits) -> Step:

@@ -23,6 +23,7 @@ from glassformer.look.run import trace as look
 from glassformer.look.trace import Trace
 from glassformer.models.inputs import Inputs
 from glassformer.tasks import predictor_of
+from glassformer.tasks.likelihood import opening_of
 from glassformer.tasks.rows import Row, collate, make_row
 from glassformer.tasks.task import TaskSection
 from glassformer.text.tokenizer import Tokenizer
@@ -253,6 +254,9 @@ def row_of(model: Artefact, text: str, pair: str | None = None) -> tuple[Row, li
         return row, shown(tokenizer, ids)
     before, after = tokenizer.frame_ids
     row = make_row(encoding, Window(0, len(encoding), 0, len(encoding)), tokenizer)
+    if opening := opening_before(model, len(row.ids)):
+        masked = None if row.masked_words is None else [*[False] * len(opening), *row.masked_words]
+        before, row = opening, replace(row, ids=[*opening, *row.ids], masked_words=masked)
     words = [
         token if masked else word
         for token, word, masked in zip(
@@ -260,6 +264,17 @@ def row_of(model: Artefact, text: str, pair: str | None = None) -> tuple[Row, li
         )
     ]
     return row, [*shown(tokenizer, before), *words, *shown(tokenizer, after)]
+
+
+def opening_before(model: Artefact, count: int) -> tuple[int, ...]:
+    """What stands before a row of so many tokens beside the tokens that the tokenizer puts there: for a model that has
+    learned texts one after another, the token between them. So a trace shows the run by which `generate` and `score`
+    answer. Nothing where the model reads no more tokens, as there.
+    """
+    if model.tokenizer.frame_ids[0]:
+        return ()
+    opening, limit = opening_of(model.tokenizer, model.context({})), model.module.output_stack.max_length
+    return opening if limit is None or len(opening) + count <= limit else ()
 
 
 def shown(tokenizer: Tokenizer, ids: Iterable[int]) -> list[str]:

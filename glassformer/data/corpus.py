@@ -13,7 +13,7 @@ import numpy as np
 from glassformer.checksum import read_sealed_json, sealed_json
 from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad, Skipped, left_out, stop_unless
-from glassformer.data.read import Document, read
+from glassformer.data.read import Document, Documents, read
 from glassformer.data.settings import CorpusSection, DataSection, RecordSection
 from glassformer.data.split import SPLITS, Repeats, Split, hash_fraction, repeats, shared, split_of, text_hash
 from glassformer.data.store import TokenStore, damaged
@@ -58,6 +58,15 @@ class Corpus:
         return notes
 
 
+_BY_LINE = "make a document of each line with --set data.documents=line, "
+# How a text is divided into more documents, by how it is divided now.
+_MORE: dict[Documents, str] = {
+    "blank-line": f"a document ends at a blank line: {_BY_LINE}",
+    "file": f"each file is one document: {_BY_LINE}",
+    "line": "",
+}
+
+
 def resolve_shares(section: CorpusSection) -> dict[str, float]:
     """The shares to split documents by: those asked for, or larger ones where so few would leave a split empty.
 
@@ -71,7 +80,7 @@ def resolve_shares(section: CorpusSection) -> dict[str, float]:
         raise DataError(
             error.wanted,
             got=error.got,
-            do='set documents = "line", set validation and test to 0, or name validation_files',
+            do=f"{_MORE[section.documents]}hold nothing out with --validation 0, or name validation_files in a recipe",
         ) from None
 
 

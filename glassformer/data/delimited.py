@@ -80,4 +80,8 @@ class _Numbered:
     def never_closed(self, got: str) -> DataError:
         """What is wrong when a record does not end."""
         where = self._opened if self._open else self.first
-        return DataError(f"{self._path}, line {where}: a quoted field must end with a quote", got=got)
+        return DataError(
+            f"{self._path}, line {where}: a quoted field must end with a quote",
+            got=got,
+            do="close it, or leave this file out",
+        )

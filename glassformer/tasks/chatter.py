@@ -160,7 +160,7 @@ class Chatter(Predictor[Conversation, Reply]):
             )
             if several
             else (),
-            ended=bool(self.translator.settings.stop) or first.ended,
+            ended=self.translator.ends(first),
             read=example.read,
             left_out=example.left_out,
         )

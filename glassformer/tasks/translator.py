@@ -208,6 +208,10 @@ class Translator(Predictor[TextPair, Translation]):
         """The text of these first tokens of an answer."""
         return self.target.decode(ids).lstrip()
 
+    def ends(self, answer: Hypothesis) -> bool:
+        """Whether the model or a stop string has ended an answer: else it was cut at the largest number of tokens."""
+        return answer.ended or any(stop in self.text_of(answer.ids) for stop in self.settings.stop)
+
     def most_for(self, source: Sequence[int], limit: int | None) -> int:
         """The most tokens of the translation of a source: as asked for, else by its length; at most `limit`."""
         most = self.most or self.likely(source)
@@ -263,7 +267,7 @@ class Translator(Predictor[TextPair, Translation]):
             n_best=n_best,
             windows=max((each.parts for each in sentences), default=1) if self.paragraphs else max(1, len(sentences)),
             unknown=unknown_characters(self.tokenizer, text),
-            whole=bool(self.settings.stop) or all(each.ended for each in firsts),
+            whole=all(self.ends(each) for each in firsts),
             empty=sum(not each.strip() for each in best),
         )
 

@@ -14,12 +14,16 @@ from glassformer.artefact.independence import independence
 from glassformer.artefact.model import Model
 from glassformer.artefact.trace import start_id
 from glassformer.errors import ConfigError, DataError, ShapeError
+from glassformer.explorer.server.asked import Asked
+from glassformer.explorer.server.overview import spans
 from glassformer.look.run import trace as look
 from glassformer.models.families import family_config, gpt2
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
+from glassformer.tasks.chat import ChatSection
 from glassformer.text.tokenizer import Tokenizer
 from tests.refusals import refused
+from tests.writers import READ, writing
 
 SOURCE, TARGET = "She likes the summer", "He loves to cook healthy food"
 Shake = Callable[[nn.Module], None]
@@ -149,6 +153,40 @@ def test_without_a_target_its_own_translation_is_read(tokenizer: Tokenizer, shak
     assert own[0] == tokenizer.pad_id
     assert [tokenizer.token(id_) for id_ in own[1:]] == [each.token for each in reply.tokens[: len(own) - 1]]
     assert independence(two, SOURCE).holds
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_a_writers_trace_is_the_run_by_which_it_scores_and_goes_on(family: str) -> None:
+    model, text = writing(family), "He loves to cook."
+    ids, trace = model.tokenizer.ids(text), model.trace(text)
+    assert trace.facts["inputs.ids"].tolist() == [[model.tokenizer.begin_id, *ids]]
+    told = trace["head.log_probabilities"]  # [1 + tokens, V]
+    scored = [each.log_probability for each in model.score(text).tokens]
+    assert scored == pytest.approx([float(told[place, id_]) for place, id_ in enumerate(ids)])
+    (first,) = model.generate(text, beams=1, max_tokens=1).tokens
+    assert first.log_probability == pytest.approx(float(told[-1].max()))
+    asked = Asked(model="writer", texts=(text,))
+    (found,) = spans(model, asked, trace)["inputs"] or []
+    assert found[0] is None
+    assert [each[1:] for each in found[1:] if each is not None] == model.tokenizer.encode(text, special=False).offsets
+
+
+def test_a_prompt_as_long_as_the_model_reads_is_traced_without_an_opening() -> None:
+    model = writing("gpt2")
+    text = "a" * READ
+    assert len(ids := model.tokenizer.ids(text)) == READ
+    assert model.trace(text).facts["inputs.ids"].tolist() == [ids]
+
+
+def test_the_own_target_of_a_talker_is_the_reply_that_chat_gives(tokenizer: Tokenizer, shake: Shake) -> None:
+    plain = translator(tokenizer, shake)
+    two = Model(plain.module, tokenizer, task=ChatSection())
+    texts = [SOURCE, TARGET, SOURCE]
+    for text, row in zip(texts, two.trace(texts, scored_at=[0]).facts["decoder_inputs.ids"].tolist(), strict=True):
+        reply = two.chat(text)
+        said = [each.token for each in reply.tokens[: len(reply.tokens) - reply.ended]]
+        assert [tokenizer.token(id_) for id_ in row[1 : len(said) + 1]] == said
+        assert set(row[len(said) + 1 :]) <= {tokenizer.pad_id}
 
 
 def test_texts_that_do_not_fit_the_stacks_are_refused(tokenizer: Tokenizer, shake: Shake, model: Model) -> None:

@@ -27,6 +27,7 @@ def test_its_commands_run_and_its_fields_are_those_of_the_records(
     monkeypatch.chdir(tmp_path)
     Path("book.txt").write_text(BOOK, encoding="utf-8")
     Path("prompts.txt").write_text("Once upon\nThe king\n", encoding="utf-8")
+    Path("other.txt").write_text("The king had two sons.\n\nOnce more.\n", encoding="utf-8")
     page = (repository / "docs/tasks/language-model.md").read_text(encoding="utf-8")
     blocks = BLOCK.findall(page)
     for line in (line for kind, block in blocks if kind == "sh" for line in block.splitlines()):

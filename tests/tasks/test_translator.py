@@ -148,6 +148,9 @@ def test_a_translation_ends_before_a_stop_string(model: gf.Model) -> None:
     stop = free[3:6]
     found = model.translate(TEXTS[1], search=search_settings({"beams": 1, "stop": [stop], "max_tokens": 8}))
     assert found.translation == free[: free.index(stop)]
+    assert found.whole
+    cut = model.translate(TEXTS[1], search=search_settings({"beams": 1, "stop": ["never this"], "max_tokens": 3}))
+    assert (len(cut.tokens), cut.whole) == (3, False)
     assert max(each.end for each in found.tokens) == len(found.translation)
     assert found.notes == ()
 

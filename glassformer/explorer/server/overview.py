@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from glassformer.artefact.search_tree import writing_verb
+from glassformer.artefact.trace import opening_before
 from glassformer.explorer.carried import Carried
 from glassformer.explorer.editing import editing_record
 from glassformer.explorer.record import record_without_model, run_record
@@ -109,7 +110,8 @@ def spans(model: Model, asked: Asked, trace: Trace) -> dict[str, list[list[Span]
     before, after = (len(ids) for ids in model.tokenizer.frame_ids)
     sides: dict[str, list[list[Span]] | None] = {"inputs": None, "decoder_inputs": None}
     if seconds is None or two_stacks:
-        sides["inputs"] = [[*[None] * before, *tokens_of(model, 0, text), *[None] * after] for text in firsts]
+        plain = [[*[None] * before, *tokens_of(model, 0, text), *[None] * after] for text in firsts]
+        sides["inputs"] = [[*[None] * len(opening_before(model, len(row))), *row] for row in plain]
     else:
         frame = [[None] * len(ids) for ids in model.tokenizer.pair_frame_ids]
         sides["inputs"] = [
