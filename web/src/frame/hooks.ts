@@ -98,6 +98,20 @@ export function useAnswer(name: string, cell: readonly number[]): Answer | null 
   return name === "" ? null : answer.current;
 }
 
+/** Milliseconds without another step after which what stands below a picture follows the cell in hand. */
+const RESTED = 60;
+
+/** What a value is once it has rested: arrow keys move a picture at once, and what is long follows when they pause. */
+export function useRested<T>(value: T): T {
+  const [rested, setRested] = useState({ value });
+  useEffect(() => {
+    if (value === rested.value) return;
+    const waiting = setTimeout(() => setRested({ value }), RESTED);
+    return () => clearTimeout(waiting);
+  }, [value, rested]);
+  return rested.value;
+}
+
 const widths = new Map<string, number>();
 
 /**

@@ -149,14 +149,27 @@ function tourIn(text: string): string {
   return /^([a-z]+\.)?[1-9]\d*$/.test(plain) ? plain : START.tour;
 }
 
+const KEYS = Object.keys(START) as (keyof State)[];
+
+/** What an address holds as it is. */
+const PLAIN = /^[\w.*,;-]*$/;
+
 /** The address of a state, without what is as at the start; a page without a level chooses one by the run. */
 export function format(state: State): string {
-  const given = new URLSearchParams();
-  for (const [key, value] of Object.entries(state) as [keyof State, State[keyof State]][]) {
+  const parts: string[] = [];
+  for (const key of KEYS) {
+    const value = state[key];
+    if (key !== "level" && value === START[key]) continue;
     const text = Array.isArray(value) ? value.join(",") : String(value);
-    if (key === "level" || text !== String(START[key])) given.set(key, text);
+    if (key !== "level" && text === String(START[key])) continue;
+    // A page has hundreds of links: most say nothing that has to be written otherwise.
+    parts.push(PLAIN.test(text) ? `${key}=${text}` : encoded(key, text));
   }
-  return `#${given.toString().replaceAll("%2C", ",").replaceAll("%3B", ";")}`;
+  return `#${parts.join("&")}`;
+}
+
+function encoded(key: string, text: string): string {
+  return new URLSearchParams([[key, text]]).toString().replaceAll("%2C", ",").replaceAll("%3B", ";");
 }
 
 export const state = signal<State>(START);

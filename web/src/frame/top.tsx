@@ -3,7 +3,7 @@
 import type { VNode } from "preact";
 import { Save } from "../leave/save.tsx";
 import { LEVELS, ORDER } from "../levels/levels.ts";
-import { TourButton } from "../tour/choice.tsx";
+import { TourButton } from "../tour/begin.tsx";
 import { useStore } from "./hooks.ts";
 import { go, link, state, type Theme } from "./state.ts";
 

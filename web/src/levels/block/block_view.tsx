@@ -6,6 +6,7 @@ import { useMemo } from "preact/hooks";
 import { DifferenceSource } from "../../compare/difference.ts";
 import type { Look } from "../../draw/box.ts";
 import { measure, Picture } from "../../draw/picture.tsx";
+import { usePut } from "../../edit/held.ts";
 import { Word } from "../../edit/word_view.tsx";
 import { firstUnit } from "../../frame/first.ts";
 import { useDrawn, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
@@ -17,7 +18,7 @@ import { percent } from "../../run/numbers.ts";
 import type { RunRecord } from "../../run/record.ts";
 import { at, type Tensor } from "../../run/safetensors.ts";
 import type { Store } from "../../run/store.ts";
-import { TourButton } from "../../tour/choice.tsx";
+import { TourButton } from "../../tour/begin.tsx";
 import { blockScene, drawnTogether } from "./block_scene.ts";
 
 export function BlockView(): VNode {
@@ -25,6 +26,7 @@ export function BlockView(): VNode {
   const { names } = store;
   const palette = usePalette();
   const { box, width } = useWidth();
+  const onDrop = usePut();
   const { sentence, tensor, cell } = state.value;
   const unit = unitOf(names);
   const formulas = useMemo(() => drawnTogether(names, unit), [names, unit]);
@@ -64,6 +66,7 @@ export function BlockView(): VNode {
               if (further) go({ level: "number", tensor: name, cell: at, ...sentenceOf(name, at, names) });
               else pick(store, name, at);
             }}
+            onDrop={onDrop}
           />
         )}
       </div>

@@ -8,7 +8,7 @@ import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts"
 import { state } from "../../frame/state.ts";
 import { HttpSource } from "../../run/http_source.ts";
 import type { Store } from "../../run/store.ts";
-import { Absent } from "../tensor/tensor_view.tsx";
+import { Absent } from "../tensor/absent.tsx";
 import { Answered } from "./answered.tsx";
 import { Around } from "./around.tsx";
 import { type Attention, attentionOf, blockOf, peersOf } from "./attention.ts";

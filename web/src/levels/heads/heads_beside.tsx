@@ -1,7 +1,7 @@
 /** Beside all heads: the one in hand in numbers and words, and what the groups are called. */
 
 import type { VNode } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { pointedSpot } from "../../draw/spots.tsx";
 import { useStore } from "../../frame/hooks.ts";
 import { go, link, state } from "../../frame/state.ts";
@@ -19,10 +19,11 @@ export function HeadsBeside(): VNode {
   const { names, source } = useStore();
   const { sentence, tensor, cell } = state.value;
   const rows = drawnRows.value;
-  const marks = marksOf(names, sentence);
+  const marks = useMemo(() => marksOf(names, sentence), [names, sentence]);
+  const [groups, heads] = useMemo(() => [groupsOf(rows), headsIn(rows)], [rows]);
   const only = onlyIn(state.value.only);
   const inHand = pointedSpot.value ?? idOf(tensor.replace(/\.weights$/, ""), cell[1] ?? 0);
-  const head = headsIn(rows).find(({ id }) => id === inHand);
+  const head = heads.find(({ id }) => id === inHand);
   const { worth } = useWorth();
   const lost = head === undefined ? undefined : worth?.of.get(head.id);
   const measured = head?.row.heads.measured[head.index];
@@ -56,7 +57,7 @@ export function HeadsBeside(): VNode {
       <div class="part">
         <p class="label">What the heads do, and how that looks in a picture</p>
         <ul class="groups">
-          {groupsOf(rows).map(({ job, heads }) => (
+          {groups.map(({ job, heads }) => (
             <li key={job}>
               <button
                 type="button"

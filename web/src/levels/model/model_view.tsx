@@ -10,7 +10,7 @@ import { toNumber } from "../../frame/views.ts";
 import { counted, grouped, percent } from "../../run/numbers.ts";
 import { headInHand } from "../heads/about.ts";
 import { attentionsOf, useRows } from "../heads/rows.ts";
-import { Sentence } from "../number/number_view.tsx";
+import { Sentence } from "../number/pieces.tsx";
 import { colourOf, modelScene } from "./model_scene.ts";
 import { KIND_WORDS, KINDS, type Part, partsOf, rough, unread } from "./parts.ts";
 import { type Predicted, predictionsOf } from "./predictions.ts";

@@ -5,18 +5,18 @@ import { useMemo } from "preact/hooks";
 import { OfBoth } from "../../compare/compare_view.tsx";
 import { General, largestTerms, WithNumbers } from "../../draw/mathml.tsx";
 import { measure, Picture } from "../../draw/picture.tsx";
-import { toldStep } from "../../edit/told.ts";
 import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go } from "../../frame/state.ts";
 import { factorLink } from "../../frame/views.ts";
 import type { Term } from "../../run/evaluator.ts";
 import type { Explanation } from "../../run/interpreter.ts";
 import type { Names } from "../../run/names.ts";
-import { counted, full, percent, power, short } from "../../run/numbers.ts";
+import { counted, full, percent, short } from "../../run/numbers.ts";
 import { givenSentence, type Part, sentenceOf } from "../../run/sentences.ts";
 import type { Answer } from "../../run/store.ts";
-import { Absent } from "../tensor/tensor_view.tsx";
+import { Absent } from "../tensor/absent.tsx";
 import { type Bars, barsOf, barsScene, MOST } from "./bars_scene.ts";
+import { Check, Sentence, SetByHand } from "./pieces.tsx";
 
 export function NumberView({ answer }: { answer: Answer | null }): VNode | null {
   const { names } = useStore();
@@ -54,44 +54,6 @@ export function NumberView({ answer }: { answer: Answer | null }): VNode | null 
 function given(answer: Answer, value: number, names: Names): Part[] {
   if (answer.kind === "missing") return ["This number was computed, but this page cannot work it out again."];
   return givenSentence(answer.name, answer.cell, value, names);
-}
-
-/** A number whose formula does not hold: it was set by hand. */
-export function SetByHand({ answer }: { answer: Extract<Answer, { kind: "set" }> }): VNode {
-  const { names } = useStore();
-  const would = answer.formula !== null && `: its formula would give ${short(answer.formula)}`;
-  return (
-    <p data-set="by hand">
-      <b>Set by hand</b>
-      {would}. <span class="quiet">{toldStep(answer.by, names)}</span>
-    </p>
-  );
-}
-
-export function Sentence({ parts }: { parts: readonly Part[] }): VNode {
-  return (
-    <>
-      {parts.map((part) => {
-        if (typeof part === "string") return part;
-        return <b class={part.of === "strong" ? "" : part.of}>{part.text}</b>;
-      })}
-    </>
-  );
-}
-
-export function Check({ found }: { found: Explanation }): VNode {
-  const { names } = useStore();
-  const holds = found.error <= names.run.error_limit;
-  return (
-    <p class="check" data-holds={holds} data-recomputed={String(found.recomputed)} data-error={String(found.error)}>
-      <span class="mark" aria-hidden="true">
-        {holds ? "✓" : "✗"}
-      </span>
-      {holds && found.difference === 0 && "recomputed: the same"}
-      {holds && found.difference !== 0 && `recomputed: same to ${power(found.difference)}`}
-      {!holds && `recomputed: ${short(found.recomputed, 6)}, which is ${power(found.difference)} away`}
-    </p>
-  );
 }
 
 function Computed({ found }: { found: Explanation }): VNode {
