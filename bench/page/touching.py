@@ -25,7 +25,7 @@ CLICK = """async ({ places, count }) => {
   const until = (place) => {
     const wanted = new URLSearchParams(place);
     const [tensor, cell] = [wanted.get("tensor"), wanted.get("cell") ?? ""];
-    const there = () => document.querySelector(`article[data-tensor="${tensor}"][data-cell="${cell}"]`) !== null;
+    const there = () => document.querySelector(`.headline[data-number="${tensor}"][data-at="${cell}"]`) !== null;
     return new Promise((resolve, reject) => {
       if (there()) { resolve(); return; }
       const watch = new MutationObserver(() => { if (there()) { watch.disconnect(); resolve(); } });
@@ -144,7 +144,9 @@ def pressed(page: Page, keys: int) -> Times:
 
 
 def explain(browser: Browser, models: Models, samples: Samples) -> list[Case]:
-    """A click on a number until it is explained (its formula, its terms), and until its bars are drawn."""
+    """A click on a number until it is explained (its meaning, its formula with its largest terms, whether it holds), and
+    until its bars and its table are drawn, one task later.
+    """
     cases = []
     served = models.serve(BASE, text_of(128))
     pages = [
@@ -195,7 +197,7 @@ def vocabulary(page: Page, models: Models) -> Case:
         const began = performance.now();
         location.hash = place;
         await new Promise((resolve) => {
-          const there = () => document.querySelector(`article[data-cell="0,${40 + step}"]`) !== null;
+          const there = () => document.querySelector(`.headline[data-at="0,${40 + step}"]`) !== null;
           const watch = new MutationObserver(() => { if (there()) { watch.disconnect(); resolve(); } });
           watch.observe(document, { subtree: true, childList: true, attributes: true });
         });

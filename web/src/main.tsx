@@ -6,7 +6,7 @@ import { engineOf } from "./edit/engine.ts";
 import { Session } from "./edit/session.ts";
 import { App } from "./frame/app.tsx";
 import { firstLevel, firstUnit, largestWeight, withoutModel } from "./frame/first.ts";
-import { follow, given, go, state } from "./frame/state.ts";
+import { follow, given, go, state, together } from "./frame/state.ts";
 import { keepNotice } from "./leave/notice.ts";
 import { LEVELS } from "./levels/levels.ts";
 import { reachKernel } from "./run/carrier.ts";
@@ -45,6 +45,7 @@ async function start(root: HTMLElement): Promise<void> {
   }
   if (state.value.tensor === "") go(largestWeight(shown, asked), true);
   await drawn();
+  together();
   keepNotice(root);
   root.replaceChildren();
   render(<App session={session} />, root);

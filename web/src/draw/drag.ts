@@ -41,7 +41,8 @@ export function useDrag<Place>(
       setDrag({ from, over: place(event) });
     };
     const end = (event: Event): void => {
-      for (const kind of ["mousemove", "mouseup", "keydown", "blur"]) removeEventListener(kind, listeners[kind] ?? end);
+      for (const kind of ["mousemove", "mouseup", "keydown", "blur"])
+        removeEventListener(kind, listeners[kind] ?? end, true);
       if (!dragging.value) return;
       dragging.value = false;
       wasDrag.current = true;
@@ -60,7 +61,8 @@ export function useDrag<Place>(
       keydown: given as EventListener,
       blur: end,
     };
-    for (const [kind, listener] of Object.entries(listeners)) addEventListener(kind, listener);
+    // Before the page hears of them: Escape leads one level up.
+    for (const [kind, listener] of Object.entries(listeners)) addEventListener(kind, listener, true);
   };
   const ended = (): boolean => {
     const was = wasDrag.current;

@@ -64,8 +64,8 @@ function Page(): VNode {
     if (level === "number") store.pointed.value = null;
   }, [level, level === "number" ? `${tensor} ${cell.join()}` : ""]);
   // What does not show the answer is not drawn again when it comes.
-  const [top, rail, foot] = useMemo(
-    () => [<Top onHelp={() => help.current?.showModal()} />, <Rail />, <Foot />] as const,
+  const [top, rail, foot, keys] = useMemo(
+    () => [<Top onHelp={() => help.current?.showModal()} />, <Rail />, <Foot />, <Help dialog={help} />] as const,
     [],
   );
   const value = answer === null ? null : answer.kind === "computed" ? answer.found.value : answer.value;
@@ -82,7 +82,7 @@ function Page(): VNode {
       </main>
       <Inspector answer={answer} />
       {foot}
-      <Help dialog={help} />
+      {keys}
       <p class="away" aria-live="polite">
         {answer !== null &&
           value !== null &&

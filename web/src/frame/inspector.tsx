@@ -1,7 +1,7 @@
 /** Beside the picture: the number in hand and how it came about; at the last level what it comes from and what it makes. */
 
 import type { VNode } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { CHUNKS } from "../chunks/chunks.ts";
 import { viewIn } from "../chunks/later.tsx";
 import { OfBoth } from "../compare/compare_view.tsx";
@@ -12,15 +12,21 @@ import { Check, Sentence, SetByHand } from "../levels/number/pieces.tsx";
 import { short } from "../run/numbers.ts";
 import { givenSentence, sentenceOf } from "../run/sentences.ts";
 import type { Answer } from "../run/store.ts";
-import { useAnswer, useStore } from "./hooks.ts";
-import { state } from "./state.ts";
+import { useAnswer, useNextTask, useStore } from "./hooks.ts";
+import { later } from "./state.ts";
 import { toHead, toNumber, toTensor } from "./views.ts";
 
 const Chain = viewIn(CHUNKS.looking, (chunk) => chunk.Chain);
 
+/** Drawn after the picture: a click or a key is seen there first. */
 export function Inspector({ answer }: { answer: Answer | null }): VNode {
+  const [shown, now] = [useNextTask(answer), later.value];
+  return useMemo(() => <Inside answer={shown} />, [shown, now]);
+}
+
+function Inside({ answer }: { answer: Answer | null }): VNode {
   const store = useStore();
-  const { level } = state.value;
+  const { level } = later.value;
   const pointed = store.pointed.value;
   const hovered = useAnswer(level === "number" ? "" : (pointed?.name ?? ""), pointed?.cell ?? []);
   const shown = level === "number" ? answer : (hovered ?? answer);
@@ -114,12 +120,12 @@ function InHand({ answer }: { answer: Answer }): VNode {
               How it was computed →
             </a>
           </li>
-          {toHead(name, cell, names) !== null && state.value.level !== "head" && (
+          {toHead(name, cell, names) !== null && later.value.level !== "head" && (
             <li>
               <a href={toHead(name, cell, names) ?? ""}>its attention head</a>
             </li>
           )}
-          {state.value.level !== "tensor" && (
+          {later.value.level !== "tensor" && (
             <li>
               <a href={toTensor(name, cell, names)}>the whole tensor</a>
             </li>

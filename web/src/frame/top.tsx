@@ -5,14 +5,14 @@ import { Save } from "../leave/save.tsx";
 import { LEVELS, ORDER } from "../levels/levels.ts";
 import { TourButton } from "../tour/begin.tsx";
 import { useStore } from "./hooks.ts";
-import { go, link, state, type Theme } from "./state.ts";
+import { go, later, link, type Theme } from "./state.ts";
 
 export function Top({ onHelp }: { onHelp: () => void }): VNode {
   const { names } = useStore();
-  const { level } = state.value;
+  const { level } = later.value;
   // What lies beside the path is named alone.
   const above = ORDER.includes(level) ? ORDER.slice(0, ORDER.indexOf(level) + 1) : [level];
-  const path = above.map((each) => LEVELS[each].crumb(state.value, names));
+  const path = above.map((each) => LEVELS[each].crumb(later.value, names));
   const crumbs = [
     { text: names.run.title, href: link({ level: "model", layout: [] }) },
     ...path.filter((crumb) => crumb !== null),
@@ -54,7 +54,7 @@ function Themes(): VNode {
   return (
     <label>
       <span class="away">colours of the page</span>
-      <select value={state.value.theme} onChange={(event) => go({ theme: event.currentTarget.value as Theme }, true)}>
+      <select value={later.value.theme} onChange={(event) => go({ theme: event.currentTarget.value as Theme }, true)}>
         {Object.entries(THEMES).map(([theme, text]) => (
           <option value={theme}>{text}</option>
         ))}

@@ -9,7 +9,7 @@ import { measure, Picture } from "../../draw/picture.tsx";
 import { usePut } from "../../edit/held.ts";
 import { Word } from "../../edit/word_view.tsx";
 import { firstUnit } from "../../frame/first.ts";
-import { useDrawn, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { useDrawn, useFolded, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, state } from "../../frame/state.ts";
 import { sentenceOf, toTensor } from "../../frame/views.ts";
 import { operandsOf } from "../../run/evaluator.ts";
@@ -70,7 +70,7 @@ export function BlockView(): VNode {
           />
         )}
       </div>
-      <Tensors store={store} />
+      <Tensors store={store} unit={unit} />
     </>
   );
 }
@@ -181,11 +181,16 @@ function says({ run }: Names, hidden: number): string {
 }
 
 /** The same as a table: every tensor of the picture, with its sizes, as links. */
-function Tensors({ store }: { store: Store }): VNode {
+function Tensors({ store, unit }: { store: Store; unit: string }): VNode {
+  const { now, onToggle } = useFolded();
+  return useMemo(() => tableOf(store, unit, onToggle), [store, unit, now]);
+}
+
+function tableOf(store: Store, unit: string, onToggle: ReturnType<typeof useFolded>["onToggle"]): VNode {
   const { names } = store;
-  const formulas = drawnTogether(names, unitOf(names));
+  const formulas = drawnTogether(names, unit);
   return (
-    <details class="twin">
+    <details class="twin" onToggle={onToggle}>
       <summary>the same as a table</summary>
       <section class="scroll" tabIndex={0} aria-label="all tensors of this picture">
         <table>

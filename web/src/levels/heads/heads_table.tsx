@@ -2,7 +2,7 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { useRested, useStore } from "../../frame/hooks.ts";
+import { useFolded, useStore } from "../../frame/hooks.ts";
 import { link, state } from "../../frame/state.ts";
 import type { Measure } from "../../run/heads.ts";
 import { short } from "../../run/numbers.ts";
@@ -31,20 +31,23 @@ interface HeadsTableProps {
   readonly worth: Worth | null;
 }
 
-/** Its links lead on from where the page is: they follow once the head in hand rests. */
 export function HeadsTable({ rows, marks, worth }: HeadsTableProps): VNode {
   const { source } = useStore();
-  const now = useRested(state.value);
-  return useMemo(() => tableOf({ rows, marks, worth }, source), [source, rows, marks, worth, now]);
+  const { now, onToggle } = useFolded();
+  return useMemo(() => tableOf({ rows, marks, worth }, source, onToggle), [source, rows, marks, worth, now]);
 }
 
-function tableOf({ rows, marks, worth }: HeadsTableProps, source: Source): VNode {
+function tableOf(
+  { rows, marks, worth }: HeadsTableProps,
+  source: Source,
+  onToggle: ReturnType<typeof useFolded>["onToggle"],
+): VNode {
   const part = rows.some(({ heads }) => heads.shown !== undefined);
   const columns = COLUMNS.filter(([measure]) => {
     return rows.some(({ heads }) => heads.measured.some((each) => !Number.isNaN(each[measure])));
   });
   return (
-    <details class="twin">
+    <details class="twin" onToggle={onToggle}>
       <summary>the same as a table</summary>
       <section class="scroll" tabIndex={0} aria-label="all heads in numbers">
         <table>
