@@ -70,7 +70,7 @@ def look(address: str, model: str, seed: int, times: dict[str, list[float]]) -> 
         times.setdefault(step, []).append(1000 * (time.perf_counter() - began))
         return answer
 
-    for path in ("", "explorer.css", "explorer.js", "api/models"):
+    for path in ("", "script/core.css", "script/core.js", "api/models"):
         timed("page", path)
     run = json.loads(timed("run", "api/runs", wish(rng, model)))
     timed("numbers", f"api/runs/{run['run']}/numbers")

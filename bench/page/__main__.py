@@ -24,7 +24,7 @@ from bench.page import opening, replaying, searching, staying, touching
 from bench.page.models import Models, models
 from bench.page.window import Case, Samples, chromium
 from experiments import results
-from glassformer.explorer.page import built
+from glassformer.explorer.page import built, script_files
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -48,7 +48,8 @@ ROWS: dict[str, Measure] = {
 
 def build() -> str:
     """Which build of the page is measured."""
-    return hashlib.sha256((built("explorer.js") + built("explorer.css")).encode()).hexdigest()[:12]
+    together = "".join([built("explorer.js"), built("explorer.css"), *script_files().values()])
+    return hashlib.sha256(together.encode()).hexdigest()[:12]
 
 
 def measured(row: str) -> bool:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from bench.page.models import Models, Served, text_of
 from bench.page.views import VIEWS
-from bench.page.window import WAIT, Case, Samples, middle, settle, window
-from glassformer.explorer.page import built
+from bench.page.window import AHEAD, TOLD, WAIT, Case, Samples, middle, settle, window
+from glassformer.explorer.page import built, script_files
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -22,24 +22,47 @@ TIMES = """() => {
   const sent = (entries) => entries.reduce((sum, { transferSize }) => sum + transferSize, 0);
   const data = asked.filter(({ name }) => name.includes("/api/"));
   const page = performance.getEntriesByType("navigation");
+  const drawn = performance.getEntriesByName("drawn")[0]?.startTime ?? 0;
+  // Chunks that are fetched ahead come after the first picture.
+  const ahead = asked.filter(({ name, startTime }) => name.includes("/script/") && startTime > drawn);
+  const first = asked.filter((entry) => !ahead.includes(entry));
   return {
     paint: paint.startTime,
-    picture: probe.picture,
     // The run comes with the page: from here on the page knows of it.
     answered: performance.getEntriesByName("opening")[0]?.startTime ?? 0,
     asked: data.length,
     bytes: sent(data) + sent(page),
-    whole: sent(asked) + sent(page),
+    script: sent(first.filter((entry) => !data.includes(entry))),
+    ahead: sent(ahead),
+    whole: sent(first) + sent(page),
   };
 }"""
 
 
 def bundle(browser: Browser, models: Models, samples: Samples) -> list[Case]:
-    """The script and the style of the page."""
-    together = (built("explorer.js") + built("explorer.css")).encode()
+    """Script and style: what a served page begins with, the chunks that it fetches later, an exported page's whole."""
+    scripts = script_files()
+    cases = [
+        *weighed("a served page begins with", scripts.pop("core.js") + scripts.pop("core.css"), (250_000, 80_000)),
+        *weighed("all of it, in an exported page", built("explorer.js") + built("explorer.css")),
+        *weighed("style of the chunks", scripts.pop("chunks.css")),
+    ]
+    # Behind a name stand letters that change with what is in the file; what several chunks need has no other name.
+    chunks: dict[str, str] = {}
+    for name, script in scripts.items():
+        chunk = name.rpartition("-")[0]
+        chunks[chunk] = chunks.get(chunk, "") + script
+    for chunk, script in sorted(chunks.items()):
+        cases += weighed("chunks, what several need" if chunk == "chunk" else f"chunk {chunk}", script)
+    return cases
+
+
+def weighed(what: str, text: str, goals: tuple[float | None, float | None] = (None, None)) -> list[Case]:
+    """Its bytes, and those with gzip."""
+    sizes = (len(text.encode()), len(gzip.compress(text.encode(), 9)))
     return [
-        Case("minified", len(together), "bytes", 250_000),
-        Case("gzipped", len(gzip.compress(together, 9)), "bytes", 80_000),
+        Case(f"{what}: {kind}", size, "bytes", goal)
+        for kind, size, goal in zip(("minified", "gzipped"), sizes, goals, strict=True)
     ]
 
 
@@ -48,18 +71,12 @@ def opened(browser: Browser, address: str, place: str = "") -> dict[str, Any]:
     with window(browser) as page:
         page.goto(f"{address}{place}", wait_until="commit")
         page.wait_for_selector(".frame", timeout=WAIT)
-        settle(page)
+        picture = settle(page)["picture"]
         # The browser tells of a paint once it is on the screen, which may be after the last command.
-        page.evaluate(PAINTED)
+        page.evaluate(TOLD, "first-contentful-paint")
+        page.evaluate(TOLD, AHEAD)
         times: dict[str, Any] = page.evaluate(TIMES)
-        return times
-
-
-# Waits for a paint; the page's content policy forbids text that is run as a function.
-PAINTED = """async () => {
-  const painted = () => performance.getEntriesByName("first-contentful-paint").length > 0;
-  for (let turn = 0; turn < 500 && !painted(); turn++) await new Promise((resolve) => setTimeout(resolve, 20));
-}"""
+        return {**times, "picture": picture}
 
 
 def first_paint(browser: Browser, models: Models, samples: Samples) -> list[Case]:
@@ -89,8 +106,13 @@ def first_view(browser: Browser, models: Models, samples: Samples) -> list[Case]
         sent = middle(f"{words} words: sent for it", [each["bytes"] for each in times], 400_000)
         asked = max(each["asked"] for each in times)
         cases.append(Case(sent.what, sent.value, "bytes", sent.goal, {**sent.more, "requests": asked}))
-        whole = middle(f"{words} words: sent for it, with script and style", [each["whole"] for each in times], None)
-        cases.append(Case(whole.what, whole.value, "bytes", whole.goal, whole.more))
+        for what, key in (
+            ("script and style before it", "script"),
+            ("sent for it, with script and style", "whole"),
+            ("script that is fetched ahead once it stands", "ahead"),
+        ):
+            found = middle(f"{words} words: {what}", [each[key] for each in times], None)
+            cases.append(Case(found.what, found.value, "bytes", found.goal, found.more))
     return cases
 
 

@@ -14,7 +14,7 @@ from bench.page.window import SIZE, Case, Samples, late, middle, p95, settle, sh
 from bench.page_server import WORDS, ask
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 ARROWS = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
 
@@ -25,7 +25,7 @@ CLICK = """async ({ places, count }) => {
   const until = (place) => {
     const wanted = new URLSearchParams(place);
     const [tensor, cell] = [wanted.get("tensor"), wanted.get("cell") ?? ""];
-    const there = () => document.querySelector(`article[data-tensor="${tensor}"][data-cell="${cell}"]`) !== null;
+    const there = () => document.querySelector(`.headline[data-number="${tensor}"][data-at="${cell}"]`) !== null;
     return new Promise((resolve, reject) => {
       if (there()) { resolve(); return; }
       const watch = new MutationObserver(() => { if (there()) { watch.disconnect(); resolve(); } });
@@ -92,9 +92,20 @@ def followed(what: str, found: Times, goal: float | None) -> Case:
     return late(what, [taken for taken, _ in found], goal, with_the_wait_for_a_frame=round(since, 3))
 
 
+def picture_of(page: Page) -> Locator:
+    """The picture of a view: the largest of those that can be walked through. Small ones beside it tell of one cell."""
+    pictures = page.locator("main canvas[tabindex]").all()
+
+    def size(picture: Locator) -> float:
+        box = picture.bounding_box()
+        return 0.0 if box is None else box["width"] * box["height"]
+
+    return max(pictures, key=size)
+
+
 def pointed(page: Page, moves: int) -> Times:
     """Times until a picture has followed the mouse; moves over nothing are not counted."""
-    canvas = page.locator("main canvas").last
+    canvas = picture_of(page)
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
     if box is None:
@@ -122,7 +133,7 @@ def moved(page: Page, area: Mapping[str, float], moves: int) -> Times:
 def pressed(page: Page, keys: int) -> Times:
     """Times until a picture has followed an arrow key."""
     rng = random.Random(4)
-    page.locator("main canvas").last.focus()
+    picture_of(page).focus()
     found: Times = []
     for _ in range(keys):
         page.keyboard.press(rng.choice(ARROWS))
@@ -133,7 +144,9 @@ def pressed(page: Page, keys: int) -> Times:
 
 
 def explain(browser: Browser, models: Models, samples: Samples) -> list[Case]:
-    """A click on a number until it is explained (its formula, its terms), and until its bars are drawn."""
+    """A click on a number until it is explained (its meaning, its formula with its largest terms, whether it holds), and
+    until its bars and its table are drawn, one task later.
+    """
     cases = []
     served = models.serve(BASE, text_of(128))
     pages = [
@@ -184,7 +197,7 @@ def vocabulary(page: Page, models: Models) -> Case:
         const began = performance.now();
         location.hash = place;
         await new Promise((resolve) => {
-          const there = () => document.querySelector(`article[data-cell="0,${40 + step}"]`) !== null;
+          const there = () => document.querySelector(`.headline[data-at="0,${40 + step}"]`) !== null;
           const watch = new MutationObserver(() => { if (there()) { watch.disconnect(); resolve(); } });
           watch.observe(document, { subtree: true, childList: true, attributes: true });
         });

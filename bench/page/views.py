@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.page.models import Served
-from bench.page.window import settle
+from bench.page.window import show
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -25,10 +25,7 @@ class View:
 
     def show(self, page: Page, served: Served) -> bool:
         """Go there; whether this page has it."""
-        page.goto("about:blank")
-        page.goto(f"{served.address}#{self.place}", wait_until="commit")
-        page.wait_for_selector(".frame", timeout=60_000)
-        settle(page)
+        show(page, served.address, self.place)
         return bool(page.locator("main").get_attribute("data-level") == self.level)
 
 

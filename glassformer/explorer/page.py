@@ -136,6 +136,12 @@ def built(name: str) -> str:
     return resources.files("glassformer.explorer").joinpath("built", name).read_text(encoding="utf-8")
 
 
+def script_files() -> dict[str, str]:
+    """What a served page loads, by name: script and style of its `core`, and the chunks that it fetches later."""
+    files = resources.files("glassformer.explorer").joinpath("built", "script").iterdir()
+    return {file.name: file.read_text(encoding="utf-8") for file in sorted(files, key=lambda file: file.name)}
+
+
 def digest(content: str) -> str:
     """What a content policy calls this script or style by."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"

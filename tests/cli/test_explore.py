@@ -144,7 +144,7 @@ def test_it_serves_this_machine_and_ends_quietly(drawn: Path) -> None:
     address = process.stdout.readline().strip()
     assert address.startswith("http://127.0.0.1:")
     with urllib.request.urlopen(address) as answer:
-        assert "explorer.js" in answer.read().decode()
+        assert "script/core.js" in answer.read().decode()
     with urllib.request.urlopen(f"{address}api/models") as answer:
         first = json.load(answer)["start"]
     with urllib.request.urlopen(f"{address}api/runs", data=json.dumps(first).encode()) as answer:

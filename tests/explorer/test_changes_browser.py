@@ -233,3 +233,95 @@ def test_a_page_that_is_too_large_names_the_command(window: Page, tmp_path: Path
     told = window.locator(".inspector").inner_text()
     assert "cannot work its numbers out again" in told
     assert "glassformer explore english 'She likes the [MASK].'" in told
+
+
+def middle_of(page: Page, place: str) -> tuple[float, float]:
+    """Where a cell of the tensor's grid is, once it is in hand."""
+    page.evaluate("address => { location.hash = address }", place)
+    frame = page.locator(".main .frame-of-cell").last
+    frame.wait_for(timeout=WAIT)
+    page.wait_for_timeout(100)
+    box = frame.bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def dragged(page: Page, start: str, end: str, *, shift: bool = False) -> None:
+    """One cell of a grid dragged onto another."""
+    to, at = middle_of(page, end), middle_of(page, start)
+    page.mouse.move(*at)
+    page.mouse.down()
+    page.mouse.move((at[0] + to[0]) / 2, (at[1] + to[1]) / 2, steps=3)
+    page.mouse.move(*to, steps=3)
+    assert "Drop it on another cell" in page.locator(".foot").inner_text()
+    if shift:
+        page.keyboard.down("Shift")
+    page.mouse.up()
+    if shift:
+        page.keyboard.up("Shift")
+
+
+def test_a_number_and_a_row_are_dragged_onto_another_word(window: Page, file: Path) -> None:
+    name = f"{ATTENTION}.query"
+    trace = gf.load(slides_model()).trace(TEXTS)
+    grid = f"level=tensor&tensor={name}&cell="
+    show(window, file, f"{grid}0,0,1,0")
+    dragged(window, f"{grid}0,0,1,0", f"{grid}0,0,3,2")
+    listed(window, 1)
+    patched = trace.intervene(gf.set_number(name, (0, 0, 3, 2), float(trace[name][0, 0, 1, 0])))
+    assert shown(window, name, "0,0,3,2") == pytest.approx(float(trace[name][0, 0, 1, 0]), abs=1e-9)
+    for cell in ((0, 0, 3, 1), (0, 1, 3, 2), (2, 0, 3, 0)):
+        found = shown(window, f"{ATTENTION}.mixed", ",".join(map(str, cell)))
+        assert found == pytest.approx(float(patched[f"{ATTENTION}.mixed"][cell]), abs=1e-5)
+    window.locator("body").press("u")
+    listed(window, 0)
+
+    wide = trace[name].shape[-1]
+    address = f"level=tensor&tensor={name}&cell="
+    window.evaluate("address => { location.hash = address }", f"{address}0,0,1,0")
+    dragged(window, f"{address}0,0,1,0", f"{address}0,0,3,2", shift=True)
+    listed(window, wide)
+    for channel in range(wide):
+        found = shown(window, name, f"0,0,3,{channel}")
+        assert found == pytest.approx(float(trace[name][0, 0, 1, channel]), abs=1e-9)
+    # One change made them all.
+    window.locator("body").press("u")
+    listed(window, 0)
+
+
+def test_a_row_of_another_sentence_is_put_in_by_keys(window: Page, file: Path) -> None:
+    name = f"{ATTENTION}.value"
+    trace = gf.load(slides_model()).trace(TEXTS)
+    wide = trace[name].shape[-1]
+    show(window, file, f"level=tensor&tensor={name}&cell=1,0,2,1")
+    window.locator("main canvas[tabindex]").last.focus()
+    window.keyboard.press("c")
+    window.evaluate("address => { location.hash = address }", f"level=tensor&tensor={name}&cell=0,0,0,0")
+    window.get_by_role("button", name="Put its row of").wait_for(timeout=WAIT)
+    window.keyboard.press("V")
+    listed(window, wide)
+    for channel in range(wide):
+        assert shown(window, name, f"0,0,0,{channel}") == pytest.approx(float(trace[name][1, 0, 2, channel]), abs=1e-9)
+    # What no formula works out cannot be set, and the page says so.
+    window.evaluate("address => { location.hash = address }", with_number(window.url, "inputs.ids", "0,1"))
+    window.locator('article[data-tensor="inputs.ids"]').wait_for(timeout=WAIT)
+    window.keyboard.press("v")
+    window.locator(".told").first.wait_for(timeout=WAIT)
+    assert "cannot be set" in " ".join(window.locator(".told").all_inner_texts())
+    listed(window, wide)
+
+
+def test_a_drag_that_is_left_changes_nothing_and_a_click_stays_a_click(window: Page, file: Path) -> None:
+    grid = f"level=tensor&tensor={ATTENTION}.query&cell="
+    show(window, file, f"{grid}0,0,1,0")
+    to, at = middle_of(window, f"{grid}0,0,3,2"), middle_of(window, f"{grid}0,0,1,0")
+    window.mouse.move(*at)
+    window.mouse.down()
+    window.mouse.move(*to, steps=4)
+    window.keyboard.press("Escape")
+    window.mouse.up()
+    assert "level=tensor" in window.url
+    listed(window, 0)
+    window.mouse.click(*to)
+    window.wait_for_url("**cell=0,0,3,2**", timeout=WAIT)
+    assert listed(window, 0) == []

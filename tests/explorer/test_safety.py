@@ -267,7 +267,7 @@ def test_fifty_clients_at_once_are_all_answered() -> None:
             raise AssertionError(f"{path} was not answered")
 
         try:
-            for path in ("", "explorer.js", "explorer.css", "api/models"):
+            for path in ("", "script/core.js", "script/core.css", "api/models"):
                 ask(path)
             words = SENTENCES[number % 3].split()
             words[number % 5], words[(number // 5) % 5] = words[(number // 5) % 5], words[number % 5]

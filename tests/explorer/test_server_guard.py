@@ -27,8 +27,8 @@ def page() -> Iterator[Page]:
 
 ROUTES = [
     "",
-    "explorer.js",
-    "explorer.css",
+    "script/core.js",
+    "script/core.css",
     "api/models",
     "api/tour",
     "api/models/slides/vocabulary",
@@ -90,10 +90,10 @@ def test_every_answer_has_the_headers_that_protect_the_page(page: Page, path: st
 
 def test_a_page_carries_no_script_of_its_own(page: Page) -> None:
     text = page.get("").text
-    assert '<script type="module" src="explorer.js"></script>' in text
+    assert '<script type="module" src="script/core.js"></script>' in text
     assert text.count("<script") == 1
-    assert page.get("explorer.js").headers["content-type"].startswith("text/javascript")
-    assert page.get("explorer.css").headers["content-type"].startswith("text/css")
+    assert page.get("script/core.js").headers["content-type"].startswith("text/javascript")
+    assert page.get("script/core.css").headers["content-type"].startswith("text/css")
 
 
 def test_what_comes_with_the_page_is_what_the_page_would_ask_for_and_no_script() -> None:
@@ -116,9 +116,15 @@ PATHS = [
     "../etc/passwd",
     "..%2f..%2fetc%2fpasswd",
     "%2e%2e/%2e%2e/pyproject.toml",
-    "explorer.js/",
-    "explorer.js%00",
-    "./explorer.css/../../x",
+    "explorer.js",
+    "script",
+    "script/",
+    "script/core.js/",
+    "script/core.js%00",
+    "script/../explorer.js",
+    "explorer.css",
+    "script/%2e%2e%2fexplorer.js",
+    "./script/core.css/../../../x",
     "//explorer.js",
     "built/explorer.js",
     "api",

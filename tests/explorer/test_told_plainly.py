@@ -223,7 +223,12 @@ def test_the_last_block_is_called_so(window: Page, tmp_path: Path) -> None:
     show(window, shown, "level=lens&at=0")
     told = window.locator(".answer")
     told.wait_for(timeout=WAIT)
-    assert "after the last block only" in told.inner_text()
+    assert "only after the last block" in told.inner_text()
+    place["layers"][0]["rank"] = 1
+    found.to_html(shown, sections={"lens": lens})
+    show(window, shown, "level=lens&at=0")
+    told.wait_for(timeout=WAIT)
+    assert "again after the last block" in told.inner_text()
 
 
 def test_padding_is_no_word_that_an_answer_could_owe_to(window: Page, tmp_path: Path) -> None:

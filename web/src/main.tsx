@@ -1,43 +1,29 @@
-/** Starts the page, where there is one; the interpreter is given out for whoever has none. */
+/** Starts the page, where there is one. */
 
 import { render } from "preact";
+import { CHUNKS, fetchAhead } from "./chunks/chunks.ts";
 import { engineOf } from "./edit/engine.ts";
 import { Session } from "./edit/session.ts";
 import { App } from "./frame/app.tsx";
 import { firstLevel, firstUnit, largestWeight, withoutModel } from "./frame/first.ts";
-import { follow, given, go, state } from "./frame/state.ts";
-import { keepNotice } from "./leave/whole.ts";
-import { inNotebook } from "./leave/widget.ts";
+import { follow, given, go, state, together } from "./frame/state.ts";
+import { keepNotice } from "./leave/notice.ts";
 import { LEVELS } from "./levels/levels.ts";
 import { reachKernel } from "./run/carrier.ts";
 import { HttpSource } from "./run/http_source.ts";
 import type { Formula } from "./run/record.ts";
-import { EmbeddedSource } from "./run/source.ts";
 import { Store } from "./run/store.ts";
-import { enter } from "./tour/tour.ts";
-
-export { parseChanges } from "./edit/changes.ts";
-export { engineOf } from "./edit/engine.ts";
-export { pythonOf } from "./edit/python.ts";
-export { activityMatrix } from "./levels/mask/activity.ts";
-export { axisNames } from "./run/axes.ts";
-export { cellAt, explainCell, RULES } from "./run/interpreter.ts";
-export { recompute } from "./run/recompute.ts";
-export { readTensors } from "./run/safetensors.ts";
-export { Store } from "./run/store.ts";
-export { scoutOf } from "./scenes/scout.ts";
-export { stepsOf, told } from "./tour/tour.ts";
-export { TOURS } from "./tour/tours.ts";
-
-/** What anywidget calls to show a trace in a notebook. */
-export default { render: inNotebook };
 
 async function start(root: HTMLElement): Promise<void> {
   if (root.dataset["host"] === "kernel") await reachKernel();
-  const source = document.getElementById("record") === null ? await HttpSource.open() : await EmbeddedSource.open();
+  const alone = document.getElementById("record") !== null;
+  const source = alone ? await (await CHUNKS.alone.load()).EmbeddedSource.open() : await HttpSource.open();
   const store = new Store(source);
   follow();
   const address = given();
+  // What the address asks for comes while the run is read; what fails is told in its place.
+  const drawn = (): Promise<unknown> | undefined => LEVELS[state.value.level].chunk?.load().catch(() => null);
+  if (/[#&]level=/.test(address)) void drawn();
   const asked = /[#&]sentence=/.test(address) ? state.value.sentence : undefined;
   const session = new Session(store, await engineOf(source));
   await session.begin();
@@ -53,12 +39,18 @@ async function start(root: HTMLElement): Promise<void> {
   const { whole } = shown.source;
   if (whole) await shown.open([...formulas.map((formula) => formula.name), ...Object.keys(facts)]);
   else if (LEVELS[state.value.level].Beside === undefined) await shown.open(firstWeights(formulas));
-  if (state.value.tour !== "" && state.value.tensor === "") await enter(shown, state.value.tour, true);
+  if (state.value.tour !== "" && state.value.tensor === "") {
+    const tours = await CHUNKS.tours.load().catch(() => null);
+    await tours?.enter(shown, state.value.tour, true);
+  }
   if (state.value.tensor === "") go(largestWeight(shown, asked), true);
+  await drawn();
+  together();
   keepNotice(root);
   root.replaceChildren();
   render(<App session={session} />, root);
   performance.mark("drawn");
+  void fetchAhead();
   if (whole && shown === store) void store.check();
 }
 

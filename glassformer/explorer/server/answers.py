@@ -6,6 +6,7 @@ import math
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ from glassformer.explorer.server.pictures import (
     ranked,
 )
 from glassformer.explorer.server.refusals import TooLargeError
+from glassformer.explorer.server.sizes import shapes
 from glassformer.look.cell import Axes
 from glassformer.look.explain import work_out
 from glassformer.look.head_measures import MEASURES, measure_text
@@ -123,9 +125,38 @@ class Run:
             tensor = tensor.masked_fill(read[looks] == 0, -math.inf)
         return picture_of(tensor, part_of(axes, asked), size, scale, full)
 
+    @cached_property
+    def together(self) -> dict[str, tuple[list[str], int]]:
+        """What is computed again with one tensor: the names of each unit's tensors that are not stored; their bytes."""
+        trace, sizes = self.trace, shapes(self.trace)
+        found: dict[str, tuple[list[str], int]] = {}
+        for name in trace.statement.formulas:
+            if not trace.kept(name):
+                names, nbytes = found.get(trace.statement.unit(name), ([], 0))
+                nbytes += math.prod(sizes[name]) * trace.dtype.itemsize
+                found[trace.statement.unit(name)] = ([*names, name], nbytes)
+        return found
+
+    def have(self, names: Sequence[str]) -> None:
+        """Have tensors at hand, with all others of their units: who follows a number home asks for its neighbours next,
+        and to compute one of a unit takes about as long as to compute them all. Of a long text only what is asked for.
+        """
+        trace = self.trace
+        missing = [name for name in self.numbers.lacking(self.key, names) if name in trace and not trace.kept(name)]
+        wanted = list(missing)
+        for unit in dict.fromkeys(map(trace.statement.unit, missing)):
+            others, nbytes = self.together[unit]
+            if nbytes <= self.numbers.most_bytes // 3:
+                wanted += others
+        if wanted:
+            self.numbers.fetch(self.key, trace, wanted)
+
     def explain(self, name: str, asked: Sequence[int]) -> bytes:
         """One number, its formula worked out on its operands: the largest terms, and what the others add up to."""
         trace = self.trace
+        formula = trace.statement.formulas.get(name)
+        read = [] if formula is None else [operand.name for operand in formula.rule.operands.values()]
+        self.have([name, *read])
         axes, _ = self.described(name)
         if len(asked) != len(axes.names):
             raise UnknownNameError(f"{name} has the axes {', '.join(axes.names)}", got=f"a cell of {len(asked)}")
@@ -135,8 +166,6 @@ class Run:
             if not 0 <= index < whole:
                 raise UnknownNameError(f"{axis} of {name} counts from 0 to {whole - 1}", got=str(index))
             cell[axis] = index
-        formula = trace.statement.formulas.get(name)
-        read = [] if formula is None else [operand.name for operand in formula.rule.operands.values()]
         worked = work_out(name, cell, formula, self.numbers.source(self.key, trace, [name, *read]))
         terms, values = worked.terms, [term.value for term in worked.terms]
         running = list(accumulate(values))

@@ -16,7 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from glassformer.errors import GlassformerError
-from glassformer.explorer.page import WITHOUT_SCRIPT, block_of, built, compressed
+from glassformer.explorer.page import WITHOUT_SCRIPT, block_of, compressed, script_files
 from glassformer.explorer.server.answers import weights_of
 from glassformer.explorer.server.asked import KEY, Asked, read_asked
 from glassformer.explorer.server.desk import Desk
@@ -43,6 +43,7 @@ Dots = Annotated[int, Query(ge=1, le=2048)]
 Side = Annotated[int, Query(ge=1, le=64)]
 CellText = Annotated[str, Query(max_length=80, pattern=r"^(\d{1,9}(,\d{1,9})*)?$")]
 Mark = Annotated[str, Query(max_length=80, pattern=r"^(\d+-\d+)?$")]
+FileName = Annotated[str, Path(max_length=80)]
 Sentence = Annotated[int, Query(ge=0, le=1_000_000)]
 
 
@@ -68,19 +69,24 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
     }
     desk.look_ahead(start)
     first = shell(begun(desk, start, offered))
-    script, style = (compressed(built(name).encode(), level=9) for name in ("explorer.js", "explorer.css"))
+    scripts = script_files()
+    packed_scripts: dict[str, bytes] = {}
 
     @app.get("/")
     async def page() -> Response:
         return Response(first, media_type="text/html")
 
-    @app.get("/explorer.js")
-    async def send_script(request: Request) -> Response:
-        return packed_as(request, script, "text/javascript")
-
-    @app.get("/explorer.css")
-    async def send_style(request: Request) -> Response:
-        return packed_as(request, style, "text/css")
+    @app.get("/script/{name}")
+    async def send_script(request: Request, name: FileName) -> Response:
+        if name not in scripts:
+            raise MissingError("the script of the page has no such part", got=name, do="open the page again")
+        if name not in packed_scripts:
+            packed_scripts[name] = compressed(scripts[name].encode(), level=9)
+        # Of a chunk's name a part follows from what is in it.
+        headers = NEVER_CHANGES if "-" in name else None
+        return packed_as(
+            request, packed_scripts[name], f"text/{'css' if name.endswith('.css') else 'javascript'}", headers
+        )
 
     @app.get("/api/tour")
     async def tour(request: Request) -> Response:
@@ -218,12 +224,12 @@ def shell(blocks: Mapping[str, bytes]) -> str:
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             "<title>glassformer</title>",
             '<link rel="icon" href="data:,">',
-            '<link rel="stylesheet" href="explorer.css">',
+            '<link rel="stylesheet" href="script/core.css">',
             "</head>",
             "<body>",
             f'<div id="explorer"><noscript>{escape(WITHOUT_SCRIPT)}</noscript></div>',
             *(block_of(name, data) for name, data in blocks.items()),
-            '<script type="module" src="explorer.js"></script>',
+            '<script type="module" src="script/core.js"></script>',
             "</body>",
             "</html>",
             "",

@@ -38,6 +38,11 @@ class Numbers:
         self.keep(run, {name: found[name] for name in computed})
         return found
 
+    def lacking(self, run: str, names: Iterable[str]) -> list[str]:
+        """Those that are not kept now."""
+        with self.lock:
+            return [name for name in names if (run, name) not in self.kept]
+
     def keep(self, run: str, tensors: dict[str, Tensor]) -> None:
         """Keep these too, and forget others as far as is needed."""
         with self.lock:

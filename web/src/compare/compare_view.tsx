@@ -4,7 +4,7 @@ import type { VNode } from "preact";
 import { canSet } from "../edit/acts.ts";
 import { useSession } from "../edit/context.ts";
 import { useStore } from "../frame/hooks.ts";
-import { go, link, type Shown, state } from "../frame/state.ts";
+import { go, later, link, type Shown, state } from "../frame/state.ts";
 import { toNumber } from "../frame/views.ts";
 import { grouped, short } from "../run/numbers.ts";
 import type { Answer } from "../run/store.ts";
@@ -19,7 +19,7 @@ const SIDES: readonly { readonly shown: Shown; readonly text: string }[] = [
 export function Compare(): VNode | null {
   const session = useSession();
   const { names } = useStore();
-  const { model, changes, sentence, kept, shown } = state.value;
+  const { model, changes, sentence, kept, shown } = later.value;
   const found = parseKept(kept);
   const texts = Math.max(names.run.words.inputs.length, names.run.words.decoder_inputs.length);
   const keep = (row: number | null): void => go({ kept: formatKept({ row, model, changes }), shown: "" });

@@ -360,9 +360,15 @@ function Bracketed({ value, of }: { value: number; of?: Role }): VNode {
   );
 }
 
-/** The largest terms of a sum, in their order. */
+/** The largest terms of a sum, in their order; of equal ones those that come first. */
 export function largestTerms(terms: readonly Term[], count: number): readonly Term[] {
   if (terms.length <= count) return terms;
-  const kept = new Set([...terms].sort((one, two) => Math.abs(two.value) - Math.abs(one.value)).slice(0, count));
-  return terms.filter((term) => kept.has(term));
+  // Sizes alone are sorted: a vocabulary has thousands of terms.
+  const sizes = Float64Array.from(terms, (term) => Math.abs(term.value)).sort();
+  const least = sizes[sizes.length - count] ?? 0;
+  let equal = count - sizes.subarray(sizes.length - count).filter((size) => size > least).length;
+  return terms.filter(({ value }) => {
+    const size = Math.abs(value);
+    return size > least || (size === least && equal-- > 0);
+  });
 }

@@ -5,6 +5,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useStore } from "../frame/hooks.ts";
 import type { Measure } from "./box.ts";
 import { paint } from "./canvas.ts";
+import { useDrag } from "./drag.ts";
 import { frameOf, type Panel, panelAt, type Scene } from "./scene.ts";
 
 interface Place {
@@ -26,6 +27,13 @@ export interface PictureProps {
   onPoint?(tensor: string, cell: number[], by: "mouse" | "key", panel: Panel): void;
   /** A cell was chosen; `further` = it is to be opened. */
   onChoose(tensor: string, cell: number[], further: boolean): void;
+  /** One cell was dragged onto another; `whole` = its row with it. Left out: nothing is dragged. */
+  onDrop?: ((from: Dropped, to: Dropped, whole: boolean) => void) | undefined;
+}
+
+interface Dropped {
+  readonly name: string;
+  readonly cell: readonly number[];
 }
 
 const ARROWS: Readonly<Record<string, readonly [number, number]>> = {
@@ -37,7 +45,7 @@ const ARROWS: Readonly<Record<string, readonly [number, number]>> = {
 
 export const SANS = '-apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, system-ui, sans-serif';
 
-export function Picture({ scene, label, tensor, cell, step, onPoint, onChoose }: PictureProps): VNode {
+export function Picture({ scene, label, tensor, cell, step, onPoint, onChoose, onDrop }: PictureProps): VNode {
   const store = useStore();
   const canvas = useRef<HTMLCanvasElement>(null);
   const [hover, setHover] = useState<Place | null>(null);
@@ -47,6 +55,12 @@ export function Picture({ scene, label, tensor, cell, step, onPoint, onChoose }:
   }, [scene]);
   const inHand = placeOf(scene, tensor, cell);
   const under = (event: MouseEvent): Place | null => panelAt(scene, event.offsetX, event.offsetY);
+  const dropped = ({ panel, row, column }: Place): Dropped => ({ name: panel.tensor, cell: panel.cell(row, column) });
+  const drop = (from: Place, to: Place, whole: boolean): void => {
+    const same = from.panel === to.panel && from.row === to.row && (whole || from.column === to.column);
+    if (!same) onDrop?.(dropped(from), dropped(to), whole);
+  };
+  const { drag, down, ended } = useDrag(under, onDrop === undefined ? undefined : drop);
   const point = (event: MouseEvent): void => {
     const found = under(event);
     if (found?.panel === hover?.panel && found?.row === hover?.row && found?.column === hover?.column) return;
@@ -54,7 +68,7 @@ export function Picture({ scene, label, tensor, cell, step, onPoint, onChoose }:
     if (found !== null) onPoint?.(found.panel.tensor, found.panel.cell(found.row, found.column), "mouse", found.panel);
   };
   const choose = (event: MouseEvent): void => {
-    const found = under(event);
+    const found = ended() ? null : under(event);
     if (found === null) return;
     onChoose(found.panel.tensor, found.panel.cell(found.row, found.column), event.detail > 1);
   };
@@ -88,6 +102,8 @@ export function Picture({ scene, label, tensor, cell, step, onPoint, onChoose }:
         tabIndex={0}
         role="application"
         aria-label={label}
+        style={drag === null ? undefined : { cursor: "grabbing" }}
+        onMouseDown={down}
         onMouseMove={point}
         onMouseLeave={() => {
           setHover(null);
@@ -96,6 +112,7 @@ export function Picture({ scene, label, tensor, cell, step, onPoint, onChoose }:
         onClick={choose}
         onKeyDown={key}
       />
+      {drag !== null && <Frame place={drag.from} line={2} />}
       {hover !== null && hover.panel.frameless !== true && <Frame place={hover} line={1} />}
       {inHand !== null && <Frame place={inHand} line={2} />}
     </div>

@@ -3,7 +3,7 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { useStore } from "../frame/hooks.ts";
-import { state } from "../frame/state.ts";
+import { later, state } from "../frame/state.ts";
 import { toNumber } from "../frame/views.ts";
 import { type Names, unmarked } from "../run/names.ts";
 import { counted, grouped, short } from "../run/numbers.ts";
@@ -142,7 +142,7 @@ function AsPython(): VNode | null {
   const [copied, setCopied] = useState("");
   const editing = names.run.editing ?? null;
   const texts = session.texts("text");
-  const { tensor, cell } = state.value;
+  const { tensor, cell } = later.value;
   if (editing === null || texts === null) return null;
   const steps = [...session.givenSteps, ...session.changes.filter((change) => change.kind !== "text")];
   const shown = names.formulas.has(tensor) ? { name: tensor, axes: names.axes(tensor), cell } : null;

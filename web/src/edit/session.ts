@@ -160,11 +160,16 @@ export class Session {
       const untouched = asked.model === "" && changes.length === 0;
       const next = untouched ? this.#first : new Store(made.source, made.steps);
       await this.#open(next, stop.signal);
-      const found = await this.#compared(untouched ? new Store(made.source) : next, next.names);
       if (stop.signal.aborted) return;
-      this.since.value = found;
+      const first = equal(this.#shown, NOTHING) && this.#numbers === null;
+      const other = this.#shown.model !== asked.model;
+      this.since.value = null;
       this.told.value = [...ignored, ...made.refused];
       this.#replace(next, asked);
+      // The picture stands; how much it differs from the one before is told next.
+      if (this.#begun) await new Promise((resolve) => setTimeout(resolve));
+      const found = await this.#compared(untouched ? new Store(made.source) : next, next.names, { first, other });
+      if (!stop.signal.aborted) this.since.value = found;
     } catch (error) {
       if (stop.signal.aborted) return;
       this.told.value = [...ignored, error instanceof RefusedError ? sentenceOf(error) : String(error)];
@@ -177,11 +182,11 @@ export class Session {
   }
 
   /** How many numbers are others now; null where the runs cannot be compared one by one. */
-  async #compared(now: Store, names: Names): Promise<Since | null> {
-    const [other, inParts] = [this.#shown.model !== this.#asked.model, !now.source.whole];
+  async #compared(now: Store, names: Names, run: { first: boolean; other: boolean }): Promise<Since | null> {
+    const [other, inParts] = [run.other, !now.source.whole];
     if (other || inParts) this.#numbers = inParts ? null : await numbersOf(now);
     if (other || inParts) return null;
-    if (this.#numbers === null && equal(this.#shown, NOTHING)) {
+    if (run.first) {
       // What a page came with was computed elsewhere, and rounded otherwise than here.
       const here = this.engine.offers.length > 0 ? this.#first.source : (await this.engine.make("", [], NEVER)).source;
       this.#numbers = await numbersOf(new Store(here));

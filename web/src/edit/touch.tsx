@@ -7,15 +7,32 @@ import { useStore } from "../frame/hooks.ts";
 import { Command } from "../frame/pieces.tsx";
 import { inPicture, state } from "../frame/state.ts";
 import { short } from "../run/numbers.ts";
-import type { Answer } from "../run/store.ts";
+import type { Answer, Store } from "../run/store.ts";
 import { type Act, actsFor, canSet } from "./acts.ts";
 import { formatChanges, replaces } from "./changes.ts";
 import { useSession } from "./context.ts";
+import { held, put, taken, unfit } from "./held.ts";
 import type { Session } from "./session.ts";
 
 function make(session: Session, { change, back }: Act): void {
   if (back) session.set(session.changes.filter((each) => !replaces(change, each)));
   else session.add(change);
+}
+
+/** Takes a number along. */
+function take(
+  store: Store,
+  session: Session,
+  place: { readonly name: string; readonly cell: readonly number[] },
+): void {
+  taken(store, place).then(
+    (found) => {
+      held.value = found;
+    },
+    (error: unknown) => {
+      session.told.value = [error instanceof Error ? error.message : String(error)];
+    },
+  );
 }
 
 /** The keys of changes, for the number in hand. */
@@ -31,7 +48,12 @@ export function useEditKeys(): void {
         return;
       }
       const { tensor, cell } = state.value;
-      if (tensor === "" || !inPicture.value || !"fFhlL".includes(event.key)) return;
+      if (tensor === "" || !inPicture.value) return;
+      if (event.key === "c") take(store, session, { name: tensor, cell });
+      if ("vV".includes(event.key) && held.value !== null) {
+        put(held.value, { name: tensor, cell }, event.key === "V", session, store);
+      }
+      if (!"fFhlL".includes(event.key)) return;
       void store
         .open([tensor.replace(/_attention\..*$/, "_attention.may_look")].filter((name) => store.names.knows(name)))
         .then(() => {
@@ -77,6 +99,7 @@ export function Touch({ answer }: { answer: Answer }): VNode | null {
       )}
       {canSet(name, names) && <SetNumber key={`${name} ${cell.join()}`} answer={answer} />}
       <ul class="acts">
+        <TakenAlong answer={answer} />
         <FromA answer={answer} />
         {acts.map((act) => (
           <li key={formatChanges([act.change])}>
@@ -87,6 +110,40 @@ export function Touch({ answer }: { answer: Answer }): VNode | null {
         ))}
       </ul>
     </div>
+  );
+}
+
+/** To take this number along, and to put the one that was taken along in its place. */
+function TakenAlong({ answer }: { answer: Answer }): VNode {
+  const session = useSession();
+  const store = useStore();
+  const { names } = store;
+  const { name, cell } = answer;
+  const found = held.value;
+  const elsewhere = found !== null && !(found.name === name && found.cell.join() === cell.join());
+  const fits = (whole: boolean): boolean => elsewhere && unfit(found, answer, whole, session, store) === null;
+  return (
+    <>
+      <li>
+        <button type="button" onClick={() => take(store, session, answer)}>
+          Take this number along <kbd>c</kbd>
+        </button>
+      </li>
+      {fits(false) && found !== null && (
+        <li>
+          <button type="button" onClick={() => put(found, answer, false, session, store)}>
+            Put {short(found.value)} here: {names.title(found.name)}, {names.cell(found.name, found.cell)} <kbd>v</kbd>
+          </button>
+        </li>
+      )}
+      {fits(true) && found !== null && (
+        <li>
+          <button type="button" onClick={() => put(found, answer, true, session, store)}>
+            Put its row of {found.row.length} numbers here <kbd>V</kbd>
+          </button>
+        </li>
+      )}
+    </>
   );
 }
 

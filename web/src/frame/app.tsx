@@ -2,13 +2,14 @@
 
 import type { VNode } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
+import { CHUNKS } from "../chunks/chunks.ts";
+import { Awaited, viewIn } from "../chunks/later.tsx";
 import { BusyLine } from "../edit/busy.tsx";
 import { SessionContext } from "../edit/context.ts";
 import type { Session } from "../edit/session.ts";
 import { useEditKeys } from "../edit/touch.tsx";
 import { LEVELS } from "../levels/levels.ts";
 import { short } from "../run/numbers.ts";
-import { Strip } from "../tour/strip.tsx";
 import { withoutModel } from "./first.ts";
 import { Foot } from "./foot.tsx";
 import { Help } from "./help.tsx";
@@ -18,6 +19,8 @@ import { Rail } from "./rail.tsx";
 import { go, goTo, inPicture, state } from "./state.ts";
 import { Top } from "./top.tsx";
 import { toTensor } from "./views.ts";
+
+const Strip = viewIn(CHUNKS.tours, (chunk) => chunk.Strip);
 
 export function App({ session }: { session: Session }): VNode {
   return (
@@ -37,7 +40,7 @@ function Page(): VNode {
   const { level, tensor, cell } = state.value;
   // A page without a model has no boxes.
   const bare = names.run.formulas.length === 0 ? withoutModel(names.run.facts) : level;
-  const { View, Beside } = LEVELS[level === "block" || bare === "training" ? bare : level];
+  const { View, Beside, chunk } = LEVELS[level === "block" || bare === "training" ? bare : level];
   // Where no number is in hand, none is opened: of a large run it would have to be fetched.
   const answer = useAnswer(Beside === undefined && inPicture.value ? tensor : "", cell);
   const up = (): void => {
@@ -62,8 +65,8 @@ function Page(): VNode {
     if (level === "number") store.pointed.value = null;
   }, [level, level === "number" ? `${tensor} ${cell.join()}` : ""]);
   // What does not show the answer is not drawn again when it comes.
-  const [top, rail, foot] = useMemo(
-    () => [<Top onHelp={() => help.current?.showModal()} />, <Rail />, <Foot />] as const,
+  const [top, rail, foot, keys] = useMemo(
+    () => [<Top onHelp={() => help.current?.showModal()} />, <Rail />, <Foot />, <Help dialog={help} />] as const,
     [],
   );
   const value = answer === null ? null : answer.kind === "computed" ? answer.found.value : answer.value;
@@ -73,12 +76,14 @@ function Page(): VNode {
       <BusyLine />
       {rail}
       {state.value.tour !== "" && <Strip />}
+      {state.value.tour !== "" && <Awaited chunk={CHUNKS.tours} />}
       <main class="main" ref={main} data-level={level}>
         <View answer={answer} />
+        {chunk !== undefined && <Awaited chunk={chunk} />}
       </main>
       <Inspector answer={answer} />
       {foot}
-      <Help dialog={help} />
+      {keys}
       <p class="away" aria-live="polite">
         {answer !== null &&
           value !== null &&

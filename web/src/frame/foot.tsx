@@ -1,10 +1,13 @@
 /** Below: what can be done here, and whether the numbers hold. */
 
 import type { VNode } from "preact";
+import { dragging } from "../draw/drag.ts";
 import { LEVELS } from "../levels/levels.ts";
 import { counted, grouped, power } from "../run/numbers.ts";
 import { useStore } from "./hooks.ts";
-import { state } from "./state.ts";
+import { later } from "./state.ts";
+
+const DRAGGING = "Drop it on another cell: this number stands there then. With Shift its whole row. Escape: leave it";
 
 export function Foot(): VNode {
   const store = useStore();
@@ -13,7 +16,7 @@ export function Foot(): VNode {
   const holds = checked === null || checked.error <= error_limit;
   return (
     <footer class="foot">
-      <span>{LEVELS[state.value.level].hint}</span>
+      <span>{dragging.value ? DRAGGING : LEVELS[later.value.level].hint}</span>
       <span data-holds={holds} data-checked={checked?.count ?? 0}>
         {checked !== null &&
           (holds

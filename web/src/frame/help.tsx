@@ -17,6 +17,8 @@ export function Help({ dialog }: { dialog: { current: HTMLDialogElement | null }
     ["f, F", "forbid or allow this look, in its head or in all"],
     ["h", "switch the head off or on"],
     ["l, L", "switch the sublayer, the block off or on"],
+    ["c", "take the number in hand along"],
+    ["v, V", "put it, or its row, in the place of the one in hand"],
     ["u", "undo the last change"],
     ["Alt ←", "back"],
     ["n, p", "in the tour: the next step, the one before"],

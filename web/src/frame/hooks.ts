@@ -4,7 +4,7 @@ import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Palette, pagePalette } from "../draw/colour.ts";
 import type { Answer, Store } from "../run/store.ts";
-import { inPicture, state } from "./state.ts";
+import { inPicture, type State, state } from "./state.ts";
 
 export const StoreContext = createContext<Store | null>(null);
 
@@ -107,6 +107,44 @@ export function useInPicture(holds: boolean | null): void {
       inPicture.value = true;
     };
   }, [holds]);
+}
+
+/** A value one task later, after what is drawn at once. */
+export function useNextTask<T>(value: T): T {
+  const [next, setNext] = useState({ value });
+  useLayoutEffect(() => {
+    if (value === next.value) return;
+    const waiting = setTimeout(() => setNext({ value }));
+    return () => clearTimeout(waiting);
+  }, [value, next]);
+  return next.value;
+}
+
+/** Milliseconds without another step after which what stands below a picture follows the cell in hand. */
+const RESTED = 60;
+
+/** What a value is once it has rested: arrow keys move a picture at once, and what is long follows when they pause. */
+export function useRested<T>(value: T): T {
+  const [rested, setRested] = useState({ value });
+  useEffect(() => {
+    if (value === rested.value) return;
+    const waiting = setTimeout(() => setRested({ value }), RESTED);
+    return () => clearTimeout(waiting);
+  }, [value, rested]);
+  return rested.value;
+}
+
+/**
+ * What the links of a folded table follow: nothing while it is folded, the page at rest once it is open. They lead on from
+ * where the page is, and a table has hundreds of them.
+ */
+export function useFolded(): {
+  readonly now: State | null;
+  onToggle(event: { currentTarget: HTMLDetailsElement }): void;
+} {
+  const [open, setOpen] = useState(false);
+  const rested = useRested(open ? state.value : null);
+  return { now: rested, onToggle: (event) => setOpen(event.currentTarget.open) };
 }
 
 const widths = new Map<string, number>();

@@ -9,13 +9,13 @@ import { ModelChoice, TextFields } from "../edit/texts_view.tsx";
 import { LEVELS, SUMS } from "../levels/levels.ts";
 import { counted } from "../run/numbers.ts";
 import { useStore } from "./hooks.ts";
-import { link, state } from "./state.ts";
+import { later, link } from "./state.ts";
 
 export function Rail(): VNode {
   const { names } = useStore();
   const session = useSession();
   const { run } = names;
-  const { unit, sentence, level } = state.value;
+  const { unit, sentence, level } = later.value;
   const [open, setOpen] = useState(false);
   const units = [...new Set(run.formulas.map((formula) => formula.unit))];
   const together = run.formulas.length <= 30;
@@ -46,7 +46,7 @@ export function Rail(): VNode {
             <a
               class="choice"
               key={row}
-              href={link({ sentence: row, ...moved(names.axes(state.value.tensor), row) })}
+              href={link({ sentence: row, ...moved(names.axes(later.value.tensor), row) })}
               aria-current={row === sentence}
             >
               <Words row={row} />
@@ -128,7 +128,7 @@ export function Rail(): VNode {
 function moved(axes: readonly string[], row: number): { cell?: number[] } {
   const place = axes.indexOf("sentence");
   if (place < 0) return {};
-  return { cell: state.value.cell.map((index, axis) => (axis === place ? row : index)) };
+  return { cell: later.value.cell.map((index, axis) => (axis === place ? row : index)) };
 }
 
 function Words({ row }: { row: number }): VNode {

@@ -1,6 +1,6 @@
 /** What the page shows, kept in its address: back, forward, reload and a copied link lead to the same place. */
 
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 
 export type Level =
   | "model"
@@ -149,14 +149,27 @@ function tourIn(text: string): string {
   return /^([a-z]+\.)?[1-9]\d*$/.test(plain) ? plain : START.tour;
 }
 
+const KEYS = Object.keys(START) as (keyof State)[];
+
+/** What an address holds as it is. */
+const PLAIN = /^[\w.*,;-]*$/;
+
 /** The address of a state, without what is as at the start; a page without a level chooses one by the run. */
 export function format(state: State): string {
-  const given = new URLSearchParams();
-  for (const [key, value] of Object.entries(state) as [keyof State, State[keyof State]][]) {
+  const parts: string[] = [];
+  for (const key of KEYS) {
+    const value = state[key];
+    if (key !== "level" && value === START[key]) continue;
     const text = Array.isArray(value) ? value.join(",") : String(value);
-    if (key === "level" || text !== String(START[key])) given.set(key, text);
+    if (key !== "level" && text === String(START[key])) continue;
+    // A page has hundreds of links: most say nothing that has to be written otherwise.
+    parts.push(PLAIN.test(text) ? `${key}=${text}` : encoded(key, text));
   }
-  return `#${given.toString().replaceAll("%2C", ",").replaceAll("%3B", ";")}`;
+  return `#${parts.join("&")}`;
+}
+
+function encoded(key: string, text: string): string {
+  return new URLSearchParams([[key, text]]).toString().replaceAll("%2C", ",").replaceAll("%3B", ";");
 }
 
 export const state = signal<State>(START);
@@ -164,21 +177,40 @@ export const state = signal<State>(START);
 /** Whether the picture in front has the number in hand: what was in hand elsewhere is none of a picture of a document. */
 export const inPicture = signal(true);
 
-/** The address of the state with some of it changed. */
+/** The same, one task later: what stands beside the picture follows it, so that the picture comes first. */
+export const later = signal<State>(START);
+
+/** The address of the state with some of it changed. Whoever writes links follows the state, or `later`. */
 export function link(change: Partial<State>): string {
-  return format({ ...state.value, ...change });
+  return format({ ...state.peek(), ...change });
 }
 
 /** Goes there; `replace` leaves no step to come back to, as for the cell in hand while arrow keys move it. */
 export function go(change: Partial<State>, replace = false): void {
-  const next = { ...state.value, ...change };
+  const next = { ...state.peek(), ...change };
   const address = format(next);
-  if (address === format(state.value)) return;
+  if (address === format(state.peek())) return;
+  write(address, replace);
+  state.value = next;
+}
+
+/** The address that the browser is to be told; it takes some ms to note it, and the picture goes first. */
+let unwritten: { readonly address: string; readonly replace: boolean } | null = null;
+
+function write(address: string, replace: boolean): void {
+  if (unwritten === null) setTimeout(noted);
+  else if (!replace) noted();
+  unwritten = { address, replace: replace && (unwritten?.replace ?? true) };
+}
+
+function noted(): void {
+  if (unwritten === null) return;
+  const { address, replace } = unwritten;
+  unwritten = null;
   // In a frame of a notebook an address alone would be read against that of the notebook.
   const whole = location.href.replace(/#.*/s, "") + address;
   if (replace) history.replaceState(null, "", whole);
   else history.pushState(null, "", whole);
-  state.value = next;
 }
 
 /** What the address gives by its own: that of the window, or of a page that was saved where it was left. */
@@ -194,6 +226,7 @@ export function goTo(address: string): void {
 /** Follows the address from now on. */
 export function follow(): void {
   const read = (): void => {
+    unwritten = null;
     const next = parse(given());
     // Browsers tell of one step twice, and a page is drawn once.
     if (format(next) !== format(state.value)) state.value = next;
@@ -202,6 +235,17 @@ export function follow(): void {
   addEventListener("popstate", read);
   addEventListener("click", stay);
   read();
+  effect(() => {
+    const next = state.value;
+    setTimeout(() => {
+      later.value = next;
+    });
+  });
+}
+
+/** What stands beside the picture is drawn at once with it, as when the page is drawn first. */
+export function together(): void {
+  later.value = state.peek();
 }
 
 /**

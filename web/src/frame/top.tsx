@@ -3,17 +3,17 @@
 import type { VNode } from "preact";
 import { Save } from "../leave/save.tsx";
 import { LEVELS, ORDER } from "../levels/levels.ts";
-import { TourButton } from "../tour/choice.tsx";
+import { TourButton } from "../tour/begin.tsx";
 import { useStore } from "./hooks.ts";
-import { go, inPicture, link, state, type Theme } from "./state.ts";
+import { go, inPicture, later, link, type Theme } from "./state.ts";
 
 export function Top({ onHelp }: { onHelp: () => void }): VNode {
   const { names } = useStore();
-  const { level } = state.value;
+  const { level } = later.value;
   // What lies beside the path is named alone.
   const above = ORDER.includes(level) ? ORDER.slice(0, ORDER.indexOf(level) + 1) : [level];
   const within = above.filter((each) => each === level || each === "model" || inPicture.value);
-  const path = within.map((each) => LEVELS[each].crumb(state.value, names));
+  const path = within.map((each) => LEVELS[each].crumb(later.value, names));
   const crumbs = [
     { text: names.run.title, href: link({ level: "model", layout: [] }) },
     ...path.filter((crumb) => crumb !== null),
@@ -55,7 +55,7 @@ function Themes(): VNode {
   return (
     <label>
       <span class="theme">colours</span>
-      <select value={state.value.theme} onChange={(event) => go({ theme: event.currentTarget.value as Theme }, true)}>
+      <select value={later.value.theme} onChange={(event) => go({ theme: event.currentTarget.value as Theme }, true)}>
         {Object.entries(THEMES).map(([theme, text]) => (
           <option value={theme}>{text}</option>
         ))}

@@ -3,6 +3,7 @@
 import { HttpSource } from "../run/http_source.ts";
 import { sizeOf, type Tensor } from "../run/safetensors.ts";
 import type { Source } from "../run/source.ts";
+import { withoutScript } from "./notice.ts";
 
 /** What a server sends at once, and what a page gathers of it. */
 const [AT_ONCE, AT_MOST] = [1 << 22, 1 << 27];
@@ -70,17 +71,6 @@ function ownPage(): string {
   // What stands behind the body in a file is read into it.
   while (page.lastElementChild?.lastChild instanceof Text) page.lastElementChild.lastChild.remove();
   return `<!doctype html>\n${page.outerHTML}\n`;
-}
-
-let notice: readonly Node[] = [];
-
-/** Keeps what the page says to a browser without scripts, before the views take its place. */
-export function keepNotice(root: HTMLElement): void {
-  notice = [...root.childNodes];
-}
-
-function withoutScript(): Node[] {
-  return notice.map((node) => node.cloneNode(true));
 }
 
 function attribute(text: string): string {

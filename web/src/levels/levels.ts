@@ -1,34 +1,22 @@
 /** The levels of the page, from the widest to the last: what each draws, what it says, what lies above it. */
 
 import type { FunctionComponent } from "preact";
+import type { Chunk } from "../chunks/chunk.ts";
+import { CHUNKS } from "../chunks/chunks.ts";
+import { viewIn } from "../chunks/later.tsx";
 import type { Level, State } from "../frame/state.ts";
 import { link } from "../frame/state.ts";
 import { toHead, toNumber, toTensor } from "../frame/views.ts";
 import type { Names } from "../run/names.ts";
 import type { Answer } from "../run/store.ts";
-import { SceneView } from "../scenes/scene_view.tsx";
-import { SCENES } from "../scenes/scenes.ts";
 import { BlockView } from "./block/block_view.tsx";
-import { AboutGradients, GradientsView } from "./gradients/gradients_view.tsx";
 import { cellNear } from "./head/attention.ts";
-import { HeadView } from "./head/head_view.tsx";
-import { HeadsBeside } from "./heads/heads_beside.tsx";
-import { HeadsView } from "./heads/heads_view.tsx";
-import { LensBeside, LensView } from "./lens/lens_view.tsx";
-import { MaskView } from "./mask/mask_view.tsx";
 import { ModelBeside } from "./model/model_beside.tsx";
 import { ModelView } from "./model/model_view.tsx";
-import { NumberView } from "./number/number_view.tsx";
-import { PicturesView } from "./pictures/pictures_view.tsx";
-import { AboutRollout, RolloutView } from "./rollout/rollout_view.tsx";
-import { TensorView } from "./tensor/tensor_view.tsx";
-import { TiesView } from "./ties/ties_view.tsx";
-import { TrainingBeside } from "./training/training_beside.tsx";
-import { TrainingView } from "./training/training_view.tsx";
-import { TreeBeside } from "./tree/tree_beside.tsx";
-import { TreeView } from "./tree/tree_view.tsx";
 
 export interface LevelView {
+  /** What has to be here before it is drawn; left out: the page begins with it. */
+  readonly chunk?: Chunk<unknown>;
   /** The picture; `answer` is what is known of the number in hand. */
   readonly View: FunctionComponent<{ readonly answer: Answer | null }>;
   /** What stands beside the picture; where it is left out, the number in hand. */
@@ -56,8 +44,9 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     up: () => null,
   },
   heads: {
-    View: HeadsView,
-    Beside: { title: "The head in hand", View: HeadsBeside },
+    chunk: CHUNKS.looking,
+    View: viewIn(CHUNKS.looking, (chunk) => chunk.HeadsView),
+    Beside: { title: "The head in hand", View: viewIn(CHUNKS.looking, (chunk) => chunk.HeadsBeside) },
     hint: "Click or Enter: open a head. Arrow keys: the next one. Escape: the whole model. ? all keys",
     crumb: ({ level }) => (level === "heads" ? { text: "all heads", href: link({ level: "heads" }) } : null),
     up: () => ({ level: "model" }),
@@ -75,7 +64,8 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     up: (state, names) => ({ level: "model", unit: unitInHand(state, names) }),
   },
   head: {
-    View: HeadView,
+    chunk: CHUNKS.looking,
+    View: viewIn(CHUNKS.looking, (chunk) => chunk.HeadView),
     hint: "Point at a word: its lines. Arrow keys: the cell in hand. [ ] { }: another head or block. 0–9: a head beside it",
     crumb({ tensor, cell }, names) {
       const href = toHead(tensor, cell, names);
@@ -84,21 +74,26 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     up: (state, names) => ({ level: "block", unit: unitInHand(state, names), layout: [] }),
   },
   scene: {
-    View: SceneView,
+    chunk: CHUNKS.scenes,
+    View: viewIn(CHUNKS.scenes, (chunk) => chunk.SceneView),
     hint: "Arrow keys, Page Up and Down: the number in hand. Enter: its formula. Escape: back to the boxes",
     crumb({ level, scene }) {
-      return level === "scene" ? { text: SCENES[scene]?.title ?? scene, href: link({}) } : null;
+      return level === "scene"
+        ? { text: CHUNKS.scenes.here.value?.SCENES[scene]?.title ?? scene, href: link({}) }
+        : null;
     },
     up: (state, names) => ({ level: "block", unit: unitInHand(state, names), layout: [] }),
   },
   tensor: {
-    View: TensorView,
+    chunk: CHUNKS.looking,
+    View: viewIn(CHUNKS.looking, (chunk) => chunk.TensorView),
     hint: "Click or arrow keys: the number in hand. Enter or double click: its formula. Escape: back to the boxes",
     crumb: ({ tensor, cell }, names) => ({ text: names.title(tensor), href: toTensor(tensor, cell, names) }),
     up: (state, names) => ({ level: "block", unit: unitInHand(state, names), layout: [] }),
   },
   number: {
-    View: NumberView,
+    chunk: CHUNKS.looking,
+    View: viewIn(CHUNKS.looking, (chunk) => chunk.NumberView),
     hint: "Click a bar or a number: where it comes from. Escape: back to its tensor",
     crumb: ({ tensor, cell }, names) => ({
       text: names.cell(tensor, cell) || "the number",
@@ -107,51 +102,58 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     up: () => ({ level: "tensor", layout: [] }),
   },
   mask: {
-    View: MaskView,
+    chunk: CHUNKS.workshop,
+    View: viewIn(CHUNKS.workshop, (chunk) => chunk.MaskView),
     hint: "Click a word to hide it, a cell to forbid or allow it. Arrow keys move, Enter changes the cell",
     crumb: () => ({ text: "mask workshop", href: link({ level: "mask" }) }),
     up: () => ({ level: "block", options: [], at: [] }),
   },
   ties: {
-    View: TiesView,
+    chunk: CHUNKS.summed_up,
+    View: viewIn(CHUNKS.summed_up, (chunk) => chunk.TiesView),
     sums: "heads that tie two words",
     hint: "Arrow keys: the next head. Click or Enter: open it. Escape: all heads. ? all keys",
     crumb: () => ({ text: "heads that tie two words", href: link({ level: "ties" }) }),
     up: () => ({ level: "heads", options: [], at: [] }),
   },
   rollout: {
-    View: RolloutView,
-    Beside: { title: "What this shows", View: AboutRollout },
+    chunk: CHUNKS.summed_up,
+    View: viewIn(CHUNKS.summed_up, (chunk) => chunk.RolloutView),
+    Beside: { title: "What this shows", View: viewIn(CHUNKS.summed_up, (chunk) => chunk.AboutRollout) },
     sums: "attention through all blocks",
     hint: "Click or arrow keys: the word and block in hand. Page Down: the blocks. Escape: all heads. ? all keys",
     crumb: () => ({ text: "attention through all blocks", href: link({ level: "rollout" }) }),
     up: () => ({ level: "heads", options: [], at: [] }),
   },
   lens: {
-    View: LensView,
-    Beside: { title: "The guesses in hand", View: LensBeside },
+    chunk: CHUNKS.summed_up,
+    View: viewIn(CHUNKS.summed_up, (chunk) => chunk.LensView),
+    Beside: { title: "The guesses in hand", View: viewIn(CHUNKS.summed_up, (chunk) => chunk.LensBeside) },
     sums: "the answer, block by block",
     hint: "Click or Enter: the guesses of a place after a block. Escape: the whole model. ? all keys",
     crumb: () => ({ text: "the answer, block by block", href: link({ level: "lens" }) }),
     up: () => ({ level: "model", options: [], at: [] }),
   },
   gradients: {
-    View: GradientsView,
-    Beside: { title: "What this shows", View: AboutGradients },
+    chunk: CHUNKS.summed_up,
+    View: viewIn(CHUNKS.summed_up, (chunk) => chunk.GradientsView),
+    Beside: { title: "What this shows", View: viewIn(CHUNKS.summed_up, (chunk) => chunk.AboutGradients) },
     sums: "attention beside gradients",
     hint: "Choose an answer, a block and a head. Escape: the whole model. ? all keys",
     crumb: () => ({ text: "attention beside gradients", href: link({ level: "gradients" }) }),
     up: () => ({ level: "model", options: [], at: [] }),
   },
   pictures: {
-    View: PicturesView,
+    chunk: CHUNKS.scenes,
+    View: viewIn(CHUNKS.scenes, (chunk) => chunk.PicturesView),
     hint: "Tab: the next picture. Enter: open it. Escape: the whole model",
     crumb: () => ({ text: "pictures of the documents", href: link({ level: "pictures", picture: "" }) }),
     up: () => ({ level: "model", picture: "" }),
   },
   tree: {
-    View: TreeView,
-    Beside: { title: "The word in hand", View: TreeBeside },
+    chunk: CHUNKS.tree,
+    View: viewIn(CHUNKS.tree, (chunk) => chunk.TreeView),
+    Beside: { title: "The word in hand", View: viewIn(CHUNKS.tree, (chunk) => chunk.TreeBeside) },
     hint: "← where it comes from, → how it goes on, ↑ ↓ the same step. Enter or double click: open it. Escape: back",
     crumb: ({ picture }) => ({
       text: picture === "words" ? "word by word" : "the search",
@@ -161,8 +163,9 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
       picture === "words" ? { picture: "", at: at.slice(1) } : { level: "model", picture: "", options: [], at: [] },
   },
   training: {
-    View: TrainingView,
-    Beside: { title: "The step in hand", View: TrainingBeside },
+    chunk: CHUNKS.training,
+    View: viewIn(CHUNKS.training, (chunk) => chunk.TrainingView),
+    Beside: { title: "The step in hand", View: viewIn(CHUNKS.training, (chunk) => chunk.TrainingBeside) },
     hint: "← → the record before and after. Home, End: the first and the last. Space: play. A, B: keep this step to compare",
     crumb: () => ({ text: "training", href: link({ level: "training" }) }),
     up: () => ({ level: "model", options: [], at: [] }),

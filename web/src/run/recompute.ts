@@ -69,6 +69,9 @@ export function recompute(run: RunRecord, fetch: Fetch): Map<string, Tensor> {
   return new Recomputer(run, fetch).compute(run);
 }
 
+/** Multiplications and additions that a page may need for one change: 0.1 s on a slow machine. */
+export const MOST_WORK = 20_000_000;
+
 /** About how many multiplications and additions a run takes. */
 export function workOfRun(run: RunRecord, fetch: Fetch): number {
   return run.formulas.reduce((sum, formula) => {

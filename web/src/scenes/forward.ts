@@ -1,9 +1,8 @@
 /** The attention of a run with the other mask: forward only where it looks both ways, both ways where it looks forward. */
 
-import { MOST_WORK } from "../edit/engine.ts";
 import type { Fetch } from "../run/evaluator.ts";
 import type { Names } from "../run/names.ts";
-import { recompute } from "../run/recompute.ts";
+import { MOST_WORK, recompute } from "../run/recompute.ts";
 import type { Formula, Rule } from "../run/record.ts";
 import { sizeOf, type Tensor } from "../run/safetensors.ts";
 import { wholeTensor } from "../run/whole.ts";

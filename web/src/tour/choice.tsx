@@ -1,57 +1,45 @@
-/** Where a tour begins: a button, and the tours that suit this run, each with what it shows. */
+/** The tours that suit this run, each with what it shows. */
 
 import type { VNode } from "preact";
-import { useRef } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useStore } from "../frame/hooks.ts";
 import { state } from "../frame/state.ts";
 import { intoSight } from "./sight.ts";
-import { enter, goesOn } from "./tour.ts";
+import { enter } from "./tour.ts";
 import { addressOf, placeIn, suiting } from "./tours.ts";
-
-/** Starts the only tour or goes on where one was left; else offers those that suit this run. */
-export function TourButton({ text }: { text: string }): VNode | null {
-  const store = useStore();
-  const dialog = useRef<HTMLDialogElement>(null);
-  if (state.value.tour !== "") return null;
-  const start = (): void => {
-    const address = goesOn(suiting(store.names));
-    if (address === null) dialog.current?.showModal();
-    else void enter(store, address).then(() => intoSight());
-  };
-  return (
-    <>
-      <button type="button" class="tour-start" onClick={start}>
-        {text}
-      </button>
-      <Offers dialog={dialog} />
-    </>
-  );
-}
 
 /** Within a tour: the others; nothing where there is no other. */
 export function Choice({ text }: { text: string }): VNode | null {
   const { names } = useStore();
-  const dialog = useRef<HTMLDialogElement>(null);
+  const [open, setOpen] = useState(false);
   const here = placeIn(state.value.tour).tour;
   if (suiting(names).every((tour) => tour === here)) return null;
   return (
     <>
-      <button type="button" onClick={() => dialog.current?.showModal()}>
+      <button type="button" onClick={() => setOpen(true)}>
         {text}
       </button>
-      <Offers dialog={dialog} />
+      <Offers open={open} onClose={() => setOpen(false)} />
     </>
   );
 }
 
-function Offers({ dialog }: { dialog: { readonly current: HTMLDialogElement | null } }): VNode {
+export function Offers({ open, onClose }: { open: boolean; onClose: () => void }): VNode {
   const store = useStore();
-  const close = (): void => dialog.current?.close();
+  const dialog = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => {
+    if (open) dialog.current?.showModal();
+  }, [open]);
+  const close = (): void => {
+    dialog.current?.close();
+    onClose();
+  };
   return (
     <dialog
       ref={dialog}
       class="tours"
       aria-label="tours through this run"
+      onClose={onClose}
       onKeyDown={(event) => event.stopPropagation()}
     >
       <p class="strong">Tours through this run</p>

@@ -6,9 +6,10 @@ import { useMemo } from "preact/hooks";
 import { DifferenceSource } from "../../compare/difference.ts";
 import type { Look } from "../../draw/box.ts";
 import { measure, Picture } from "../../draw/picture.tsx";
+import { usePut } from "../../edit/held.ts";
 import { Word } from "../../edit/word_view.tsx";
 import { firstUnit } from "../../frame/first.ts";
-import { useDrawn, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { useDrawn, useFolded, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, state } from "../../frame/state.ts";
 import { sentenceOf, toTensor } from "../../frame/views.ts";
 import { operandsOf } from "../../run/evaluator.ts";
@@ -17,7 +18,7 @@ import { percent } from "../../run/numbers.ts";
 import type { RunRecord } from "../../run/record.ts";
 import { at, type Tensor } from "../../run/safetensors.ts";
 import type { Store } from "../../run/store.ts";
-import { TourButton } from "../../tour/choice.tsx";
+import { TourButton } from "../../tour/begin.tsx";
 import { blockScene, drawnTogether } from "./block_scene.ts";
 
 export function BlockView(): VNode {
@@ -25,6 +26,7 @@ export function BlockView(): VNode {
   const { names } = store;
   const palette = usePalette();
   const { box, width } = useWidth();
+  const onDrop = usePut();
   const { sentence, tensor, cell } = state.value;
   const unit = unitOf(names);
   const formulas = useMemo(() => drawnTogether(names, unit), [names, unit]);
@@ -64,10 +66,11 @@ export function BlockView(): VNode {
               if (further) go({ level: "number", tensor: name, cell: at, ...sentenceOf(name, at, names) });
               else pick(store, name, at);
             }}
+            onDrop={onDrop}
           />
         )}
       </div>
-      <Tensors store={store} />
+      <Tensors store={store} unit={unit} />
     </>
   );
 }
@@ -178,11 +181,16 @@ function says({ run }: Names, hidden: number): string {
 }
 
 /** The same as a table: every tensor of the picture, with its sizes, as links. */
-function Tensors({ store }: { store: Store }): VNode {
+function Tensors({ store, unit }: { store: Store; unit: string }): VNode {
+  const { now, onToggle } = useFolded();
+  return useMemo(() => tableOf(store, unit, onToggle), [store, unit, now]);
+}
+
+function tableOf(store: Store, unit: string, onToggle: ReturnType<typeof useFolded>["onToggle"]): VNode {
   const { names } = store;
-  const formulas = drawnTogether(names, unitOf(names));
+  const formulas = drawnTogether(names, unit);
   return (
-    <details class="twin">
+    <details class="twin" onToggle={onToggle}>
       <summary>the same as a table</summary>
       <section class="scroll" tabIndex={0} aria-label="all tensors of this picture">
         <table>

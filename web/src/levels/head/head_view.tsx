@@ -1,15 +1,15 @@
 /** One attention head of one sentence, or several: lines between words, all weights as a square, and how they came about. */
 
 import type { VNode } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { DASHES, SCALE } from "../../draw/marks.ts";
 import { measure } from "../../draw/picture.tsx";
-import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { useOpened, usePalette, useRested, useStore, useWidth } from "../../frame/hooks.ts";
 import { state } from "../../frame/state.ts";
 import { HttpSource } from "../../run/http_source.ts";
 import { grouped } from "../../run/numbers.ts";
 import type { Store } from "../../run/store.ts";
-import { Absent } from "../tensor/tensor_view.tsx";
+import { Absent } from "../tensor/absent.tsx";
 import { Answered } from "./answered.tsx";
 import { Around } from "./around.tsx";
 import { type Attention, attentionOf, blockOf, peersOf } from "./attention.ts";
@@ -119,18 +119,11 @@ function Heads({ attention }: { attention: Attention }): VNode {
   );
 }
 
-/** Milliseconds without another step after which the parts below the picture follow the cell in hand. */
-const SETTLED = 60;
-
 /** How the weights came about: it follows once the cell in hand rests, so that arrow keys move the picture at once. */
 function Details({ attention, cell, width, digits }: DetailProps & { readonly digits: boolean }): VNode {
   const key = `${attention.weights} ${cell.join()}`;
-  const [rested, setRested] = useState({ key, attention, cell });
-  useEffect(() => {
-    if (key === rested.key) return;
-    const waiting = setTimeout(() => setRested({ key, attention, cell }), SETTLED);
-    return () => clearTimeout(waiting);
-  }, [key, rested.key]);
+  const rested = useRested(useMemo(() => ({ attention, cell }), [key]));
+  const now = useRested(state.value);
   return useMemo(() => {
     const shown = { attention: rested.attention, cell: rested.cell, width };
     return (
@@ -141,7 +134,7 @@ function Details({ attention, cell, width, digits }: DetailProps & { readonly di
         <Pair {...shown} />
       </div>
     );
-  }, [rested, width, digits]);
+  }, [rested, now, width, digits]);
 }
 
 export function textOf(store: Store, side: Text["side"], sentence: number): Text {

@@ -1,10 +1,10 @@
 /** Beside all heads: the one in hand in numbers and words, and what the groups are called. */
 
 import type { VNode } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { pointedSpot } from "../../draw/spots.tsx";
 import { useStore } from "../../frame/hooks.ts";
-import { go, link, state } from "../../frame/state.ts";
+import { go, later, link } from "../../frame/state.ts";
 import { toNumber } from "../../frame/views.ts";
 import type { Measure, Measured } from "../../run/heads.ts";
 import { percent, short } from "../../run/numbers.ts";
@@ -17,16 +17,17 @@ import { lostBy, useWorth } from "./worth.ts";
 
 export function HeadsBeside(): VNode {
   const { names, source } = useStore();
-  const { sentence, tensor, cell } = state.value;
+  const { sentence, tensor, cell } = later.value;
   const rows = drawnRows.value;
-  const marks = marksOf(names, sentence);
-  const only = onlyIn(state.value.only);
+  const marks = useMemo(() => marksOf(names, sentence), [names, sentence]);
+  const [groups, heads] = useMemo(() => [groupsOf(rows), headsIn(rows)], [rows]);
+  const only = onlyIn(later.value.only);
   const inHand = pointedSpot.value ?? idOf(tensor.replace(/\.weights$/, ""), cell[1] ?? 0);
-  const head = headsIn(rows).find(({ id }) => id === inHand);
+  const head = heads.find(({ id }) => id === inHand);
   const { worth } = useWorth();
   const lost = head === undefined ? undefined : worth?.of.get(head.id);
   const measured = head?.row.heads.measured[head.index];
-  const opened = head === undefined ? "" : link({ ...headInHand(source, head.id, state.value), ...opensAs() });
+  const opened = head === undefined ? "" : link({ ...headInHand(source, head.id, later.value), ...opensAs() });
   return (
     <>
       {head === undefined || measured === undefined ? (
@@ -56,7 +57,7 @@ export function HeadsBeside(): VNode {
       <div class="part">
         <p class="label">What the heads do, and how that looks in a picture</p>
         <ul class="groups">
-          {groupsOf(rows).map(({ job, heads }) => (
+          {groups.map(({ job, heads }) => (
             <li key={job}>
               <button
                 type="button"
@@ -115,7 +116,7 @@ const PAIRS = 4;
 /** The pairs of words with the largest weights, each with another word that looks. */
 function Strongest({ head }: { head: Head }): VNode | null {
   const { names, source } = useStore();
-  const { sentence } = state.value;
+  const { sentence } = later.value;
   const [found, setFound] = useState<{ of: string; pairs: [number[], number][] }>({ of: "", pairs: [] });
   const name = `${head.row.attention}.weights`;
   const key = `${head.id} ${sentence}`;

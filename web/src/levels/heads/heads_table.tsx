@@ -1,10 +1,12 @@
 /** All heads as a table: what is drawn, in numbers. */
 
 import type { VNode } from "preact";
-import { useStore } from "../../frame/hooks.ts";
+import { useMemo } from "preact/hooks";
+import { useFolded, useStore } from "../../frame/hooks.ts";
 import { link, state } from "../../frame/state.ts";
 import type { Measure } from "../../run/heads.ts";
 import { short } from "../../run/numbers.ts";
+import type { Source } from "../../run/source.ts";
 import { headInHand, type Marks, opensAs } from "./about.ts";
 import { headsIn, jobIn, type Row } from "./heads_scene.ts";
 import { atOnce, whereOf } from "./jobs.ts";
@@ -31,12 +33,21 @@ interface HeadsTableProps {
 
 export function HeadsTable({ rows, marks, worth }: HeadsTableProps): VNode {
   const { source } = useStore();
+  const { now, onToggle } = useFolded();
+  return useMemo(() => tableOf({ rows, marks, worth }, source, onToggle), [source, rows, marks, worth, now]);
+}
+
+function tableOf(
+  { rows, marks, worth }: HeadsTableProps,
+  source: Source,
+  onToggle: ReturnType<typeof useFolded>["onToggle"],
+): VNode {
   const part = rows.some(({ heads }) => heads.shown !== undefined);
   const columns = COLUMNS.filter(([measure]) => {
     return rows.some(({ heads }) => heads.measured.some((each) => !Number.isNaN(each[measure])));
   });
   return (
-    <details class="twin">
+    <details class="twin" onToggle={onToggle}>
       <summary>the same as a table</summary>
       <section class="scroll" tabIndex={0} aria-label="all heads in numbers">
         <table>

@@ -116,10 +116,11 @@ function Answer({ place }: { place: LensPlace }): VNode {
   const { layers, answer } = place;
   const wrong = layers.findLastIndex(({ rank }) => rank > 1);
   const from = layers[wrong + 1];
-  const last = wrong + 1 === layers.length - 1 && wrong >= 0;
-  const where = last
-    ? "after the last block only"
-    : `from ${from?.block == null ? "the start" : `block ${from.block}`} on`;
+  const before = layers.slice(0, -1);
+  const where =
+    wrong >= 0 && from === layers.at(-1)
+      ? `${before.some(({ rank }) => rank === 1) ? "again" : "only"} after the last block`
+      : `from ${from?.block == null ? "the start" : `block ${from.block}`} on`;
   return (
     <p class="answer" data-settled={wrong + 1}>
       <Asked place={place} />: <b class="hidden">“{unmarked(answer.text)}”</b>{" "}

@@ -53,7 +53,7 @@ export function ModelBeside(): VNode {
           </p>
         ))}
         <p>
-          ends with {names.title(part.last)}: <b>{sizes(part.last)}</b>
+          ends with “{names.title(part.last)}”: <b>{sizes(part.last)}</b>
         </p>
         <p class="quiet">{counted(tensors.length, "tensor")} on the way</p>
       </div>

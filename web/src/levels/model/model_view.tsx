@@ -4,13 +4,14 @@ import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { measure } from "../../draw/picture.tsx";
 import { Spots } from "../../draw/spots.tsx";
-import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { useFolded, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, link, state } from "../../frame/state.ts";
 import { toNumber } from "../../frame/views.ts";
 import { counted, grouped, percent } from "../../run/numbers.ts";
+import type { Store } from "../../run/store.ts";
 import { headInHand } from "../heads/about.ts";
 import { attentionsOf, useRows } from "../heads/rows.ts";
-import { Sentence } from "../number/number_view.tsx";
+import { Sentence } from "../number/pieces.tsx";
 import { colourOf, modelScene } from "./model_scene.ts";
 import { KIND_WORDS, KINDS, type Part, partsOf, rough, unread } from "./parts.ts";
 import { type Predicted, predictionsOf } from "./predictions.ts";
@@ -124,10 +125,20 @@ function usePredicted(sentence: number): Predicted | null {
 
 /** The same as a table. */
 function Parts({ parts, predicted }: { parts: readonly Part[]; predicted: Predicted | null }): VNode {
-  const { names, source } = useStore();
+  const store = useStore();
+  const { now, onToggle } = useFolded();
+  return useMemo(() => tableOf(parts, predicted, store, onToggle), [parts, predicted, store, now]);
+}
+
+function tableOf(
+  parts: readonly Part[],
+  predicted: Predicted | null,
+  { names, source }: Store,
+  onToggle: ReturnType<typeof useFolded>["onToggle"],
+): VNode {
   const kinds = KINDS.filter((kind) => parts.some((part) => part.kinds[kind] > 0));
   return (
-    <details class="twin">
+    <details class="twin" onToggle={onToggle}>
       <summary>the same as a table</summary>
       <section class="scroll" tabIndex={0} aria-label="the parts of the model">
         <table>

@@ -3,6 +3,7 @@
 import type { Measure } from "../../draw/box.ts";
 import { cut } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
+import { largestTerms } from "../../draw/mathml.tsx";
 import type { Item, Panel, Scene } from "../../draw/scene.ts";
 import type { Factor, Term } from "../../run/evaluator.ts";
 import type { Names, Role } from "../../run/names.ts";
@@ -41,11 +42,9 @@ export function barsOf(
   role: Role,
   labels: readonly string[],
 ): Bars {
-  const order = [...terms.keys()].sort(
-    (one, two) => Math.abs(terms[two]?.value ?? 0) - Math.abs(terms[one]?.value ?? 0),
-  );
-  const kept = terms.length > MOST ? order.slice(0, MOST).sort((one, two) => one - two) : [...terms.keys()];
-  const shown = kept.flatMap((place) => terms[place] ?? []);
+  const shown = largestTerms(terms, MOST);
+  const drawn = new Set(shown);
+  const kept = [...terms.keys()].filter((place) => drawn.has(terms[place] as Term));
   const left = terms.length - shown.length;
   const rest = left === 0 ? null : { count: left, sum: sumOf(terms) - sumOf(shown) };
   const rows: Row[] = [];
@@ -76,7 +75,8 @@ export function barsOf(
   if (shown.length > 1) {
     rows.push({ label: "running sum", role, values: running, factors: none, kind: "running", filled: NONE });
   }
-  const written = new Set(order.slice(0, shown.length > 12 ? 10 : 12).flatMap((place) => kept.indexOf(place)));
+  const largest = new Set(largestTerms(shown, shown.length > 12 ? 10 : 12));
+  const written = new Set(shown.flatMap((term, column) => (largest.has(term) ? [column] : [])));
   return { rows, columns: kept.map((place) => labels[place] ?? ""), written, rest };
 }
 

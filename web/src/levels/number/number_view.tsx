@@ -5,33 +5,38 @@ import { useMemo } from "preact/hooks";
 import { OfBoth } from "../../compare/compare_view.tsx";
 import { General, isLowered, Lowered, largestTerms, WithNumbers } from "../../draw/mathml.tsx";
 import { measure, Picture } from "../../draw/picture.tsx";
-import { toldStep } from "../../edit/told.ts";
-import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
-import { go } from "../../frame/state.ts";
+import { useNextTask, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { go, state } from "../../frame/state.ts";
 import { factorLink } from "../../frame/views.ts";
 import { isFill, type Term } from "../../run/evaluator.ts";
 import type { Explanation } from "../../run/interpreter.ts";
 import type { Names } from "../../run/names.ts";
-import { counted, full, more, percent, power, short } from "../../run/numbers.ts";
+import { counted, full, more, percent, short } from "../../run/numbers.ts";
 import { givenSentence, type Part, sentenceOf } from "../../run/sentences.ts";
 import type { Answer } from "../../run/store.ts";
-import { Absent } from "../tensor/tensor_view.tsx";
+import { Absent } from "../tensor/absent.tsx";
 import { type Bars, barsOf, barsScene, MOST } from "./bars_scene.ts";
+import { Check, Sentence, SetByHand } from "./pieces.tsx";
 
+/**
+ * The number, what it means and its formula come first, its terms one task later: the article bears the name of the cell
+ * when all of it is there.
+ */
 export function NumberView({ answer }: { answer: Answer | null }): VNode | null {
   const { names } = useStore();
-  if (answer === null) return null;
+  const whole = useNextTask(answer) ?? answer;
+  if (answer === null || whole === null) return null;
   if (answer.kind === "missing" && answer.value === null) return <Absent name={answer.name} />;
-  const value = answer.kind === "computed" ? answer.found.value : (answer.value ?? 0);
+  const value = numberOf(answer);
   const role = names.role(answer.name);
   return (
     <article
-      data-tensor={answer.name}
-      data-cell={answer.cell.join(",")}
-      data-value={String(value)}
-      data-kind={answer.kind}
+      data-tensor={whole.name}
+      data-cell={whole.cell.join(",")}
+      data-value={String(numberOf(whole))}
+      data-kind={whole.kind}
     >
-      <div class="headline">
+      <div class="headline" data-number={answer.name} data-at={answer.cell.join(",")}>
         <div>
           <h1 class={`big ${role}`}>{short(value)}</h1>
           <p class="quiet">{full(value, names.run.precision)}</p>
@@ -46,9 +51,14 @@ export function NumberView({ answer }: { answer: Answer | null }): VNode | null 
         </p>
       </div>
       {answer.kind === "missing" && <Absent name={answer.missing} />}
-      {answer.kind === "computed" && <Computed found={answer.found} />}
+      {answer.kind === "computed" && <Written found={answer.found} />}
+      {answer.kind === "computed" && whole.kind === "computed" && <Computed found={whole.found} />}
     </article>
   );
+}
+
+function numberOf(answer: Answer): number {
+  return answer.kind === "computed" ? answer.found.value : (answer.value ?? 0);
 }
 
 function given(answer: Answer, value: number, names: Names): Part[] {
@@ -56,46 +66,25 @@ function given(answer: Answer, value: number, names: Names): Part[] {
   return givenSentence(answer.name, answer.cell, value, names);
 }
 
-/** A number whose formula does not hold: it was set by hand. */
-export function SetByHand({ answer }: { answer: Extract<Answer, { kind: "set" }> }): VNode {
+function Written({ found }: { found: Explanation }): VNode {
   const { names } = useStore();
-  const would = answer.formula !== null && `: its formula would give ${short(answer.formula)}`;
   return (
-    <p data-set="by hand">
-      <b>Set by hand</b>
-      {would}. <span class="quiet">{toldStep(answer.by, names)}</span>
-    </p>
+    <section class="block">
+      <h2>Formula</h2>
+      <General mathml={found.formula.mathml} />
+      <WithNumbers found={found} names={names} />
+    </section>
   );
 }
 
-export function Sentence({ parts }: { parts: readonly Part[] }): VNode {
-  return (
-    <>
-      {parts.map((part) => {
-        if (typeof part === "string") return part;
-        return <b class={part.of === "strong" ? "" : part.of}>{part.text}</b>;
-      })}
-    </>
-  );
-}
-
-export function Check({ found }: { found: Explanation }): VNode {
-  const { names } = useStore();
-  const holds = found.error <= names.run.error_limit;
-  return (
-    <p class="check" data-holds={holds} data-recomputed={String(found.recomputed)} data-error={String(found.error)}>
-      <span class="mark" aria-hidden="true">
-        {holds ? "✓" : "✗"}
-      </span>
-      {holds && found.difference === 0 && "recomputed: the same"}
-      {holds && found.difference !== 0 && `recomputed: same to ${power(found.difference)}`}
-      {!holds && `recomputed: ${short(found.recomputed, 6)}, which is ${power(found.difference)} away`}
-    </p>
-  );
-}
-
+/** Its terms: they are drawn again for another number, and where their links lead on from another place. */
 function Computed({ found }: { found: Explanation }): VNode {
   const { names } = useStore();
+  const { theme, kept } = state.value;
+  return useMemo(() => termsOf(found, names), [found, names, theme, kept]);
+}
+
+function termsOf(found: Explanation, names: Names): VNode {
   const { terms, formula } = found;
   // Of thousands of terms few are shown: the others need no name.
   const shown = new Set(largestTerms(terms, MOST));
@@ -103,11 +92,6 @@ function Computed({ found }: { found: Explanation }): VNode {
   const share = formula.rule.rule === "softmax" && terms[0]?.what !== "nothing" && terms.length > 1;
   return (
     <>
-      <section class="block">
-        <h2>Formula</h2>
-        <General mathml={formula.mathml} />
-        <WithNumbers found={found} names={names} />
-      </section>
       {share && <Shares found={found} labels={labels} />}
       {terms.length > 1 && !terms.some(isFill) && <Terms found={found} labels={labels} />}
       {terms.length > 0 && <Table found={found} labels={labels} />}

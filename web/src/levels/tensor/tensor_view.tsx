@@ -2,17 +2,17 @@
 
 import type { VNode } from "preact";
 import { useMemo, useRef } from "preact/hooks";
-import { DifferenceSource } from "../../compare/difference.ts";
 import { General } from "../../draw/mathml.tsx";
 import { measure, Picture } from "../../draw/picture.tsx";
 import type { Scene } from "../../draw/scene.ts";
+import { usePut } from "../../edit/held.ts";
 import { useDrawn, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
-import { Command } from "../../frame/pieces.tsx";
 import { go, state } from "../../frame/state.ts";
 import { sentenceOf, toHead } from "../../frame/views.ts";
 import { isOperand } from "../../run/evaluator.ts";
 import { counted } from "../../run/numbers.ts";
 import { sizeOf } from "../../run/safetensors.ts";
+import { Absent } from "./absent.tsx";
 import { useDigits } from "./digits.ts";
 import { gridScene, overviewImage, overviewScene, placeIn, type Window, windowOf } from "./grid_scene.ts";
 import { Drawn, kindOf, Pictures } from "./pictures/drawn.tsx";
@@ -55,29 +55,6 @@ export function TensorView(): VNode {
       {formula !== undefined && <General mathml={formula.mathml} />}
       {sheet !== null && <Shown sheet={sheet} cell={cell} />}
     </>
-  );
-}
-
-/** Says that a tensor is not in this page, why, and what helps. */
-export function Absent({ name }: { name: string }): VNode {
-  const { source } = useStore();
-  if (source instanceof DifferenceSource) {
-    return (
-      <p class="wrong">
-        <b>{name}</b> cannot be subtracted: it has not the same size in A and in B. Each of them can be opened alone.
-      </p>
-    );
-  }
-  const { run } = source;
-  const full = run.left_out[name] === "limit";
-  return (
-    <p class="wrong">
-      This page does not carry <b>{name}</b>:{" "}
-      {full
-        ? `it was written with at most ${counted(Math.round(run.limit / 1e6), "megabyte")} of numbers, and this tensor was beyond that. Write it again with a larger limit`
-        : "its trace was saved without this tensor and without the model. Write it again from a trace that has its model"}
-      , or ask for one number with <Command text="glassformer explain --cell" />.
-    </p>
   );
 }
 
@@ -128,6 +105,7 @@ function Slice({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): VNod
   const last = useRef<{ scene: Scene; digits: Sheet; base: readonly number[]; seen: Window } | null>(null);
   if (drawn !== null || last.current?.digits.name !== sheet.name) last.current = drawn;
   const grid = last.current;
+  const onDrop = usePut();
   const pick = (at: number[]): void => go({ cell: at, ...sentenceOf(sheet.name, at, names) }, true);
   const open = (at: number[]): void => go({ level: "number", cell: at, ...sentenceOf(sheet.name, at, names) });
   return (
@@ -159,6 +137,7 @@ function Slice({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): VNod
               else store.pointed.value = { name: sheet.name, cell: at };
             }}
             onChoose={(_, at, further) => (further ? open(at) : pick(at))}
+            onDrop={onDrop}
           />
         )}
         {grid !== null && (

@@ -49,7 +49,6 @@ function HowTo(): VNode {
       <Command text={`glassformer train ${how}`} />
       <p>Look at it, also while it still trains; or write the page of a text with its training:</p>
       <Command text="glassformer explore runs/mine" />
-      <br />
       <Command text='glassformer explain runs/mine "your text" --html page.html' />
     </div>
   );

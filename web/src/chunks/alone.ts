@@ -1,0 +1,4 @@
+/** What a page without a server has in the place of one: its run, and the engine of changes. */
+
+export { engineOfPage } from "../edit/in_page.ts";
+export { EmbeddedSource } from "../run/embedded_source.ts";

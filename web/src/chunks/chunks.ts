@@ -1,0 +1,42 @@
+/**
+ * What the page begins without. Each row is one file of a served page, fetched when it is opened or once the first view
+ * stands; the modules in several of them become files of their own. A view of the first screen belongs to none of them.
+ */
+
+import { Chunk } from "./chunk.ts";
+
+export const CHUNKS = {
+  looking: new Chunk(() => import("./looking.ts")),
+  tours: new Chunk(() => import("./tours.ts")),
+  scenes: new Chunk(() => import("./scenes.ts")),
+  saving: new Chunk(() => import("./saving.ts")),
+  summed_up: new Chunk(() => import("./summed_up.ts")),
+  workshop: new Chunk(() => import("./workshop.ts")),
+  tree: new Chunk(() => import("./tree.ts")),
+  training: new Chunk(() => import("./training.ts")),
+  alone: new Chunk(() => import("./alone.ts")),
+};
+
+/** A page that stands for so many ms has time for what may be opened next. */
+const QUIET = 250;
+
+/**
+ * Fetches all that this page may need, one after the other, while nothing else is to be done: a click later waits for none.
+ */
+export async function fetchAhead(): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, QUIET));
+  const { alone: _, ...wanted } = CHUNKS;
+  for (const chunk of Object.values(wanted)) {
+    await idle();
+    // What fails is told where it is opened.
+    await chunk.load().catch(() => null);
+  }
+  performance.mark("chunks");
+}
+
+function idle(): Promise<void> {
+  return new Promise((resolve) => {
+    if ("requestIdleCallback" in globalThis) requestIdleCallback(() => resolve(), { timeout: 2000 });
+    else setTimeout(resolve, 0);
+  });
+}

@@ -1,0 +1,45 @@
+/** The views of a chunk: nothing until it is here, and a sentence where it cannot be had. */
+
+import { type FunctionComponent, h, type VNode } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { Chunk } from "./chunk.ts";
+
+/** A view of a chunk; whoever shows it shows `Awaited` beside it. */
+export function viewIn<Module, Props extends object>(
+  chunk: Chunk<Module>,
+  viewOf: (module: Module) => FunctionComponent<Props>,
+): FunctionComponent<Props> {
+  return (props) => {
+    const module = chunk.here.value;
+    return module === null ? null : h(viewOf(module), props);
+  };
+}
+
+/** Has a chunk fetched; says so if that takes long, and if it fails why, and what to do. Nothing once it is here. */
+export function Awaited({ chunk }: { chunk: Chunk<unknown> }): VNode | null {
+  const [here, wrong] = [chunk.here.value, chunk.wrong.value];
+  const [told, setTold] = useState("");
+  useEffect(() => void chunk.load().catch(() => null), [chunk]);
+  if (here !== null) return null;
+  if (wrong === "") return <p class="quiet awaited">This part of the page is being fetched …</p>;
+  // A browser remembers that a file did not come: the page has to be opened again, once there is somebody to send it.
+  const again = (): void => {
+    setTold("");
+    fetch("script/chunks.css").then(
+      () => location.reload(),
+      () => setTold("The server does not answer: if it has ended, start glassformer explore again."),
+    );
+  };
+  return (
+    <div role="alert">
+      <p class="wrong">
+        This part of the page could not be fetched from its server ({wrong}). What is in hand and what was changed stand
+        in the address: they are there again when the page is.
+      </p>
+      <button type="button" class="undo" onClick={again}>
+        Open the page again
+      </button>{" "}
+      {told}
+    </div>
+  );
+}

@@ -1,0 +1,3 @@
+/** What leaves the page. */
+
+export { Menu } from "../leave/menu.tsx";

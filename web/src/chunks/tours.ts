@@ -1,0 +1,7 @@
+/** The tours: their steps, the strip that tells them, and where they begin. */
+
+export { Offers } from "../tour/choice.tsx";
+export { intoSight } from "../tour/sight.ts";
+export { Strip } from "../tour/strip.tsx";
+export { enter, goesOn } from "../tour/tour.ts";
+export { suiting } from "../tour/tours.ts";

@@ -1,0 +1,3 @@
+/** The mask workshop. */
+
+export { MaskView } from "../levels/mask/mask_view.tsx";

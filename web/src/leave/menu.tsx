@@ -1,0 +1,175 @@
+/** The menu of what can be taken along: the picture, the numbers of the tensor in hand, the page, a link. */
+
+import type { VNode } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type Palette, pagePalette } from "../draw/colour.ts";
+import { rasterOf } from "../draw/raster.ts";
+import { svgOf } from "../draw/svg.ts";
+import { useStore } from "../frame/hooks.ts";
+import { format, type State, state } from "../frame/state.ts";
+import { arrangement } from "../levels/tensor/sheet.ts";
+import type { Names } from "../run/names.ts";
+import type { Tensor } from "../run/safetensors.ts";
+import type { Source } from "../run/source.ts";
+import { dtypeOf, writeTensor } from "../run/write_safetensors.ts";
+import { cellsCsv, sheetCsv } from "./csv.ts";
+import { bytes, copy, fileName, placeName, save } from "./files.ts";
+import { plateOf } from "./plate.ts";
+import { wholePage, wholeTensor } from "./whole.ts";
+
+interface Here {
+  readonly at: State;
+  readonly names: Names;
+  readonly source: Source;
+}
+
+interface Entry {
+  readonly text: string;
+  readonly tells: string;
+  /** What is to be saved and under which name; null where nothing is saved, only copied. */
+  make(here: Here): Promise<readonly [Blob, string] | null>;
+}
+
+const PICTURES: readonly Entry[] = [
+  {
+    text: "SVG",
+    tells: "any size, text stays text",
+    make: async (here) => [new Blob([await svgOf(plate(here))], { type: "image/svg+xml" }), pictureName(here, "svg")],
+  },
+  {
+    text: "PNG",
+    tells: "2 dots a pixel",
+    make: async (here) => [await rasterOf(plate(here)), pictureName(here, "png")],
+  },
+];
+
+const NUMBERS: readonly Entry[] = [
+  {
+    text: "CSV, this slice",
+    tells: "rows × columns",
+    async make({ at, names, source }) {
+      const [tensor, base] = await inHand(at, source, names);
+      const axes = names.axes(at.tensor);
+      const [rows, columns] = at.level === "tensor" ? at.layout.filter((axis) => axes.includes(axis)) : [];
+      const layout = rows === undefined || columns === undefined ? arrangement(axes) : { rows, columns };
+      const left = base.map((step, axis) =>
+        [layout.rows, layout.columns].includes(axes[axis] ?? "") ? "x" : `${step}`,
+      );
+      const sheet = left.length > 2 ? left.join(".") : "";
+      const text = sheetCsv(at.tensor, tensor, layout, base, names);
+      return [new Blob([text], { type: "text/csv" }), fileName([names.run.title, at.tensor, sheet], "csv")];
+    },
+  },
+  {
+    text: "CSV, all cells",
+    tells: "one a row",
+    async make({ at, names, source }) {
+      const [tensor] = await inHand(at, source, names);
+      const text = cellsCsv(at.tensor, tensor, names);
+      return [new Blob([text], { type: "text/csv" }), fileName([names.run.title, at.tensor], "csv")];
+    },
+  },
+  {
+    text: "safetensors",
+    tells: "bit for bit",
+    async make({ at, names, source }) {
+      const [tensor] = await inHand(at, source, names);
+      const { run } = names;
+      const metadata = {
+        name: at.tensor,
+        axes: names.axes(at.tensor).join(", "),
+        model: run.title,
+        inputs: JSON.stringify(run.words.inputs),
+        ...(run.words.decoder_inputs.length > 0 && { decoder_inputs: JSON.stringify(run.words.decoder_inputs) }),
+        ...(run.changes !== "" && { changes: run.changes }),
+      };
+      const file = writeTensor(at.tensor, tensor, dtypeOf(tensor, run), metadata);
+      return [file, fileName([run.title, at.tensor], "safetensors")];
+    },
+  },
+];
+
+const PAGES: readonly Entry[] = [
+  {
+    text: "HTML file",
+    tells: "with all numbers",
+    make: async ({ at, names, source }) => [await wholePage(source, format(at)), fileName([names.run.title], "html")],
+  },
+  {
+    text: "Link",
+    tells: "copied",
+    async make({ at }) {
+      await copy(new URL(format(at), location.href).href);
+      return null;
+    },
+  },
+];
+
+function plate({ at, names }: Here): ReturnType<typeof plateOf> {
+  const main = document.querySelector<HTMLElement>(".main");
+  if (main === null) throw new Error("there is nothing to be seen here yet");
+  const palette: Palette = pagePalette();
+  const cell = names.cell(at.tensor, at.cell);
+  const what = at.level === "block" ? names.unit(at.unit) : `${names.place(at.tensor)}, ${names.title(at.tensor)}`;
+  const place = at.level === "block" || at.level === "tensor" || at.level === "number" ? what : at.level;
+  const title = [names.run.title, place, at.level === "number" ? cell : ""].filter((part) => part !== "");
+  return plateOf(main, title.join(" · "), palette);
+}
+
+function pictureName({ at, names }: Here, ending: string): string {
+  return fileName([names.run.title, ...placeName(at)], ending);
+}
+
+async function inHand(at: State, source: Source, names: Names): Promise<[Tensor, number[]]> {
+  if (at.tensor === "") throw new Error("no tensor is in hand: click a number first");
+  const tensor = await wholeTensor(source, at.tensor);
+  const base = names.axes(at.tensor).map((_, axis) => Math.min(at.cell[axis] ?? 0, (tensor.shape[axis] ?? 1) - 1));
+  return [tensor, base];
+}
+
+/** Its first entry has the keys when it opens. */
+export function Menu(): VNode {
+  const { names, source } = useStore();
+  const [told, setTold] = useState<{ readonly text: string; readonly wrong: boolean } | null>(null);
+  const menu = useRef<HTMLElement>(null);
+  useEffect(() => menu.current?.querySelector<HTMLElement>("li button")?.focus(), []);
+  const take = (entry: Entry): void => {
+    setTold({ text: "…", wrong: false });
+    entry
+      .make({ at: state.value, names, source })
+      .then((made) => {
+        if (made !== null) save(...made);
+        setTold({ text: made === null ? "copied" : `saved ${made[1]}, ${bytes(made[0].size)}`, wrong: false });
+      })
+      .catch((error: unknown) =>
+        setTold({ text: error instanceof Error ? error.message : String(error), wrong: true }),
+      );
+  };
+  const groups = [
+    { title: "This picture", entries: PICTURES },
+    { title: state.value.tensor === "" ? "" : names.title(state.value.tensor), entries: NUMBERS },
+    // The page in a notebook has no address of its own.
+    { title: "This page", entries: location.protocol === "about:" ? PAGES.slice(0, 1) : PAGES },
+  ].filter(({ title }) => title !== "");
+  return (
+    <section class="menu" aria-label="save" ref={menu}>
+      {groups.map(({ title, entries }) => (
+        <div class="part" key={title}>
+          <p class="label">{title}</p>
+          <ul>
+            {entries.map((entry) => (
+              <li key={entry.text}>
+                <button type="button" onClick={() => take(entry)}>
+                  {entry.text} <span class="quiet">{entry.tells}</span>
+                </button>
+              </li>
+            ))}
+          </ul>
+        </div>
+      ))}
+      <p class="told" role="status" data-wrong={told?.wrong === true}>
+        {told?.text ?? ""}
+      </p>
+    </section>
+  );
+}

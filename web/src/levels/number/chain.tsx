@@ -1,0 +1,192 @@
+/** Beside a number: what it comes from, what reads it, where it stands. */
+
+import type { VNode } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { largestTerms } from "../../draw/mathml.tsx";
+import { unlessGivenUp } from "../../frame/hooks.ts";
+import { factorLink, toNumber, toTensor } from "../../frame/views.ts";
+import type { Factor } from "../../run/evaluator.ts";
+import { type Explanation, operandsIn } from "../../run/interpreter.ts";
+import { lastOf, type Names } from "../../run/names.ts";
+import { counted, more, short } from "../../run/numbers.ts";
+import type { Answer, Store } from "../../run/store.ts";
+import { type Use, usedBy } from "../../run/used_by.ts";
+import { MOST } from "./bars_scene.ts";
+
+export function Chain({ answer, store }: { answer: Answer; store: Store }): VNode {
+  const { names } = store;
+  const { name, cell } = answer;
+  const axes = names.axes(name);
+  const python = `trace.explain("${name}", {${axes.map((axis, place) => `"${axis}": ${cell[place] ?? 0}`).join(", ")}})`;
+  const own = name.startsWith("parameters.") ? null : python;
+  return (
+    <>
+      {answer.kind === "computed" && (
+        <div class="part">
+          <p class="label">Comes from</p>
+          <ComesFrom found={answer.found} names={names} />
+        </div>
+      )}
+      {answer.kind === "given" && (
+        <div class="part">
+          <p class="label">Comes from</p>
+          <p>{name.startsWith("parameters.") ? "training: a learned weight" : "the text: here the numbers end"}</p>
+        </div>
+      )}
+      <UsedBy answer={answer} store={store} />
+      <div class="part">
+        <p class="label">Where it stands</p>
+        <p>
+          <a href={toTensor(name, cell, names)}>{names.title(name)}</a>, {names.place(name)}
+        </p>
+        <p class="quiet">{names.cell(name, cell)}</p>
+      </div>
+      {own !== null && (
+        <div class="part">
+          <p class="label">The same in Python</p>
+          <p class="code">{own}</p>
+        </div>
+      )}
+    </>
+  );
+}
+
+/** At most so many cells of one tensor are listed. */
+const LISTED = 6;
+
+function ComesFrom({ found, names }: { found: Explanation; names: Names }): VNode {
+  const groups = new Map<string, Factor[]>();
+  const terms = largestTerms(found.terms, MOST);
+  const left = found.terms.length - terms.length;
+  for (const factor of operandsIn(terms)) {
+    const known = groups.get(factor.name ?? "");
+    if (known === undefined) groups.set(factor.name ?? "", [factor]);
+    else known.push(factor);
+  }
+  const { rule } = found.formula;
+  if (groups.size === 0) return <p>{rule.rule === "may_look" ? "the masks of the text" : "no other number"}</p>;
+  return (
+    <ul class="links">
+      {[...groups].map(([name, factors]) => {
+        const shown = largest(factors, LISTED);
+        const axes = names.axes(name);
+        const first = factors[0]?.index ?? [];
+        const same = axes.filter((_, axis) => factors.every((factor) => factor.index[axis] === first[axis]));
+        const differ = axes.filter((axis) => !same.includes(axis));
+        return (
+          <li key={name}>
+            <b class={names.role(name)}>{names.title(name)}</b>
+            <small>
+              {[names.cell(name, first, factors.length > 1 ? same : axes), names.place(name)]
+                .filter(Boolean)
+                .join("; ")}
+            </small>
+            {shown.map((factor) => (
+              <span class="entry" key={factor.index.join()}>
+                <a href={factorLink(factor, names)} class={names.role(name)}>
+                  {short(factor.value)}
+                </a>{" "}
+                <span class="quiet">{factors.length > 1 && names.cell(name, factor.index, differ)}</span>
+              </span>
+            ))}
+            {factors.length > shown.length && (
+              <small>and {more(factors.length - shown.length + left, factors.length + left)}: see the table</small>
+            )}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+function largest(factors: readonly Factor[], count: number): Factor[] {
+  if (factors.length <= count) return [...factors];
+  const kept = new Set([...factors].sort((one, two) => Math.abs(two.value) - Math.abs(one.value)).slice(0, count));
+  return factors.filter((factor) => kept.has(factor));
+}
+
+interface Worked {
+  readonly use: Use;
+  readonly cells: readonly { readonly cell: readonly number[]; readonly part: number | null; readonly whole: number }[];
+}
+
+/** Upward: which numbers read this one, and how much of each it makes. */
+function UsedBy({ answer, store }: { answer: Answer; store: Store }): VNode | null {
+  const { names } = store;
+  const { name, cell } = answer;
+  const [worked, setWorked] = useState<{ of: string; uses: Worked[] } | null>(null);
+  const key = `${name} ${cell.join()}`;
+  useEffect(() => {
+    const giveUp = new AbortController();
+    workedOut(store, name, cell, giveUp.signal).then((uses) => {
+      if (!giveUp.signal.aborted) setWorked({ of: key, uses });
+    }, unlessGivenUp);
+    return () => giveUp.abort();
+  }, [store, key]);
+  if (worked === null || worked.of !== key) return null;
+  if (worked.uses.length === 0) {
+    return (
+      <div class="part">
+        <p class="label">Used by</p>
+        <p>nothing: it is an answer of the model, or no formula reads it here</p>
+      </div>
+    );
+  }
+  return (
+    <div class="part">
+      <p class="label">Used by</p>
+      <ul class="links">
+        {worked.uses.map(({ use, cells }) => (
+          <li key={use.formula.name}>
+            <b class={names.role(use.formula.name)}>{names.title(use.formula.name)}</b>
+            <small>
+              {use.count > 1 && `${counted(use.count, "number")}, `}
+              {names.place(use.formula.name)}
+            </small>
+            {cells.map(({ cell: at, part, whole }, _, all) => (
+              <span class="entry" key={at.join()}>
+                <a href={toNumber(use.formula.name, at, names)}>{short(whole)}</a>{" "}
+                <span class="quiet">
+                  {part !== null && `takes ${short(part)}, `}
+                  {names.cell(use.formula.name, at, differing(names.axes(use.formula.name), all))}
+                </span>
+              </span>
+            ))}
+            {use.count > cells.length && <small>{more(use.count - cells.length, use.count)}</small>}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+/** The axes along which several cells differ; of a single one all. */
+function differing(axes: readonly string[], cells: readonly { readonly cell: readonly number[] }[]): string[] {
+  const first = cells[0]?.cell ?? [];
+  return axes.filter((_, axis) => cells.length === 1 || cells.some(({ cell }) => cell[axis] !== first[axis]));
+}
+
+async function workedOut(store: Store, name: string, cell: readonly number[], signal: AbortSignal): Promise<Worked[]> {
+  const read = [...store.names.readers(name).map(([formula]) => formula.name), name];
+  await store.open(read.filter((each) => store.source.large?.shape(each) === undefined));
+  const found: Worked[] = [];
+  for (const use of usedBy(name, cell, store.names, store.shape, 4)) {
+    const cells = [];
+    for (const at of use.cells) {
+      const answer = await store.answer(use.formula.name, at, signal);
+      if (answer.kind !== "computed") continue;
+      const sums = ["linear", "dot_product", "weighted_sum", "add", "activated_linear"].includes(use.formula.rule.rule);
+      const term = answer.found.terms.find((each) => {
+        return each.factors.some((factor) => factor.name === name && factor.index.join() === cell.join());
+      });
+      if (term === undefined && lastOf(use.formula.name) !== "norm") continue;
+      cells.push({
+        cell: at,
+        part: sums && answer.found.terms.length > 1 ? (term?.value ?? null) : null,
+        whole: answer.found.value,
+      });
+    }
+    if (cells.length > 0) found.push({ use, cells });
+  }
+  return found;
+}

@@ -1,0 +1,47 @@
+/** What is said of a number, at its own level and beside the others. */
+
+import type { VNode } from "preact";
+import { toldStep } from "../../edit/told.ts";
+import { useStore } from "../../frame/hooks.ts";
+import type { Explanation } from "../../run/interpreter.ts";
+import { power, short } from "../../run/numbers.ts";
+import type { Part } from "../../run/sentences.ts";
+import type { Answer } from "../../run/store.ts";
+
+/** A number whose formula does not hold: it was set by hand. */
+export function SetByHand({ answer }: { answer: Extract<Answer, { kind: "set" }> }): VNode {
+  const { names } = useStore();
+  const would = answer.formula !== null && `: its formula would give ${short(answer.formula)}`;
+  return (
+    <p data-set="by hand">
+      <b>Set by hand</b>
+      {would}. <span class="quiet">{toldStep(answer.by, names)}</span>
+    </p>
+  );
+}
+
+export function Sentence({ parts }: { parts: readonly Part[] }): VNode {
+  return (
+    <>
+      {parts.map((part) => {
+        if (typeof part === "string") return part;
+        return <b class={part.of === "strong" ? "" : part.of}>{part.text}</b>;
+      })}
+    </>
+  );
+}
+
+export function Check({ found }: { found: Explanation }): VNode {
+  const { names } = useStore();
+  const holds = found.error <= names.run.error_limit;
+  return (
+    <p class="check" data-holds={holds} data-recomputed={String(found.recomputed)} data-error={String(found.error)}>
+      <span class="mark" aria-hidden="true">
+        {holds ? "✓" : "✗"}
+      </span>
+      {holds && found.difference === 0 && "recomputed: the same"}
+      {holds && found.difference !== 0 && `recomputed: same to ${power(found.difference)}`}
+      {!holds && `recomputed: ${short(found.recomputed, 6)}, which is ${power(found.difference)} away`}
+    </p>
+  );
+}

@@ -1,0 +1,30 @@
+/** In the place of a tensor that this page does not carry. */
+
+import type { VNode } from "preact";
+import { DifferenceSource } from "../../compare/difference.ts";
+import { useStore } from "../../frame/hooks.ts";
+import { Command } from "../../frame/pieces.tsx";
+import { counted } from "../../run/numbers.ts";
+
+/** Says that a tensor is not in this page, why, and what helps. */
+export function Absent({ name }: { name: string }): VNode {
+  const { source } = useStore();
+  if (source instanceof DifferenceSource) {
+    return (
+      <p class="wrong">
+        <b>{name}</b> cannot be subtracted: it has not the same size in A and in B. Each of them can be opened alone.
+      </p>
+    );
+  }
+  const { run } = source;
+  const full = run.left_out[name] === "limit";
+  return (
+    <p class="wrong">
+      This page does not carry <b>{name}</b>:{" "}
+      {full
+        ? `it was written with at most ${counted(Math.round(run.limit / 1e6), "megabyte")} of numbers, and this tensor was beyond that. Write it again with a larger limit`
+        : "its trace was saved without this tensor and without the model. Write it again from a trace that has its model"}
+      , or ask for one number with <Command text="glassformer explain --cell" />.
+    </p>
+  );
+}
