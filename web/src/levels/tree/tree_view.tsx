@@ -186,9 +186,9 @@ function Ways({ written }: { written: Written | null }): VNode {
       </label>
       {!draw && choice("beams", "beams", BEAMS)}
       {!draw && option("beams") !== "1" && choice("alpha", "length penalty α", ALPHAS)}
-      {draw && field("temperature", "temperature", translates ? "1" : "as trained")}
+      {draw && field("temperature", "temperature", translates ? "1" : "usual")}
       {draw && field("top-k", "top-k", "all")}
-      {draw && field("top-p", "top-p", translates ? "1" : "as trained")}
+      {draw && field("top-p", "top-p", translates ? "1" : "usual")}
       {draw && field("seed", "seed", "0")}
       {draw && field("texts", "texts", "1")}
       {!translates && field("tokens", "tokens", String(TOKENS))}
