@@ -156,11 +156,12 @@ def spam() -> dict[str, Any]:
     splits, plan = sms_spam(), PLANS["sms_spam"]
     texts = [record["text"] for record in (*splits.train, *splits.test)]
     model = encoder()
-    arrays = kept("sms_spam", lambda: model.embed(texts, strategy=list(SIX), pooling=list(POOLINGS)))
+    arrays = kept("sms_spam", lambda: model.embed(texts, strategy=list(SIX), pooling=["first", "mean"]))
     seconds = float(arrays.pop("seconds"))
     count = len(splits.train)
     labels = [record["label"] for record in splits.train]
-    ranking = rank({name: of[:count] for name, of in arrays.items()}, {}, None, labels, score="macro F1")
+    means = {name: of[:count] for name, of in arrays.items() if name.endswith(".mean")}
+    ranking = rank(means, {}, None, labels, folds=3, score="macro F1")
     best = ranking.vectors[0].name
     found = {}
     for name in dict.fromkeys((best, "last.mean", "last.first")):
@@ -176,7 +177,7 @@ def spam() -> dict[str, Any]:
         "learned_from": count,
         "tested_on": len(splits.test),
         "chosen": best,
-        "chosen_by": "macro F1, five folds of the training messages",
+        "chosen_by": "macro F1, three folds of the training messages, among the six strategies with the mean",
         "seconds_of_vectors": seconds,
         "systems": found,
     }

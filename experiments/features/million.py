@@ -41,7 +41,8 @@ def measured(rows: int = ROWS) -> dict[str, Any]:
     state = out.with_name(f"{out.name}.partial") / "state.json"
     command = [sys.executable, "-m", "glassformer", "embed", "english", "--file", str(texts), "--out", str(out)]
     draw = random.Random(0)
-    kills, runs = [], []
+    kills: list[int] = []
+    runs: list[dict[str, Any]] = []
     for attempt in range(KILLS + 1):
         until = (attempt + draw.uniform(0.3, 0.9)) * rows / (KILLS + 1) if attempt < KILLS else rows + 1
         started, begin, memory = time.monotonic(), done(state), [(0, 0)]

@@ -135,7 +135,7 @@ def told_of(model: Model, poolings: Sequence[str]) -> None:
     if said := note_of(model.module, poolings):
         note(said)
     if model.fast:
-        note("the model computes in bfloat16 (--fast): vectors differ from those of float32 in the third digit")
+        note("the model computes in bfloat16 (--fast): vectors are rounded to two or three digits on the way")
     elif model.only_emulated:
         note("--fast was asked for, but this machine has no fast bfloat16: the model computes in float32")
 

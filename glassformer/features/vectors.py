@@ -28,7 +28,7 @@ from glassformer.tasks.tagged import Sentence, sentence_of
 from glassformer.tasks.task import Context, Predictor
 from glassformer.tasks.values import located
 from glassformer.text.parts import ids_of
-from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.tokenizer import MASK, Tokenizer
 from glassformer.text.windows import room_beside, windows
 from glassformer.text.words import Span, word_tokens
 
@@ -76,6 +76,7 @@ class VectorsOf(Predictor[Sentence, Vectors]):
     ) -> None:
         self.tokenizer, self.features, self.length, self.words = tokenizer, tuple(features), length, words
         self.stack = stack_of(model)
+        self.marks_masks = self.stack.hides or self.stack.embed.zero_word or self.stack.embed.zero_sum
         self.widths = tuple(feature.strategy.width(model_width(model)) for feature in features)
         self.needed = sorted({layer for feature in features for layer in feature.strategy.layers})
         each = sum(self.widths) * (_USUAL if words else 1)
@@ -90,8 +91,16 @@ class VectorsOf(Predictor[Sentence, Vectors]):
 
     def example(self, values: Mapping[str, object], where: str) -> Sentence:
         """A text; where words are asked for, with those given or found in it. Raises DataError for what is no text, and
-        for a text without words where these are asked for.
+        for a text without words where these are asked for, and
+        for one with masks of a model that reads these as flags.
         """
+        if self.marks_masks and MASK in str(values.get("text")):
+            raise DataError(
+                located(
+                    where, f"this model is told beside its words which are masked: no features of a text with {MASK}"
+                ),
+                got=repr(values.get("text"))[:60],
+            )
         if self.words:
             return sentence_of(values, where)
         text = values.get("text")

@@ -25,7 +25,7 @@ from glassformer.text.train import train_tokenizer
 from tests.contracts.tasks import SENTENCES
 from tests.refusals import refused
 
-ESTIMATORS = {"TextFeatures": gf.TextFeatures, "TextClassifier": gf.TextClassifier, "Tagger": gf.Tagger}
+ESTIMATORS: dict[str, Any] = {"TextFeatures": gf.TextFeatures, "TextClassifier": gf.TextClassifier, "Tagger": gf.Tagger}
 
 # What `check_estimator` of scikit-learn 1.6 and later runs where an estimator says that it reads no tables of numbers:
 # it warns that all other checks need these. The next ones need no data, and are called one by one.
@@ -134,6 +134,7 @@ def test_features_are_those_of_the_model(folder: Path) -> None:
     assert features.get_feature_names_out()[[0, -1]].tolist() == ["last.first.0", "embedding.max.15"]
     assert gf.TextFeatures(model).fit_transform([]).shape == (0, 16)
     mixed = gf.TextFeatures(folder, strategy="mix").fit(TEXTS, LABELS)
+    assert mixed.mix_ is not None
     assert len(mixed.mix_.weights) == 3
     assert mixed.transform(TEXTS[:2]).shape == (2, 16)
     with refused(DataError, got="None"):

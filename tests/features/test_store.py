@@ -27,7 +27,7 @@ from tests.refusals import refused
 def made(begin: int, count: int) -> list[Vectors]:
     """Vectors of which each tells its number."""
     return [
-        Vectors(f"text {n}", {"a.mean": np.full(3, n, np.float32), "b.max": np.arange(2) + n})
+        Vectors(f"text {n}", {"a.mean": np.full(3, n, np.float32), "b.max": np.full(2, n, np.float32)})
         for n in range(begin, begin + count)
     ]
 
@@ -118,42 +118,35 @@ def test_files_that_cannot_hold_what_is_asked_for() -> None:
 # ------------------------------------------------------------------- the command
 
 
-def run(*words: str, cwd: Path, wait: bool = True) -> Any:
-    command = [sys.executable, "-m", "glassformer", "embed", *words]
-    started = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if not wait:
-        return started
-    out, err = started.communicate(timeout=300)
-    return started.returncode, out, err
-
-
-def test_a_command_killed_twice_has_each_row_exactly_once(saved: Path, tmp_path: Path) -> None:
+def test_a_command_killed_twice_has_each_row_exactly_once(saved: Path, tmp_path: Path, capsys: Any) -> None:
     """Killed by SIGKILL at two moments, the file is the same to the byte as that of a command nobody stopped."""
-    rows = 20_000
-    texts = tmp_path / "texts.jsonl"
-    texts.write_text(
-        "".join(json.dumps({"text": f"the dog {n} sat {n % 7}", "id": f"r{n}"}) + "\n" for n in range(rows))
-    )
-    asked = [str(saved), "--file", "texts.jsonl", "-s", "last", "-s", "embedding", "--threads", "1"]
+    from glassformer.cli.__main__ import main
+
+    rows = 10_000
+    texts, out = tmp_path / "texts.jsonl", tmp_path / "v.parquet"
+    records = ({"text": f"the dog {n} sat {n % 7}", "id": f"r{n}"} for n in range(rows))
+    texts.write_text("".join(json.dumps(record) + "\n" for record in records))
+    asked = ["embed", str(saved), "--file", str(texts), "-s", "last", "-s", "embedding", "--threads", "1"]
+    partial = tmp_path / "v.parquet.partial"
     for _ in range(2):
-        resumed = ["--resume"] if (tmp_path / "v.parquet.partial" / "state.json").exists() else []
-        before = texts_in(tmp_path / "v.parquet.partial")
-        started = run(*asked, "--out", "v.parquet", *resumed, cwd=tmp_path, wait=False)
-        while texts_in(tmp_path / "v.parquet.partial") <= before:
-            assert started.poll() is None, started.stderr.read()
-            time.sleep(0.01)
+        before = texts_in(partial)
+        command = [sys.executable, "-m", "glassformer", *asked, "--out", str(out), *["--resume"] * bool(before)]
+        started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while texts_in(partial) <= before:
+            assert started.poll() is None, started.communicate()
+            time.sleep(0.005)
         os.kill(started.pid, signal.SIGKILL)
         started.communicate()
-        assert not (tmp_path / "v.parquet").exists()
-    assert 0 < texts_in(tmp_path / "v.parquet.partial") < rows
-    code, _, err = run(*asked, "--out", "v.parquet", "--resume", cwd=tmp_path)
-    assert code == 0, err
-    assert "going on after" in err
-    found = pq.read_table(tmp_path / "v.parquet")
+        assert not out.exists()
+    assert 0 < texts_in(partial) < rows
+    capsys.readouterr()
+    assert main([*asked, "--out", str(out), "--resume"]) == 0
+    assert "going on after" in capsys.readouterr().err
+    found = pq.read_table(out)
     assert found["text"].to_pylist() == list(range(rows))
     assert found["id"].to_pylist() == [f"r{n}" for n in range(rows)]
-    code, _, err = run(*asked, "--out", "whole.parquet", cwd=tmp_path)
-    assert (tmp_path / "whole.parquet").read_bytes() == (tmp_path / "v.parquet").read_bytes()
+    assert main([*asked, "--out", str(tmp_path / "whole.parquet")]) == 0
+    assert (tmp_path / "whole.parquet").read_bytes() == out.read_bytes()
     assert not list(tmp_path.glob("*.partial"))
 
 

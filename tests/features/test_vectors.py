@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ def joined(layers: list[Any], strategy: str) -> Any:
     }[strategy]()
 
 
-POOL = {
+POOL: dict[str, Callable[[Any], Any]] = {
     "first": lambda tokens: tokens[0],
     "mean": lambda tokens: tokens.mean(axis=0),
     "max": lambda tokens: tokens.max(axis=0),
@@ -168,7 +168,7 @@ def test_one_word_in_two_sentences(encoder: Model) -> None:
     assert [TEXTS[place.text][place.start : place.end] for place in found.places] == ["bank", "bank"]
     assert found.layers == ("word", "embedding", *(f"block {number}" for number in range(1, 7)))
     assert found.equal[0] == (True,)
-    assert found.cosines[0] == (pytest.approx(1),)
+    assert found.cosines[0][0] == pytest.approx(1)
     assert [equal for (equal,) in found.equal[1:]] == [False] * 7
     assert all(found.cosines[layer][0] < 0.99 for layer in range(1, 8))
     one, other = (encoder.embed(TEXTS[number], strategy="last", words=True) for number in (0, 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -84,7 +85,7 @@ def test_faiss_finds_the_same_where_it_is_installed() -> None:
 
 
 def test_faiss_is_asked_for_and_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nearest_module.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with refused(MissingExtraError, wanted="faiss-cpu"):
         nearest(drawn(3, 4, 0), "faiss")
     assert isinstance(nearest(drawn(3, 4, 0)), Exact)

@@ -1,0 +1,85 @@
+"""Ranking by cross-validation: what is better comes first, nothing leaks, and the counts are scikit-learn's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, f1_score
+
+from glassformer.cli.__main__ import main
+from glassformer.errors import DataError
+from glassformer.features import rank as ranking
+from glassformer.features.rank import check_labels, rank
+from tests.refusals import refused
+
+GENERATOR = np.random.default_rng(0)
+NUMBERS = GENERATOR.integers(0, 3, 150)
+LABELS = [("b", "a", "c")[number] for number in NUMBERS]
+NOISE = GENERATOR.normal(size=(150, 12)).astype(np.float32)
+GOOD = NOISE.copy()
+GOOD[np.arange(150), NUMBERS] += 3
+
+
+def test_what_tells_the_labels_apart_comes_first() -> None:
+    layers = np.stack([NOISE, GOOD], axis=1)  # [E, K, W]
+    texts = [f"the {label} text" for label in LABELS]
+    found = rank({"noise.mean": NOISE, "good.mean": GOOD}, {"mean": layers}, texts, LABELS, folds=3)
+    names = [each.name for each in found.vectors]
+    assert set(names[:2]) == {"good.mean", "mix.mean"}
+    assert names[2] == "noise.mean"
+    assert found.vectors[0].behind is None
+    assert found.vectors[2].behind is not None
+    assert found.vectors[2].behind.high < 0
+    assert "noise.mean" not in found.together
+    assert found.mixes["mean"].shares[1] > 0.6
+    frequent, tfidf = found.baselines
+    assert frequent.scores["accuracy"].value == pytest.approx(np.bincount(NUMBERS).max() / 150)
+    assert tfidf.scores["accuracy"].value > 0.9
+    for each in found.vectors:
+        assert each.scores["accuracy"].low <= each.scores["accuracy"].value <= each.scores["accuracy"].high
+
+
+def test_nothing_of_what_is_held_out_is_learned_from() -> None:
+    """Labels that have nothing to do with the vectors are not guessed, not even by a mix of many layers."""
+    layers = GENERATOR.normal(size=(150, 6, 12)).astype(np.float32)
+    found = rank({"noise.mean": NOISE}, {"mean": layers}, None, LABELS, folds=3)
+    assert all(each.scores["accuracy"].value < 0.45 for each in found.vectors)
+
+
+def test_the_scores_are_those_of_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranking, "STRENGTHS", (0.5,))
+    groups = np.repeat(np.arange(50), 3)  # sentences of three words
+    found = rank({"good.mean": GOOD}, {}, None, LABELS, groups, folds=4, score="macro F1")
+    of = np.array([sorted(set(LABELS)).index(label) for label in LABELS])
+    guessed = np.zeros(150, np.int64)
+    for train, test in ranking._cuts(of, groups, 4, 0):
+        assert not set(groups[train]) & set(groups[test])
+        mean, spread = GOOD[train].mean(axis=0), GOOD[train].std(axis=0)
+        model = LogisticRegression(C=0.5, max_iter=500).fit((GOOD[train] - mean) / spread, of[train])
+        guessed[test] = model.predict((GOOD[test] - mean) / spread)
+    scores = found.vectors[0].scores
+    assert scores["accuracy"].value == pytest.approx(accuracy_score(of, guessed))
+    assert scores["macro F1"].value == pytest.approx(f1_score(of, guessed, average="macro"))
+
+
+def test_labels_that_cannot_be_ranked_by_are_refused() -> None:
+    with refused(DataError, got=("1", "'a'"), do="--label"):
+        check_labels(["a"], np.zeros(9, np.int64), 3)
+    with refused(DataError, wanted="5", got="2"):
+        check_labels(["a", "b"], np.array([0] * 9 + [1] * 2), 5)
+
+
+def test_the_command_ranks_words_too(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "names.conll"
+    file.write_text("\n".join(["the\tO\ndog\tB-x\nsat\tO\n", "he\tO\nlikes\tO\nthe\tO\ndog\tB-x\n"] * 6))
+    asked = ["embed", "compare", str(saved), str(file), "--words", "--folds", "2", "-s", "last", "-p", "first"]
+    assert main([*asked, "--json"]) == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each.get("strategy", each.get("baseline")) for each in told] == ["last", "most frequent"]
+    assert told[0]["accuracy"]["value"] > 0.75
+    assert told[0]["behind_the_best"] is None
+    assert told[1]["accuracy"]["value"] == pytest.approx(5 / 7)
