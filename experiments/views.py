@@ -126,6 +126,15 @@ def pairs(found: Trace) -> bool:
     return "sentence_head.probabilities" in found
 
 
+LARGE = "a page of 512 tokens leaves out what it needs, and names it"
+TOO_LARGE: Mapping[str, Any] = {"empty": {"encoder": LARGE}, "says": True}
+
+
+def carried(tensors: Callable[[Trace], Sequence[str]]) -> Callable[[Trace], Sequence[str]]:
+    """Of a run of 512 tokens none: its page has neither weights nor all blocks."""
+    return lambda found: [] if found.facts["inputs.ids"].shape[-1] >= 512 else tensors(found)
+
+
 def is_padded(found: Trace) -> bool:
     """Whether some text was filled up to the length of another."""
     return any(not bool(fact.all()) for name, fact in found.facts.items() if name.endswith(".real"))
@@ -145,16 +154,20 @@ ATTENTION = made_by("softmax", at="self_attention")
 SCENES: tuple[View, ...] = (
     scene("cells", "scores, cell by cell", "slides: *Step I*", ATTENTION),
     scene("mixing", "weighted values, word after word", "slides: *Step II*", ATTENTION),
-    scene("shared", "one table for the whole batch", "slides: *Step I*", ATTENTION),
+    scene("shared", "one table for the whole batch", "slides: *Step I*", carried(ATTENTION), **TOO_LARGE),
     scene("product", "one product of tensors with four dimensions", "slides: *Step I*", ATTENTION),
     scene("recap", "attention on one page", "notes: 44:42", ATTENTION),
-    scene("two-words", "two words, from x to r", "notes: 26:01", ATTENTION),
-    scene("matrix", "attention as products of matrices", "notes: 31:04", ATTENTION),
+    scene("two-words", "two words, from x to r", "notes: 26:01", carried(ATTENTION), **TOO_LARGE),
+    scene("matrix", "attention as products of matrices", "notes: 31:04", carried(ATTENTION), **TOO_LARGE),
     scene(
-        "split", "splitting into heads, and joining them", "guide: *Multi-headed Attention*; notes: 42:35", ATTENTION
+        "split",
+        "splitting into heads, and joining them",
+        "guide: *Multi-headed Attention*; notes: 42:35",
+        carried(ATTENTION),
+        **TOO_LARGE,
     ),
     scene("look-up", "a word is looked up", "notes: 13:46", made_by("look_up", at="embed.word")),
-    scene("stages", "from a closed box to its blocks", "notes: 05:08, 07:04", ending("output")),
+    scene("stages", "from a closed box to its blocks", "notes: 05:08, 07:04", carried(ending("output")), **TOO_LARGE),
     scene(
         "writing",
         "writing, word by word: the likeliest words of each step",
@@ -180,7 +193,7 @@ SCENES: tuple[View, ...] = (
         says=True,
     ),
     scene("directions", "forward only, beside both directions", "notes: 1:37:47", ATTENTION),
-    scene("four-ways", "four ways to use one encoder", "notes: 1:44:46", ATTENTION),
+    scene("four-ways", "four ways to use one encoder", "notes: 1:44:46", carried(ATTENTION), **TOO_LARGE),
     scene(
         "skit",
         "what stands at the hidden place",

@@ -178,7 +178,7 @@ def explained_lines(explanation: Explanation, limits: Limits | None = None, widt
     for quantity, value in explanation.quantities.items():
         yield f"    {quantity}: {number(value)}"
     if explanation.lowered:
-        yield f"    {LOWERED}"
+        yield from indented(wrapped(LOWERED, width - 4), 4)
     if explanation.operands:
         yield "    made from:"
         for operand in made_from(explanation):

@@ -63,17 +63,16 @@ export function WithNumbers({
 
 /** Whether the formula is written with exponents that are less than the scores. */
 export function isLowered({ formula, quantities: { largest = 0 } }: Explanation): boolean {
-  return formula.rule.rule === "log_softmax" || (formula.rule.rule === "softmax" && Math.abs(largest) >= NATURAL);
+  return formula.rule.rule !== "softmax" || Math.abs(largest) >= NATURAL;
 }
 
 /** Why the exponents of a softmax are not the scores; nothing where none is. */
 export function Lowered({ found: { formula, quantities } }: { found: Explanation }): VNode | null {
-  const { largest } = quantities;
-  if (!formula.rule.rule.endsWith("softmax") || largest === undefined || largest === 0) return null;
+  const { largest = 0 } = quantities;
+  if (!formula.rule.rule.endsWith("softmax") || largest === 0) return null;
   return (
-    <small class="lowered">
-      Each exponent is a score less the largest one, {short(largest)}: e to it cannot overflow, and the result is the
-      same.
+    <small class="label lowered">
+      Exponents are less the largest score, {short(largest)}: no overflow, the same result.
     </small>
   );
 }

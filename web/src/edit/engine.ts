@@ -73,21 +73,18 @@ class Server implements Engine {
     };
     const targets = texts.filter(({ which, row }) => which === "target" && row < wish.texts.length);
     if (targets.length > 0) {
-      const given = new Map(targets.map(({ row, text }) => [row, text.split(" ").map(Number)]));
-      wish.target_ids = await this.#targets(wish, given, stop);
+      // Either all texts have a target as tokens, or none: the others keep what their decoder reads without any.
+      const plain = targets.length < wish.texts.length ? await this.#first.ask(wish, stop) : null;
+      const tokens = async (row: number): Promise<number[]> => {
+        const given = targets.find((target) => target.row === row)?.text;
+        if (given !== undefined) return given.split(" ").map(Number);
+        const ids = (await plain?.numbersAt("decoder_inputs.ids", [row])) ?? [];
+        return Array.from(ids).slice(0, plain?.run.words.decoder_inputs[row]?.length);
+      };
+      wish.target_ids = await Promise.all(wish.texts.map((_, row) => tokens(row)));
       wish.seconds = null;
     }
     return { source: await this.#first.ask(wish, stop), steps, refused };
-  }
-
-  /** The tokens that the decoder reads of each text: either all have them as tokens, or none. */
-  async #targets(wish: Wish, given: ReadonlyMap<number, number[]>, stop: AbortSignal): Promise<number[][]> {
-    const plain = given.size === wish.texts.length ? null : await this.#first.ask(wish, stop);
-    const read = async (row: number): Promise<number[]> => {
-      const ids = (await plain?.numbersAt("decoder_inputs.ids", [row])) ?? [];
-      return Array.from(ids).slice(0, plain?.run.words.decoder_inputs[row]?.length);
-    };
-    return Promise.all(wish.texts.map(async (_, row) => given.get(row) ?? (await read(row))));
   }
 }
 

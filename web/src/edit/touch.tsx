@@ -3,8 +3,8 @@
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { FromA } from "../compare/compare_view.tsx";
+import { Command } from "../frame/command.tsx";
 import { useStore } from "../frame/hooks.ts";
-import { Command } from "../frame/pieces.tsx";
 import { inPicture, state } from "../frame/state.ts";
 import { short } from "../run/numbers.ts";
 import type { Answer, Store } from "../run/store.ts";
@@ -203,8 +203,7 @@ function TooLarge(): VNode {
     <div class="part">
       <p class="label">Change it</p>
       <p>
-        Each number is checked here, but not changed: a change has the whole run worked out anew. {session.engine.why}{" "}
-        {command !== "" && "A live page changes it:"}
+        Numbers are checked here, not changed. {session.engine.why} {command !== "" && "A live page changes them:"}
       </p>
       {command !== "" && <Command text={command} />}
     </div>

@@ -58,10 +58,7 @@ function Inside({ answer }: { answer: Answer | null }): VNode {
       </button>
       <div class="inside">
         {shown === null && (
-          <p class="quiet">
-            No number of this view is in hand. Where it has cells, point at one or press an arrow key: its number and
-            formula stand here.
-          </p>
+          <p class="quiet">No number of this view is in hand. Point at a cell, or press an arrow key.</p>
         )}
         {shown !== null && level !== "number" && <InHand answer={shown} />}
         {shown !== null && level === "number" && <Chain answer={shown} store={store} />}

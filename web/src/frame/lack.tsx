@@ -1,9 +1,9 @@
 /** In the place of what this page does not have: why not, and how to get it. */
 
 import type { VNode } from "preact";
+import { Command } from "./command.tsx";
 import type { Lacking } from "./found.ts";
 import { useStore } from "./hooks.ts";
-import { Command } from "./pieces.tsx";
 import { state } from "./state.ts";
 
 /** `what` begins the sentence; `how`: commands that give it, beside the one that opens this run live. */

@@ -54,27 +54,6 @@ export function Twin({
   );
 }
 
-/** A text in which a line may break between words, never within an option such as `--pair`. */
-export function unbroken(text: string): ComponentChildren {
-  return text.split(/(--[\w-]+)/).map((part, at) => (at % 2 === 1 ? <span class="option">{part}</span> : part));
-}
-
-/** A command as it is typed. */
-export function Command({ text }: { readonly text: string }): VNode {
-  return <code class="code">{unbroken(text)}</code>;
-}
-
-/** A sentence whose end may be a command. */
-export function Told({ text }: { readonly text: string }): VNode {
-  const [, says = text, command] = /^(.*?)(glassformer \w.*?)\.?$/s.exec(text) ?? [];
-  return (
-    <>
-      {says}
-      {command !== undefined && <Command text={command} />}
-    </>
-  );
-}
-
 export type Option = readonly [value: string | number, text: string];
 
 export function Choice(props: {

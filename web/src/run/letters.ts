@@ -24,17 +24,6 @@ export function written(word: string): string {
   return FROM_THE_RIGHT.test(named) ? `${ISOLATE}${named}${END}` : named;
 }
 
-/** Nobody's letter: every font draws the box for it that it draws for all that it lacks. */
-const LACKING = "\u{10fffd}";
-
-/** A word in which letters that this machine has no picture of are written by their numbers: `U+2E3B`. */
-export function spelled(word: string, measure: (letter: string) => number): string {
-  const box = measure(LACKING);
-  return word.replace(/[\u2000-\u{10ffff}]/gu, (letter) => {
-    return measure(letter) === box ? `U+${letter.codePointAt(0)?.toString(16).toUpperCase()}` : letter;
-  });
-}
-
 /** A written word without its end, between two letters; what keeps it to itself stays. */
 export function shortened(text: string, letters: number): string {
   const isolated = text.startsWith(ISOLATE);

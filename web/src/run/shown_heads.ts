@@ -80,13 +80,9 @@ const AT_ONCE = 100_000;
 
 /** Heads that were measured one by one. */
 function joined(each: readonly Heads[]): Heads {
-  const [, rows = 0, columns = 0] = each[0]?.thumbnails.shape ?? [];
-  const data = new Float32Array(each.length * rows * columns);
-  each.forEach(({ thumbnails }, head) => {
-    data.set(Array.from(thumbnails.data), head * rows * columns);
-  });
+  const shape = [each.length, ...(each[0]?.thumbnails.shape.slice(1) ?? [])];
   return {
-    thumbnails: { shape: [each.length, rows, columns], data },
+    thumbnails: { shape, data: each.flatMap(({ thumbnails }) => Array.from(thumbnails.data)) },
     measured: each.flatMap(({ measured }) => measured),
     shown: each.flatMap(({ shown }) => shown ?? []),
   };

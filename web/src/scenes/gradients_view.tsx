@@ -2,8 +2,8 @@
 
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { Command } from "../frame/command.tsx";
 import { usePalette, useStore } from "../frame/hooks.ts";
-import { Command } from "../frame/pieces.tsx";
 import { link, state } from "../frame/state.ts";
 import { toNumber } from "../frame/views.ts";
 import { explains } from "../run/commands.ts";

@@ -1,11 +1,11 @@
 /** A word, its id, the row of the table of that number, and the vector that it is. */
 
-import { spelled } from "../run/letters.ts";
 import { short } from "../run/numbers.ts";
 import { sizeOf } from "../run/safetensors.ts";
 import { around, arrow, type Board, caption, drawGrid, drawText, frame, laidOut } from "./board.ts";
 import type { Ask } from "./scenes.ts";
 import type { Scout } from "./scout.ts";
+import { spelled } from "./spelled.ts";
 import { drawAll } from "./strip.ts";
 
 /** A table with more numbers is not fetched for a picture of seven of its rows. */

@@ -5,8 +5,8 @@ import { useEffect, useMemo } from "preact/hooks";
 import type { Look } from "../draw/box.ts";
 import { measure, Picture } from "../draw/picture.tsx";
 import type { Panel, Scene } from "../draw/scene.ts";
+import { Command } from "../frame/command.tsx";
 import { useInPicture, useOpened, usePalette, useStore, useWidth } from "../frame/hooks.ts";
-import { Command, Told } from "../frame/pieces.tsx";
 import { go, state } from "../frame/state.ts";
 import { sentenceOf, toNumber } from "../frame/views.ts";
 import { MissingTensor } from "../run/evaluator.ts";
@@ -16,6 +16,7 @@ import { at } from "../run/safetensors.ts";
 import { chosen, SCENES, type TourScene, tourScene } from "./scenes.ts";
 import { type Scout, scoutOf } from "./scout.ts";
 import { quotedOf } from "./shares.ts";
+import { Told } from "./told.tsx";
 
 export function SceneView(): VNode {
   const store = useStore();

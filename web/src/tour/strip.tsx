@@ -2,8 +2,8 @@
 
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { unbroken } from "../frame/command.tsx";
 import { useOpened, useStore } from "../frame/hooks.ts";
-import { unbroken } from "../frame/pieces.tsx";
 import { go, type State, state } from "../frame/state.ts";
 import { toNumber } from "../frame/views.ts";
 import type { Said } from "../scenes/said.ts";

@@ -5,10 +5,9 @@ import { useMemo } from "preact/hooks";
 import type { Palette } from "../../draw/colour.ts";
 import { SCALE } from "../../draw/marks.ts";
 import { Spots } from "../../draw/spots.tsx";
+import { Command } from "../../frame/command.tsx";
 import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
-import { Command } from "../../frame/pieces.tsx";
 import { go, link, state } from "../../frame/state.ts";
-import { explains } from "../../run/commands.ts";
 import { counted, short } from "../../run/numbers.ts";
 import { Filters } from "../head/filters.tsx";
 import { textOf } from "../head/head_view.tsx";
@@ -45,6 +44,7 @@ export function HeadsView(): VNode {
     const look = { palette, job, arrange, only, title, worth: worth?.of };
     return headsScene(withHidden(rows, part, names, sentence), look, size, width);
   }, [rows, palette, job, arrange, only, size.dots, size.pixels, width, marks, worth]);
+  const own = names.run.editing?.command.slice("glassformer explore ".length) || 'MODEL "a text"';
   const total = groups.reduce((sum, { heads }) => sum + heads.length, 0);
   const headline = headlineOf(groups, total, marks);
   const said = headline.map(({ text }) => text).join("");
@@ -117,7 +117,9 @@ export function HeadsView(): VNode {
                   {measuring.value ? "measuring, up to a minute …" : "measure it now"}
                 </button>
               )}
-              {!offered && reason === "" && <Command text={explains(names.run, "--held-out FILE")} />}
+              {!offered && reason === "" && (
+                <Command text={`glassformer explain ${own} --held-out FILE --html page.html`} />
+              )}
             </>
           ) : (
             `“Lost”: the ${worth.measure} without the head less that with it, ${worth.unit}, on ${worth.text}; with all heads it is ${short(worth.baseline)}.`

@@ -2,10 +2,11 @@
 
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
+import { CHUNKS } from "../../chunks/chunks.ts";
 import { useStore } from "../../frame/hooks.ts";
 import type { Heads } from "../../run/heads.ts";
 import type { Names } from "../../run/names.ts";
-import { type Shown, shownHeads } from "../../run/shown_heads.ts";
+import type { Shown, shownHeads as ShownHeads } from "../../run/shown_heads.ts";
 import type { Source } from "../../run/source.ts";
 import type { Store } from "../../run/store.ts";
 import type { Row } from "./heads_scene.ts";
@@ -77,12 +78,15 @@ export interface Part {
   of(attention: string): Shown;
 }
 
-let turn: Promise<unknown> = Promise.resolve();
+/** Measured by what the page fetches with the level of all heads. */
+const measured: typeof ShownHeads = async (...given) => (await CHUNKS.looking.load()).shownHeads(...given);
+
+let turn = Promise.resolve<unknown>(0);
 
 /** One attention after the other: each holds the weights of a head. */
 function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  const found = turn.then(work);
-  turn = found.catch(() => null);
+  const found = turn.then(work, work);
+  turn = found;
   return found;
 }
 
@@ -101,7 +105,7 @@ function headsIn(
     found =
       part === null
         ? source.heads(attention, sentence, dots)
-        : inTurn(() => shownHeads(source, names, attention, sentence, dots, part.of(attention)));
+        : inTurn(() => measured(source, names, attention, sentence, dots, part.of(attention)));
     known.set(key, found);
     found.catch(() => known.delete(key));
   }

@@ -3,10 +3,10 @@
 import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useInPicture, useOpened, useStore } from "../../frame/hooks.ts";
-import { Told } from "../../frame/pieces.tsx";
 import { go, link, state } from "../../frame/state.ts";
 import { SCENES } from "../../scenes/scenes.ts";
 import { scoutOf } from "../../scenes/scout.ts";
+import { Told } from "../../scenes/told.tsx";
 import { loadBlock } from "../../tour/texts.ts";
 import { needed } from "../../tour/tour.ts";
 import { type Listed, type Listing, others, type Place, placeOf } from "./rows.ts";

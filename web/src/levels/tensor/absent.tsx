@@ -2,8 +2,8 @@
 
 import type { VNode } from "preact";
 import { DifferenceSource } from "../../compare/difference.ts";
+import { Command } from "../../frame/command.tsx";
 import { useStore } from "../../frame/hooks.ts";
-import { Command } from "../../frame/pieces.tsx";
 import { counted } from "../../run/numbers.ts";
 
 /** Says that a tensor is not in this page, why, and what helps. */
