@@ -144,8 +144,8 @@ def pressed(page: Page, keys: int) -> Times:
 
 
 def explain(browser: Browser, models: Models, samples: Samples) -> list[Case]:
-    """A click on a number until it is explained (its meaning, its formula with its largest terms, whether it holds), and
-    until its bars and its table are drawn, one task later.
+    """A click on a number until it is explained (what it means, its formula with its largest terms, whether it holds),
+    and until its bars and its table are drawn, one task later.
     """
     cases = []
     served = models.serve(BASE, text_of(128))
