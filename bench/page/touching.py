@@ -14,7 +14,7 @@ from bench.page.window import SIZE, Case, Samples, late, middle, p95, settle, sh
 from bench.page_server import WORDS, ask
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Locator, Page
+    from playwright.sync_api import Browser, Page
 
 ARROWS = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
 
@@ -73,8 +73,12 @@ def hover(browser: Browser, models: Models, samples: Samples) -> list[Case]:
                         Case(f"{view.level}, {words} words", None, goal=goal, more={"why": "no such level yet"})
                     )
                     continue
-                cases.append(followed(f"{view.level}, {words} words: mouse", pointed(page, samples.moves), goal))
-                cases.append(followed(f"{view.level}, {words} words: arrow key", pressed(page, samples.keys), goal))
+                cases.append(
+                    followed(f"{view.level}, {words} words: mouse", pointed(page, view.picture, samples.moves), goal)
+                )
+                cases.append(
+                    followed(f"{view.level}, {words} words: arrow key", pressed(page, view.picture, samples.keys), goal)
+                )
     with window(browser) as page:
         page.set_content('<main style="height: 700px"></main>')
         page.evaluate("() => addEventListener('mousemove', () => { probe.picture = performance.now(); })")
@@ -92,20 +96,9 @@ def followed(what: str, found: Times, goal: float | None) -> Case:
     return late(what, [taken for taken, _ in found], goal, with_the_wait_for_a_frame=round(since, 3))
 
 
-def picture_of(page: Page) -> Locator:
-    """The picture of a view: the largest of those that can be walked through. Small ones beside it tell of one cell."""
-    pictures = page.locator("main canvas[tabindex]").all()
-
-    def size(picture: Locator) -> float:
-        box = picture.bounding_box()
-        return 0.0 if box is None else box["width"] * box["height"]
-
-    return max(pictures, key=size)
-
-
-def pointed(page: Page, moves: int) -> Times:
+def pointed(page: Page, picture: str, moves: int) -> Times:
     """Times until a picture has followed the mouse; moves over nothing are not counted."""
-    canvas = picture_of(page)
+    canvas = page.locator(picture).last
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
     if box is None:
@@ -130,10 +123,10 @@ def moved(page: Page, area: Mapping[str, float], moves: int) -> Times:
     return found
 
 
-def pressed(page: Page, keys: int) -> Times:
+def pressed(page: Page, picture: str, keys: int) -> Times:
     """Times until a picture has followed an arrow key."""
     rng = random.Random(4)
-    picture_of(page).focus()
+    page.locator(picture).last.focus()
     found: Times = []
     for _ in range(keys):
         page.keyboard.press(rng.choice(ARROWS))
@@ -144,8 +137,8 @@ def pressed(page: Page, keys: int) -> Times:
 
 
 def explain(browser: Browser, models: Models, samples: Samples) -> list[Case]:
-    """A click on a number until it is explained (its meaning, its formula with its largest terms, whether it holds), and
-    until its bars and its table are drawn, one task later.
+    """A click on a number until it is explained (what it means, its formula with its largest terms, whether it holds),
+    and until its bars and its table are drawn, one task later.
     """
     cases = []
     served = models.serve(BASE, text_of(128))

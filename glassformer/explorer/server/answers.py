@@ -219,6 +219,9 @@ class Run:
             if name.endswith("_attention.weights"):
                 attention = name.removesuffix(".weights")
                 self.ahead[attention] = self.heads_of(attention, 0, THUMBNAIL)
+        names, nbytes = ([], 0) if self.whole else self.together.get("head", ([], 0))
+        if nbytes <= self.numbers.most_bytes // 3:
+            self.have(names)
 
     def heads_of(self, attention: str, sentence: int, dots: int) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
         """The same of one attention."""

@@ -60,15 +60,29 @@ export function paletteOf(read: (variable: string) => string): Palette {
 
 /** An image of many cells: the colours of these strengths as [red, green, blue, 255] each, nothing for one below 0. */
 export function imageOf(strengths: Float32Array, role: Role, palette: Palette): Uint8ClampedArray<ArrayBuffer> {
-  const words = Uint32Array.from({ length: 4 * STEPS + 1 }, (_, step) => {
-    return new Uint32Array(Uint8Array.of(...palette.bytes(role, step / STEPS / 4), 255).buffer)[0] ?? 0;
-  });
+  const words = wordsOf(role, palette);
   const pixels = new Uint32Array(strengths.length);
   for (let at = 0; at < strengths.length; at++) {
     const strength = strengths[at] ?? 0;
     if (strength >= 0) pixels[at] = words[Math.round(Math.min(strength, 1) * 4 * STEPS)] ?? 0;
   }
   return new Uint8ClampedArray(pixels.buffer);
+}
+
+const mixed = new WeakMap<Palette, Map<Role, Uint32Array>>();
+
+/** The colours of a role as they stand in memory, mixed once. */
+function wordsOf(role: Role, palette: Palette): Uint32Array {
+  const known = mixed.get(palette) ?? new Map<Role, Uint32Array>();
+  mixed.set(palette, known);
+  let words = known.get(role);
+  if (words === undefined) {
+    words = Uint32Array.from({ length: 4 * STEPS + 1 }, (_, step) => {
+      return new Uint32Array(Uint8Array.of(...palette.bytes(role, step / STEPS / 4), 255).buffer)[0] ?? 0;
+    });
+    known.set(role, words);
+  }
+  return words;
 }
 
 /** The page's own palette. */

@@ -13,8 +13,10 @@ const Offers = viewIn(CHUNKS.tours, (chunk) => chunk.Offers);
 export function TourButton({ text }: { text: string }): VNode | null {
   const store = useStore();
   const [open, setOpen] = useState(false);
+  const [asked, setAsked] = useState(false);
   if (state.value.tour !== "") return null;
   const start = async (): Promise<void> => {
+    setAsked(true);
     const { enter, goesOn, intoSight, suiting } = await CHUNKS.tours.load();
     const address = goesOn(suiting(store.names));
     if (address === null) setOpen(true);
@@ -26,7 +28,7 @@ export function TourButton({ text }: { text: string }): VNode | null {
         {text}
       </button>
       {open && <Offers open onClose={() => setOpen(false)} />}
-      {CHUNKS.tours.wrong.value !== "" && <Awaited chunk={CHUNKS.tours} />}
+      {asked && CHUNKS.tours.wrong.value !== "" && <Awaited chunk={CHUNKS.tours} />}
     </>
   );
 }
