@@ -112,7 +112,10 @@ def _show(scores: Scores, best: str, handle: TextIO) -> None:
         table.add_row(name.replace("_", " "), *cells)
     screen = console(handle)
     print_table(screen, table)
-    parts = [f"measured on {scores.count:,} {scores.unit}", f"in brackets: the 95 % interval ({method})"]
+    parts = [
+        f"measured on {scores.count:,} {scores.unit}",
+        f"in brackets: the 95 % interval ({method})" if bounds else "too few for an interval",
+    ]
     screen.print("; ".join(filter(None, [*parts, told_lower(scores.of[THIS_MODEL])])))
     if (judged := verdict(scores, best)) is not None:
         screen.print(f"{judged.sentence[0].upper()}{judged.sentence[1:]}.")

@@ -155,8 +155,9 @@ class LanguageModel(CorpusTask):
         def scores(sums: Reals) -> Mapping[str, Reals]:
             loss = sums[..., 0] / sums[..., 2]
             found = {"loss": loss, "perplexity": np.exp(np.minimum(loss, 700.0))}
-            if counts_bytes:
-                found["bits_per_byte"] = sums[..., 0] / math.log(2) / sums[..., 3]
+            if counts_bytes:  # a sample of rows may hold ends of texts alone, which have no bytes
+                bits, size = sums[..., 0] / math.log(2), sums[..., 3]
+                found["bits_per_byte"] = np.divide(bits, size, out=np.full(np.shape(size), np.nan), where=size > 0)
             return found | ({"accuracy": sums[..., 1] / sums[..., 2]} if guesses else {})
 
         measure = Measure(rows, scores)

@@ -53,8 +53,8 @@ def samples_for(examples: int) -> int:
 
 
 def intervals(measure: Measure) -> dict[str, Interval]:
-    """Each score with its 95 % bootstrap interval."""
-    return measure.intervals(samples=samples_for(len(measure))) if len(measure) else {}
+    """Each score with its 95 % bootstrap interval; none of a single example, which drawn again is always the same."""
+    return measure.intervals(samples=samples_for(len(measure))) if len(measure) > 1 else {}
 
 
 @dataclass(frozen=True)
@@ -123,10 +123,10 @@ class Verdict:
 
 def verdict(scores: Scores, best: str) -> Verdict | None:
     """The model against its best baseline by the score that keeps the best model (`-loss`, `accuracy`); None where
-    these were not measured example by example.
+    these were not measured example by example, and where there is a single example.
     """
     name = best.removeprefix("-")
-    measured = {system: measure.values() for system, measure in scores.measures.items() if len(measure)}
+    measured = {system: measure.values() for system, measure in scores.measures.items() if len(measure) > 1}
     others = {system: values[name] for system, values in measured.items() if system != THIS_MODEL and name in values}
     if not others or name not in measured.get(THIS_MODEL, {}):
         return None

@@ -114,7 +114,8 @@ def test_too_few_documents_for_a_split(texts: list[str], tmp_path: Path) -> None
         resolve_shares(data)
     assert "2" in caught.value.wanted
     assert caught.value.got == "1"
-    assert 'documents = "line"' in caught.value.do
+    assert "--set data.documents=line" in caught.value.do
+    assert "--validation 0" in caught.value.do
     crowded = section(tmp_path / "notes.txt", texts[:3], validation=0.5, test=0.499999)
     with pytest.raises(DataError) as caught:
         resolve_shares(crowded)

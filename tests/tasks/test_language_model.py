@@ -135,6 +135,15 @@ def test_loss_and_scores_are_those_of_an_independent_computation(
     assert low <= scores["loss"] <= high
 
 
+def test_a_row_of_ends_alone_has_no_bytes_and_no_warning(recwarn: pytest.WarningsRecorder) -> None:
+    task = LanguageModel(LanguageModelSection(), Unigram(np.ones(300, np.int64)), np.ones(300, np.int64))
+    (measure,) = task._scores(np.array([[1.0, 0, 1, 0], [math.log(2), 1, 1, 1]])).measures.values()
+    low, high = measure.intervals()["bits_per_byte"][1:]
+    assert measure.values()["bits_per_byte"] == pytest.approx(1 + 1 / math.log(2))
+    assert 1 <= low <= high <= 1 + 1 / math.log(2) + ORDER
+    assert not list(recwarn)
+
+
 def test_a_tokenizers_bytes_are_those_of_its_text(tokenizer: Tokenizer) -> None:
     counts = tokenizer.byte_counts
     assert counts is not None

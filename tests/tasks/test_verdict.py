@@ -72,6 +72,12 @@ def test_few_examples_are_told() -> None:
     assert "8 examples are few" in found.sentence
 
 
+def test_a_single_example_has_neither_interval_nor_verdict() -> None:
+    one = scores(this_model=flags(1, 1), most_frequent=flags(0, 1))
+    assert verdict(one, "accuracy") is None
+    assert to_dict(one, "accuracy") == {"accuracy": 1.0, "targets": 1.0, "most_frequent_accuracy": 0.0}
+
+
 def test_the_examples_are_those_that_the_bootstrap_draws() -> None:
     """Tags are counted as words and drawn as sentences: 8 sentences are few, whatever their length."""
     sentences = scores(this_model=flags(0.5, 8), most_frequent=flags(0.5, 8))
