@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 import glassformer as gf
@@ -27,7 +29,13 @@ def with_marks() -> Tokenizer:
 def talking(family: str = "llama", *, templates: ChatTemplates | None = None, length: int = READ) -> gf.Model:
     """A model that has learned nothing, as if it had been trained to chat: its largest logits are far apart."""
     tokenizer = with_marks()
-    sizes = {"layers": 2, "width": 16, "heads": 2, "feed_forward": 32, "vocabulary": tokenizer.vocabulary_size}
+    sizes: dict[str, Any] = {
+        "layers": 2,
+        "width": 16,
+        "heads": 2,
+        "feed_forward": 32,
+        "vocabulary": tokenizer.vocabulary_size,
+    }
     config = gpt2(**sizes, max_length=length, dropout=0.0) if family == "gpt2" else llama(**sizes)
     module = build(config, seed=1).double().eval()
     with torch.no_grad():

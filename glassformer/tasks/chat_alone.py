@@ -66,6 +66,7 @@ class ChatAlone(RecordTask[Talk, Reply]):
     best = "-loss"
     shares = ()
     section: ChatSection
+    templates: ChatTemplates
 
     def __init__(self, section: ChatSection, tokenizer: Tokenizer, templates: ChatTemplates) -> None:
         self.section, self.tokenizer, self.templates = section, tokenizer, templates

@@ -12,14 +12,14 @@ import pytest
 
 import glassformer as gf
 from glassformer.artefact import verbs
-from glassformer.cli import conversation
 from glassformer.cli.conversation import converse, load_turns
+from glassformer.cli.show import on_screen
 from glassformer.cli.streams import ReaderGoneError
 from glassformer.errors import DataError
 from tests.talkers import talking
 from tests.translators import translating
 
-GREEDY = {"beams": 1, "max_tokens": 6}
+GREEDY: dict[str, Any] = {"beams": 1, "max_tokens": 6}
 Talk = Callable[..., str]
 
 
@@ -54,7 +54,7 @@ def test_each_line_is_answered_after_those_before_it(model: gf.Model, talk: Talk
 
 
 def on_a_line(reply: str) -> str:
-    return conversation.on_screen(reply, io.StringIO(), lines=False)
+    return on_screen(reply, io.StringIO(), lines=False)
 
 
 def test_it_is_saved_and_gone_on_with(tmp_path: Path, talk: Talk, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,7 +25,7 @@ from tests.decode.sentences import answers
 
 ALONE = ("GPT2LMHeadModel", "LlamaForCausalLM")
 ENDS, SEED, LONGEST, SAMPLES = (1, 4), 5, 9, 3
-PROMPTS = ((5, 9, 3), (7,), (11, 3, 8, 20, 6), (2, 2, 2, 2))
+PROMPTS: tuple[tuple[int, ...], ...] = ((5, 9, 3), (7,), (11, 3, 8, 20, 6), (2, 2, 2, 2))
 # Settings of both, by their names here.
 NAMES = {"top_k": "top_k", "no_repeat_ngram": "no_repeat_ngram_size", "min_tokens": "min_new_tokens"}
 DRAWS: dict[str, dict[str, Any]] = {
@@ -112,7 +112,7 @@ def test_the_tokens_that_transformers_draws(
     found = answers(ours, asked, settings, ids=SpecialIds(2, ENDS), slots=2)
     mine = [[[*each.ids, *([] if each.end is None else [each.end])] for each in found[n]] for n in range(len(PROMPTS))]
     # Of theirs, padding on the left counts as sequences that must not be repeated: there each prompt stands alone.
-    alone = [[prompt] for prompt in PROMPTS]
+    alone: list[list[tuple[int, ...]]] = [[prompt] for prompt in PROMPTS]
     batches = alone if draw == "no repetition" else [list(PROMPTS)]
     for cache in (True, False) if draw in ("all filters", "no repetition") else (True,):
         theirs_drawn = [drawn(theirs, batch, DRAWS[draw], cache=cache, patch=monkeypatch) for batch in batches]

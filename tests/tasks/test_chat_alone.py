@@ -90,8 +90,7 @@ def test_spans_are_the_same_by_the_mark_and_by_what_a_template_adds(writer: Turn
 
 
 def make(model: gf.Model, dialogues: Sequence[Dialogue], *, length: int, history: int | None = None) -> DialogueSource:
-    task = ChatAlone(ChatSection(), model.tokenizer, own_templates(model.tokenizer))
-    writer = TurnWriter(model.tokenizer, task.templates.named(), [model.tokenizer.end_id or 0])
+    writer = TurnWriter(model.tokenizer, own_templates(model.tokenizer).named(), [model.tokenizer.end_id or 0])
     found, asked = [], Exchanges()
     for each in dialogues:
         for messages, learned in told_apart(each):
