@@ -29,6 +29,10 @@ for name in travelling.travelling():
     model = glassformer.load(name)
     if model.task.name == "translate":
         found[name] = model.translate("Go.").translation
+    elif model.task.name == "chat":
+        found[name] = model.chat("Hi how are you").reply
+    elif model.task.name == "language-model":
+        found[name] = model.generate("Once", max_tokens=4).text
     else:
         found[name] = model.fill("She [MASK].").masks[0].guesses[0].word
 print(json.dumps({"from": glassformer.__file__, "found": found, "hub": "huggingface_hub" in sys.modules}))

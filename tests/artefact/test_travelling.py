@@ -137,7 +137,8 @@ def test_each_model_in_the_package_is_fit_to_travel() -> None:
         assert found.size < 9.5e6
         assert found.parameters <= 4_500_000
         assert found.text_licence
-        best, beside = ("bleu", "copy_source_bleu") if found.task == "translate" else ("accuracy", "unigram_accuracy")
+        larger = {"translate": ("bleu", "copy_source_bleu"), "chat": ("unigram_loss", "loss")}
+        best, beside = larger.get(found.task or "", ("accuracy", "unigram_accuracy"))
         assert found.scores[best] > found.scores[beside]
         assert model.notes == ()
         assert model.card.startswith(f"# {name}\n")
