@@ -39,7 +39,7 @@ def sentences_of(module: ModuleType) -> list[str]:
 
 def test_it_agrees_with_transformers_on_a_hundred_sentences() -> None:
     folder = get_model_path()
-    config, state, tokenizer, report = read_huggingface(folder)
+    config, state, tokenizer, report, _ = read_huggingface(folder)
     assert tokenizer is not None
     assert set(report.tensors_aside) == {"bert.embeddings.position_ids"}
     assert (config.output_stack.width, len(config.output_stack.blocks)) == (384, 6)
@@ -66,7 +66,7 @@ def test_it_goes_out_as_it_came(tmp_path: pytest.TempPathFactory) -> None:
     from safetensors.torch import load_file
 
     folder = get_model_path()
-    config, state, tokenizer, _ = read_huggingface(folder)
+    config, state, tokenizer, _, _ = read_huggingface(folder)
     write_huggingface(str(tmp_path), config, state, tokenizer)
     before, after = load_file(folder / "model.safetensors"), load_file(f"{tmp_path}/model.safetensors")
     assert before.keys() - after.keys() == {"embeddings.position_ids"}

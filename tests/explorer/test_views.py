@@ -54,7 +54,7 @@ def imported(name: str, folder: Path) -> Trace:
     from tests.convert.sources import save
 
     save(name, folder)
-    config, state, _, _ = read_huggingface(folder)
+    config, state, _, _, _ = read_huggingface(folder)
     model = Transformer(config).eval()
     model.load_state_dict(state)
     ids = Inputs(ids=torch.tensor([[5, 9, 12, 7, 3]]))
