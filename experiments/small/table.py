@@ -51,7 +51,8 @@ def _chat() -> list[str]:
     row, lines = results.read("chat"), ["## The model `chat` in the package", ""]
     if row is None:
         return [*lines, NOT_YET, ""]
-    rows = [*_both(row, CHAT), ["people", *_cells(row["scores"], CHAT, "right_replies_")]]
+    beside = {"trigram of the replies": "trigram_", "people": "right_replies_"}
+    rows = [*_both(row, CHAT), *([name, *_cells(row["scores"], CHAT, prefix)] for name, prefix in beside.items())]
     return [
         *lines,
         f"{row['parameters']:,} parameters, {row['megabytes']} MB; {row['steps']:,} steps. Measured on dialogues",
