@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from glassformer.errors import DataError
+
+Texts = list[str] | tuple[str, ...]
 
 
 def listed(text: object, role: str = "text") -> list[str]:
@@ -33,3 +35,13 @@ def several(given: object, wanted: str) -> list[Any]:
     if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
         raise DataError(wanted, got=repr(given)[:60])
     return list(given)
+
+
+def texts_of(text: str | Texts) -> list[dict[str, object]]:
+    """Records of a text, or of several."""
+    return [{"text": each} for each in listed(text)]
+
+
+def turns_of(turns: str | Sequence[object]) -> list[object]:
+    """The turns of a conversation; a text is the only one."""
+    return [turns] if isinstance(turns, str) else list(turns)

@@ -27,6 +27,13 @@ def answer(
     return predict(predictor, model.module, examples, fast=model.fast)
 
 
+def answers(
+    model: Artefact, verb: str, records: Iterable[Mapping[str, object]], options: Mapping[str, Any]
+) -> list[Any]:
+    """The prediction for each record, as `answer` gives them, of records that come from no file."""
+    return list(answer(model, verb, ((values, "") for values in records), options))
+
+
 def stream_answer(
     model: Artefact, verb: str, values: Mapping[str, object], where: str, options: Mapping[str, Any]
 ) -> Generator[str, None, Any]:
