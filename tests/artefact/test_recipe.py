@@ -38,6 +38,7 @@ def test_the_ready_recipes_are_those_we_speak_of() -> None:
         "bert-mini",
         "bert-paper",
         "chat",
+        "chat-decoder",
         "choose",
         "choose-from-scratch",
         "classify",
