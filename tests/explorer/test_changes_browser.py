@@ -231,7 +231,6 @@ def test_a_page_that_is_too_large_names_the_command(window: Page, tmp_path: Path
     show(window, path, f"level=tensor&tensor={WEIGHTS}&cell=0,0,1,0")
     window.locator(".inspector .code").first.wait_for(timeout=WAIT)
     told = window.locator(".inspector").inner_text()
-    assert "cannot work its numbers out again" in told
     assert "glassformer explore english 'She likes the [MASK].'" in told
 
 

@@ -327,7 +327,7 @@ def test_a_live_page_has_the_list_its_pictures_and_gradients(
 ) -> None:
     if not whole:
         monkeypatch.setattr(overview, "MOST_WHOLE", 100)
-    with watched(browser) as window, serving(desk_of()) as address_of_server:
+    with serving(desk_of()) as address_of_server, watched(browser) as window:
         window.goto(f"{address_of_server}#level=pictures")
         window.locator(".gallery li").first.wait_for(timeout=WAIT)
         assert window.locator(".gallery li").count() >= len(ROWS)

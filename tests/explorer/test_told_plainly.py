@@ -264,7 +264,7 @@ def test_a_node_opens_beside_other_texts(browser: Browser) -> None:
     model = gf.load("en-fr")
     tree = model.search_tree(texts[1])
     lost = next(node for node in tree.nodes if node.fate == "below" and node.step == 2)
-    with watched(browser) as window, serving(translating(), "en-fr", texts) as address:
+    with serving(translating(), "en-fr", texts) as address, watched(browser) as window:
         window.goto(f"{address}#level=tree&sentence=1&at={lost.number}")
         window.locator("main canvas").focus(timeout=WAIT)
         window.keyboard.press("Enter")

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import torch
@@ -30,6 +31,11 @@ NODE = shutil.which("node")
 SCRIPT = Path(__file__).with_name("tell_tour.mjs")
 WORDS = 60
 WAIT = 30_000
+
+
+def tour_in(address: str) -> str:
+    """The tour and its step that an address names."""
+    return parse_qs(urlsplit(address).fragment).get("tour", [""])[0]
 
 
 def tell(pages: list[Path], tour: str = "slides") -> list[dict[str, Any]]:
@@ -200,7 +206,7 @@ def walk(tab: Page, found: Trace, axe: str | None, tour: str = "slides") -> int:
     steps = titles(tab)
     for order, title in enumerate(steps):
         address = f"{order + 1}" if tour == "slides" else f"{tour}.{order + 1}"
-        tab.wait_for_function(f"new URLSearchParams(location.hash.slice(1)).get('tour') === '{address}'")
+        tab.wait_for_url(lambda url, step=address: tour_in(url) == step)
         heading = tab.locator(".tour h2")
         heading.wait_for()
         assert heading.inner_text().endswith(title)
@@ -251,9 +257,9 @@ def test_an_address_opens_a_step_and_its_answer_comes_by_touching(opened: Page, 
     steps = titles(opened)
     number = next(order for order, title in enumerate(steps) if title.startswith("A mistake")) + 1
     opened.locator(".tour-ways > select").select_option(str(number))
-    opened.wait_for_function("location.hash.includes('scene=twins')")
+    opened.wait_for_url(re.compile("#.*scene=twins"))
     opened.locator(".tour-act").click()
-    opened.wait_for_function("location.hash.includes('scene=after')")
+    opened.wait_for_url(re.compile("#.*scene=after"))
     opened.wait_for_selector(".tour-answer:not(:empty)")
 
 
@@ -264,7 +270,7 @@ def test_no_step_is_wider_than_the_window(browser: Browser, demo_page: Path, wid
     show(tab, demo_page, "tour=1")
     tab.wait_for_selector(".tour h2", timeout=WAIT)
     for number in range(1, len(titles(tab)) + 1):
-        tab.wait_for_function(f"new URLSearchParams(location.hash.slice(1)).get('tour') === '{number}'")
+        tab.wait_for_url(lambda url, step=str(number): tour_in(url) == step)
         tab.wait_for_selector("main canvas, main article")
         assert tab.evaluate("document.documentElement.scrollWidth") <= width, number
         for box in tab.locator("main canvas").evaluate_all(

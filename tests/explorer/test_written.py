@@ -166,7 +166,8 @@ def desk_of(name: str, model: Model, folder: Path, text: str) -> Desk:
 def test_a_live_page_writes_behind_what_is_typed(browser: Browser, tmp_path: Path) -> None:
     # Where less motion is asked for, what was written does not play by itself.
     desk = desk_of("writer", writer(), tmp_path, "He")
-    with watched(browser, reduced_motion="reduce") as page, serving(desk, "writer", ("He",)) as address:
+    # The window closes before the server, from which it fetches parts of its script while it is idle.
+    with serving(desk, "writer", ("He",)) as address, watched(browser, reduced_motion="reduce") as page:
         page.goto(f"{address}#level=tree&picture=words&options=seed=3,tokens=6")
         page.locator(".writer input").fill(PROMPT, timeout=WAIT)
         page.keyboard.press("Enter")
@@ -183,7 +184,7 @@ def test_a_live_page_writes_behind_what_is_typed(browser: Browser, tmp_path: Pat
 
 
 def test_a_live_page_talks(browser: Browser, tmp_path: Path) -> None:
-    with watched(browser) as page, serving(desk_of("chat", chatting(), tmp_path, "Hi"), "chat", ("Hi",)) as address:
+    with serving(desk_of("chat", chatting(), tmp_path, "Hi"), "chat", ("Hi",)) as address, watched(browser) as page:
         page.goto(f"{address}#level=tree&picture=words&options=seed=2,tokens=5")
         page.wait_for_selector(".turns", timeout=WAIT)
         before = page.locator(".turns li").count()

@@ -20,4 +20,4 @@ def watched(browser: Browser, *, height: int = 720, **options: Any) -> Iterator[
     page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
     yield page
     context.close()
-    assert wrong == []
+    assert not wrong, "\n".join(wrong)

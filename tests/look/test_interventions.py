@@ -107,7 +107,7 @@ def test_a_word_that_was_forbidden_all_words_looks_at_no_padding() -> None:
     assert found.verify().holds
     explained = found.explain(f"{ATTENTION}.masked", {"sentence": 0, "head": 0, "query": 0, "key": 2})
     assert explained.value == explained.recomputed == -math.inf
-    assert explained.terms[0].what == "forbidden: out of reach"
+    assert explained.terms[-1].what == "forbidden: out of reach"
     assert explained.formula.endswith("scores where one may look, else −1000; −∞ out of reach (padding)")
     assert "out of reach" in explained.mathml
 

@@ -23,8 +23,12 @@ export interface PlayerProps {
   to(step: number): void;
 }
 
+function chosenSpeed(): string {
+  return SPEEDS.includes(option("speed")) ? option("speed") : USUAL;
+}
+
 export function Player({ step, count, first, written, ready, behind, to }: PlayerProps): VNode {
-  const speed = SPEEDS.includes(option("speed")) ? option("speed") : USUAL;
+  const speed = chosenSpeed();
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const last = count - 1;
   useEffect(() => {
@@ -45,7 +49,7 @@ export function Player({ step, count, first, written, ready, behind, to }: Playe
     }
   };
   const faster = (by: number): void => {
-    const next = SPEEDS[SPEEDS.indexOf(speed) + by];
+    const next = SPEEDS[SPEEDS.indexOf(chosenSpeed()) + by]; // of now: keys may come before the page is drawn again
     if (next !== undefined) go({ options: withOption("speed", next) }, true);
   };
   useEffect(() => {
