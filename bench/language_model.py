@@ -13,16 +13,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from bench.turns import RUNS, Gate, Given, forget_peak, in_turn, medians, peak_megabytes, times
+from bench.turns import RUNS, Gate, Gated, Given, forget_peak, in_turn, medians, peak_megabytes, times
 from experiments import results
 from experiments.results import data_directory, products
 from glassformer.text.load import load_tokenizer
@@ -32,7 +30,6 @@ from glassformer.text.train import train_tokenizer
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-    from glassformer.training.record import Step
 
 WORK = RUNS / "bench-language-model"
 LAYERS, WIDTH, HEADS, VOCABULARY, LENGTH, ROWS, DROPOUT = 4, 256, 4, 16_000, 256, 16, 0.1
@@ -56,31 +53,6 @@ def text() -> Path:
             "bpe", books[:_CHARACTERS].splitlines(), vocabulary=VOCABULARY, lowercase=False, special=GPT2
         ).save(WORK)
     return path
-
-
-class Gated:
-    """A progress that stops at the gate after each step."""
-
-    def __init__(self, gate: Gate) -> None:
-        self.gate = gate
-
-    def note(self, message: str) -> None:
-        """Shown on standard error."""
-        print(message, file=sys.stderr, flush=True)
-
-    def reading(self, title: str, characters: int) -> Any:
-        """Shows nothing."""
-        from glassformer.artefact.progress import NoProgress
-
-        return NoProgress().reading(title, characters)
-
-    def training(self, steps: Iterator[Step]) -> Iterator[Step]:
-        """The steps, each of them counted."""
-        self.gate.open()
-        for step in steps:
-            self.gate.tokens(step.tokens)
-            self.gate.step()
-            yield step
 
 
 def ours(gate: Gate) -> None:

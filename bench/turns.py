@@ -11,15 +11,18 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import torch._dynamo.utils
 
 from glassformer.atomic import atomic_write
+
+if TYPE_CHECKING:
+    from glassformer.training.record import Step
 
 # What a system gives in one turn.
 Given = dict[str, Any]
@@ -57,6 +60,31 @@ class Gate:
         if not self._steps:
             self._pipe.send({"seconds": self._seconds, "tokens": self._tokens})
             self.open()
+
+
+class Gated:
+    """A progress that stops at the gate after each step."""
+
+    def __init__(self, gate: Gate) -> None:
+        self.gate = gate
+
+    def note(self, message: str) -> None:
+        """Shown on standard error."""
+        _say(message)
+
+    def reading(self, title: str, characters: int) -> Any:
+        """Shows nothing."""
+        from glassformer.artefact.progress import NoProgress
+
+        return NoProgress().reading(title, characters)
+
+    def training(self, steps: Iterator[Step]) -> Iterator[Step]:
+        """The steps, each of them counted."""
+        self.gate.open()
+        for step in steps:
+            self.gate.tokens(step.tokens)
+            self.gate.step()
+            yield step
 
 
 class Workers:

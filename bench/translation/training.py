@@ -9,7 +9,6 @@ steps in which something is compiled do not. Ours smooths the labels, the peers 
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -20,7 +19,7 @@ import torch
 from torch import Tensor
 
 from bench.translation.pairs import LONGEST, WORK, Size, begin_with, recipe, texts, tokenizer_in
-from bench.turns import Gate, Given, in_turn, medians, times
+from bench.turns import Gate, Gated, Given, in_turn, medians, times
 from experiments.results import products
 from glassformer.text.tokenizer import Tokenizer
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
     from glassformer.tasks.pair_source import PairSource
     from glassformer.tasks.translate import Translate
-    from glassformer.training.record import Step
 
 SIZE = Size(layers=4, width=128, heads=4, feed_forward=512, vocabulary=8000, dropout=0.2)  # of the recipe
 TOKENS = 4096  # of the target in a step, padding included
@@ -40,31 +38,6 @@ MANY_STEPS = 1_000_000
 IGNORED = -100
 
 Feature = dict[str, list[int]]
-
-
-class Gated:
-    """A progress that stops at the gate after each step."""
-
-    def __init__(self, gate: Gate) -> None:
-        self.gate = gate
-
-    def note(self, message: str) -> None:
-        """Shown on standard error."""
-        print(message, file=sys.stderr, flush=True)
-
-    def reading(self, title: str, characters: int) -> Any:
-        """Shows nothing."""
-        from glassformer.artefact.progress import NoProgress
-
-        return NoProgress().reading(title, characters)
-
-    def training(self, steps: Iterator[Step]) -> Iterator[Step]:
-        """The steps, each of them counted."""
-        self.gate.open()
-        for step in steps:
-            self.gate.tokens(step.tokens)
-            self.gate.step()
-            yield step
 
 
 def ours(gate: Gate) -> None:
