@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from bench.turns import RUNS, Given, in_turn, medians, peak_megabytes, times
+from bench.turns import RUNS, Given, forget_peak, in_turn, medians, peak_megabytes, times
 from experiments import results
 
 if TYPE_CHECKING:
@@ -114,28 +114,30 @@ def generate(folder: Path, kind: str) -> Write:
 def work(system: str, folder: Path, rows: int, new: int, pipe: Connection) -> None:
     """A worker: writes a whole text and its first token, answers with the seconds of both, and the text."""
     write = (ours if system in (OURS, INT8) else generate)(folder, system)
-    given, summed = prompts(rows), torch.ones(SUMMED) if system == OURS else None
+    given = prompts(rows)
     while pipe.recv():
+        forget_peak()  # reading the weights does not count
         seconds = []
         for count in (1, new):
             started = time.perf_counter()
             written = write(given, count)
             seconds.append(time.perf_counter() - started)
+        megabytes = peak_megabytes()  # before the array that is summed
         pipe.send(
             {
                 "seconds": seconds[1],
                 "first": seconds[0],
                 "steps_per_second": (new - 1) / (seconds[1] - seconds[0]),
                 "written": written.tolist(),
-                "megabytes": peak_megabytes(),
-                "bytes_per_second": 0.0 if summed is None else _bandwidth(summed),
+                "megabytes": megabytes,
+                "bytes_per_second": _bandwidth() if system == OURS else 0.0,
             }
         )
 
 
-def _bandwidth(summed: Tensor) -> float:
+def _bandwidth() -> float:
     """Bytes a second that a sum reads: the quickest of five."""
-    found = []
+    summed, found = torch.ones(SUMMED), []
     for _ in range(5):
         started = time.perf_counter()
         summed.sum()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from bench.turns import RUNS, Gate, Gated, Given, forget_peak, in_turn, medians, peak_megabytes, times
+from bench.turns import RUNS, Gate, Gated, in_turn, medians, times
 from experiments import results
 from experiments.results import data_directory, products
 from glassformer.text.load import load_tokenizer
@@ -161,30 +161,13 @@ def loop(gate: Gate, *, expert: bool) -> None:
 
 def work(system: str, pipe: Connection) -> None:
     """A worker: answers each number of steps with seconds, tokens and the most memory."""
-    gate = Gate(_WithMemory(pipe))  # type: ignore[arg-type]  # of a connection it has what a gate needs
+    gate = Gate(pipe)
     if system == OURS:
         ours(gate)
     elif system == TRAINER:
         trainer(gate)
     else:
         loop(gate, expert=system == EXPERT)
-
-
-class _WithMemory:
-    """A pipe whose answers have the most memory since the last one."""
-
-    def __init__(self, pipe: Connection) -> None:
-        self._pipe = pipe
-
-    def recv(self) -> int:
-        """The steps of the next turn."""
-        steps: int = self._pipe.recv()
-        forget_peak()
-        return steps
-
-    def send(self, given: Given) -> None:
-        """What a turn gave."""
-        self._pipe.send({**given, "megabytes": peak_megabytes()})
 
 
 def run(*, tried: bool) -> dict[str, Any]:

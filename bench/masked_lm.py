@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from bench.turns import forget_peak, peak_megabytes
 from experiments import results
 from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer
@@ -185,19 +186,6 @@ def vocabulary() -> Tokenizer:
     assert found.origin is not None
     folder = next(Path(found.origin).parent.rglob("tokenizer.json")).parent
     return load_tokenizer(folder)
-
-
-def forget_peak() -> None:
-    """Begin a new measurement of the most memory that this process held."""
-    Path("/proc/self/clear_refs").write_text("5")
-
-
-def peak_megabytes() -> float:
-    """The most memory that this process held since `forget_peak`."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM"):
-            return int(line.split()[1]) / 1024
-    return float("nan")
 
 
 def work(system: str, size: str, folder: Path, pipe: Connection) -> None:

@@ -31,7 +31,9 @@ RUNS = Path(__file__).parent.parent / "runs"
 
 
 class Gate:
-    """Called after each training step; between two turns it waits until this system is asked again."""
+    """Called after each training step; between two turns it waits until this system is asked again, and answers with
+    seconds, tokens and the most memory of the turn.
+    """
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe, self._steps = pipe, 0
@@ -43,6 +45,7 @@ class Gate:
         self._steps = self._pipe.recv()
         if not self._steps:
             os._exit(0)
+        forget_peak()
         self._tokens, self._seconds, self._began = 0, 0.0, time.perf_counter()
 
     def tokens(self, count: int) -> None:
@@ -58,7 +61,7 @@ class Gate:
             self._steps -= 1
         self._new, self._graphs, self._began = 0, graphs, now
         if not self._steps:
-            self._pipe.send({"seconds": self._seconds, "tokens": self._tokens})
+            self._pipe.send({"seconds": self._seconds, "tokens": self._tokens, "megabytes": peak_megabytes()})
             self.open()
 
 
