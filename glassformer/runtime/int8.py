@@ -19,9 +19,8 @@ MULTIPLE = 16
 
 
 class Int8Matrix(nn.Module):
-    """x Wᵀ + b, where each row of W is whole numbers from -127 to 127 times a number of its own: its largest / 127.
-
-    Inputs and results of the product are bfloat16, sums float32.
+    """x Wᵀ + b, where each row of W is whole numbers from -127 to 127 times a number of its own, its largest / 127 in
+    bfloat16. Inputs and results of the product are bfloat16 too, sums float32.
     """
 
     rounded: Tensor
@@ -30,14 +29,17 @@ class Int8Matrix(nn.Module):
     def __init__(self, weight: Tensor) -> None:
         """`weight` [O, I] in floating point."""
         super().__init__()
-        scale = weight.detach().abs().amax(dim=1).clamp(min=torch.finfo(torch.float32).tiny) / LARGEST  # [O]
-        self.register_buffer("rounded", (weight.detach() / scale[:, None]).round().to(torch.int8))  # [O, I]
+        weight = weight.detach().float()
+        largest = weight.abs().amax(dim=1).clamp(min=LARGEST * torch.finfo(torch.bfloat16).tiny)  # [O]
+        scale = (largest / LARGEST).to(torch.bfloat16)  # [O]: in the type it is multiplied in, so that no row is off
+        whole = (weight / scale[:, None].float()).round().clamp(-LARGEST, LARGEST)  # [O, I]
+        self.register_buffer("rounded", whole.to(torch.int8))
         self.register_buffer("scale", scale)
 
     def forward(self, x: Tensor, _: Tensor, bias: Tensor | None) -> Tensor:
         """Inputs [..., I] to outputs [..., O]; the matrix in floating point that it stands for is not read."""
         flat = x.flatten(0, -2).to(torch.bfloat16)  # [N, I]
-        found = torch._weight_int8pack_mm(flat, self.rounded, self.scale.to(torch.bfloat16))  # [N, O]
+        found = torch._weight_int8pack_mm(flat, self.rounded, self.scale)  # [N, O]
         found = found.unflatten(0, x.shape[:-1]).to(x.dtype)  # [..., O]
         return found if bias is None else found + bias
 
