@@ -15,6 +15,8 @@ from pathlib import Path
 # Markup that is not English: prompts, tables, rulers, long literal lines.
 _CODE_LINE = re.compile(r"^\s*(>>>|\.\.\.|\$ |\||\+[-=+]|[-=~^*#]{3,})")
 _WORD = re.compile(r"[A-Za-z]{2,}")
+# Docstrings may have such characters, as one on zero bytes has; a text file must not.
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
 def documents(limit: int) -> Iterator[str]:
@@ -89,6 +91,6 @@ def _prose(text: str) -> str:
         lines = [line.strip() for line in paragraph.splitlines() if not _CODE_LINE.match(line)]
         joined = " ".join(" ".join(lines).split())
         letters = sum(character.isalpha() or character == " " for character in joined)
-        if len(_WORD.findall(joined)) >= 8 and letters >= 0.85 * len(joined):
+        if len(_WORD.findall(joined)) >= 8 and letters >= 0.85 * len(joined) and not _CONTROL.search(joined):
             kept.append(joined)
     return "\n".join(kept)

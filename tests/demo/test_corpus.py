@@ -27,6 +27,7 @@ def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         library / "runs.py": f'"""{FIRST} again."""\nopen({str(tmp_path / "was-run")!r}, "w")\nraise SystemExit\n',
         library / "test" / "hidden.py": f'"""{THIRD}, in a test."""\n',
         library / "broken.py": "def (:\n",
+        library / "zero.py": f'"""{THIRD}, and in files of zero bytes as ( \\x00 )."""\n',
         packages / "package.py": f'"""{THIRD}."""\n',
     }
     for path, text in files.items():
