@@ -17,11 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 from glassformer.artefact.model import Model
 from glassformer.errors import DataError
 from glassformer.estimators.given import labels_of, texts_or_pairs
-from glassformer.estimators.saving import load_estimator, save_estimator
+from glassformer.estimators.saving import Tuned, save_estimator
 from glassformer.estimators.tuning import tuned
 
 
-class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears no types
+class TextClassifier(Tuned, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears no types
     """A label for each text [N] or pair of texts [N, 2]: `train classify`, with scikit-learn's way of asking.
 
     Parameters: `model` to begin from, a folder, a name in the package, a `Model`, or None to learn all from the texts;
@@ -63,7 +63,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.out = out
         self.verbose = verbose
 
-    def fit(self, X: object, y: object) -> Self:  # noqa: N803 - the name that scikit-learn calls it by
+    def fit(self, X: object, y: object) -> Self:
         """Fine-tune the model. Raises DataError for what are no texts, and for labels of which there is one alone."""
         texts, pairs = texts_or_pairs(X)
         labels = labels_of(y, len(texts))
@@ -89,7 +89,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.classes_ = classes
         return self
 
-    def predict_proba(self, X: object) -> npt.NDArray[np.float64]:  # noqa: N803
+    def predict_proba(self, X: object) -> npt.NDArray[np.float64]:
         """How likely each label is, [N, L], in the order of `classes_`."""
         check_is_fitted(self)
         texts, pairs = texts_or_pairs(X)
@@ -99,7 +99,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             -1, len(names)
         )
 
-    def predict(self, X: object) -> npt.NDArray[Any]:  # noqa: N803
+    def predict(self, X: object) -> npt.NDArray[Any]:
         """The likeliest label of each text, [N]."""
         chances = self.predict_proba(X)
         labels: npt.NDArray[Any] = self.classes_[chances.argmax(axis=1)]
@@ -112,17 +112,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         kind = self.classes_.dtype.kind
         learned = {"classes": self.classes_.tolist(), "kind": "U" if kind in "OU" else kind}
         return save_estimator(directory, type(self).__name__, self.model_, given, learned)
-
-    @classmethod
-    def load(cls, directory: str | Path, *, device: str | None = None) -> Self:
-        """A fitted one from its folder; raises CheckpointError for another folder."""
-        model, given, learned = load_estimator(directory, cls.__name__, device)
-        found = cls(str(directory), **given)
-        found.model_, found.classes_ = model, np.array(learned["classes"])
-        return found
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "classes_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

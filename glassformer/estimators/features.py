@@ -46,7 +46,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.fast = fast
         self.device = device
 
-    def fit(self, X: object, y: object = None) -> Self:  # noqa: N803 - the name that scikit-learn calls it by
+    def fit(self, X: object, y: object = None) -> Self:
         """Open the model, and learn a mix where one is asked for.
 
         Raises DataError for what are no texts, ConfigError for a strategy that the model has no layers for.
@@ -57,7 +57,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.n_features_out_ = sum(self._maker().widths)
         return self
 
-    def transform(self, X: object) -> npt.NDArray[np.float32]:  # noqa: N803
+    def transform(self, X: object) -> npt.NDArray[np.float32]:
         """The vectors of texts, [N, F]. Raises DataError for what are no texts."""
         check_is_fitted(self)
         texts = texts_of(X)

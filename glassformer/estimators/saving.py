@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
 
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
@@ -14,6 +17,26 @@ from glassformer.errors import CheckpointError
 
 FILE = "estimator.json"
 _MADE_FOR = "glassformer estimator, format 1"
+
+
+class Tuned:
+    """What estimators with a fine-tuned model share: they are fitted once they know their classes, and come back from
+    the folder that their `save` wrote.
+    """
+
+    model_: Model
+    classes_: npt.NDArray[Any]
+
+    @classmethod
+    def load(cls, directory: str | Path, *, device: str | None = None) -> Self:
+        """A fitted one from its folder; raises CheckpointError for another folder."""
+        model, given, learned = load_estimator(directory, cls.__name__, device)
+        found = cls(str(directory), **given)  # type: ignore[call-arg]  # an estimator is made from a model
+        found.model_, found.classes_ = model, np.array(learned["classes"])
+        return found
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classes_")
 
 
 def save_estimator(

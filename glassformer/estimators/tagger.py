@@ -14,12 +14,12 @@ from glassformer.artefact.model import Model
 from glassformer.errors import DataError
 from glassformer.estimators.classifier import run_settings
 from glassformer.estimators.given import sentences_of
-from glassformer.estimators.saving import load_estimator, save_estimator
+from glassformer.estimators.saving import Tuned, save_estimator
 from glassformer.estimators.tuning import tuned
 from glassformer.tasks.bio import is_scheme, spans_of
 
 
-class Tagger(BaseEstimator):  # type: ignore[misc]  # scikit-learn bears no types
+class Tagger(Tuned, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears no types
     """A tag for each word: names (BIO), parts of speech. A sentence is a list of words, its tags a list as long.
 
     Parameters as those of `TextClassifier`; `crf`: the tags of a sentence are scored together, each with the one
@@ -55,7 +55,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]  # scikit-learn bears no type
         self.out = out
         self.verbose = verbose
 
-    def fit(self, X: object, y: object) -> Self:  # noqa: N803 - the name that scikit-learn calls it by
+    def fit(self, X: object, y: object) -> Self:
         """Fine-tune the model. Raises DataError for sentences without as many tags as words."""
         sentences, tags = sentences_of(X), sentences_of(y, "tags")
         if len(sentences) != len(tags):
@@ -71,14 +71,14 @@ class Tagger(BaseEstimator):  # type: ignore[misc]  # scikit-learn bears no type
         self.classes_ = np.array(self.model_.labels)
         return self
 
-    def predict(self, X: object) -> list[list[str]]:  # noqa: N803
+    def predict(self, X: object) -> list[list[str]]:
         """The tags of each sentence's words."""
         check_is_fitted(self)
         sentences = sentences_of(X)
         found = iter(self.model_.tag(words=[words for words in sentences if words]))
         return [list(next(found).tags) if words else [] for words in sentences]
 
-    def score(self, X: object, y: object) -> float:  # noqa: N803
+    def score(self, X: object, y: object) -> float:
         """The F1 of spans where the tags mark spans (BIO), as seqeval counts it; else the share of right tags."""
         right, found = sentences_of(y, "tags"), self.predict(X)
         if not is_scheme([tag for tags in right for tag in tags]):
@@ -97,17 +97,6 @@ class Tagger(BaseEstimator):  # type: ignore[misc]  # scikit-learn bears no type
         check_is_fitted(self)
         given = {name: getattr(self, name) for name in _KEPT}
         return save_estimator(directory, type(self).__name__, self.model_, given, {"classes": self.classes_.tolist()})
-
-    @classmethod
-    def load(cls, directory: str | Path, *, device: str | None = None) -> Self:
-        """A fitted one from its folder; raises CheckpointError for another folder."""
-        model, given, learned = load_estimator(directory, cls.__name__, device)
-        found = cls(str(directory), **given)
-        found.model_, found.classes_ = model, np.array(learned["classes"])
-        return found
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "classes_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -20,7 +20,7 @@ from glassformer.models.families.bert import bert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from tests.explorer.test_browser import WAIT, same
-from tests.explorer.watched import watched
+from tests.explorer.watched import until, watched
 from tests.look.rows import row_named
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def test_another_word_looks_by_keys_alone(window: Page, files: dict[str, Path]) 
     draw(window, files["slides"], "directions", f"&tensor={ATTENTION}.weights&cell=0,0,1,0")
     window.locator("main canvas").focus()
     window.keyboard.press("ArrowDown")
-    window.wait_for_function("location.hash.includes('cell=0,0,2,0')", timeout=WAIT)
+    until(window, "location.hash.includes('cell=0,0,2,0')", timeout=WAIT)
     window.keyboard.press("Enter")
     window.locator("article").wait_for(timeout=WAIT)
 

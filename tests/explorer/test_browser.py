@@ -15,6 +15,7 @@ from glassformer.look.cell import Words
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from tests.contracts.families import Row
+from tests.explorer.watched import until
 from tests.look.rows import row_named, slides_trace
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def test_keys_lead_through_the_levels_and_the_address_keeps_the_place(opened: Pa
     canvas.focus()
     opened.keyboard.press("ArrowUp")
     opened.keyboard.press("ArrowUp")
-    opened.wait_for_function("location.hash.includes('cell=0,')")
+    until(opened, "location.hash.includes('cell=0,')")
     opened.keyboard.press("Enter")
     opened.wait_for_selector("article")
     number = opened.evaluate("location.hash")

@@ -10,6 +10,7 @@ import pytest
 
 import glassformer as gf
 from glassformer.look.trace import Trace
+from tests.explorer.watched import until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -80,19 +81,20 @@ def test_a_change_is_subtracted(page: Page, trace: Trace) -> None:
     assert b == float(changed[WEIGHTS][0, 0, 1, 4]) == 0
     for head, query, key in ((0, 1, 0), (0, 1, 3), (1, 1, 3)):
         at(page, WEIGHTS, f"0,{head},{query},{key}")
-        page.wait_for_function(f"() => document.querySelector('.inspector').textContent.includes('head {head}, likes')")
+        until(page, f"() => document.querySelector('.inspector').textContent.includes('head {head}, likes')")
         expected = [float(each[WEIGHTS][0, head, query, key]) for each in (trace, changed)]
-        page.wait_for_function(
+        until(
+            page,
             """expected => {
                 const told = document.querySelector("[data-sides]")?.dataset.sides?.split(" ").map(Number);
                 return told !== undefined && told.every((each, side) => Math.abs(each - expected[side]) < 1e-6);
             }""",
-            arg=expected,
+            expected,
             timeout=WAIT,
         )
     at(page, SUM, "0,2,3", "level=tensor")
-    page.wait_for_function("() => document.querySelector('[data-sides]')?.dataset.sides?.split(' ')[0] !== undefined")
-    page.wait_for_function("() => document.querySelector('main h1')?.textContent.includes('word + position')")
+    until(page, "() => document.querySelector('[data-sides]')?.dataset.sides?.split(' ')[0] !== undefined")
+    until(page, "() => document.querySelector('main h1')?.textContent.includes('word + position')")
     a, b = sides(page)
     assert a == b
 
@@ -105,7 +107,8 @@ def test_a_sentence_is_compared_with_another(page: Page, trace: Trace) -> None:
     assert a == pytest.approx(float(trace[SUM][0, 1, 2]), abs=ROUNDING)
     assert b == pytest.approx(float(trace[SUM][1, 1, 2]), abs=ROUNDING)
     page.get_by_role("button", name="Put A's vector of this word into B").click()
-    page.wait_for_function(
+    until(
+        page,
         """() => {
             const [a, b] = document.querySelector("[data-sides]").dataset.sides.split(" ").map(Number);
             return Math.abs(a - b) < 1e-6; // A is computed in double precision once B has a change
@@ -116,9 +119,10 @@ def test_a_sentence_is_compared_with_another(page: Page, trace: Trace) -> None:
     at(page, QUERY, "1,0,1,2", "sentence=1")
     put = [gf.set_number(SUM, (1, 1, channel), float(trace[SUM][0, 1, channel])) for channel in range(6)]
     expected = float(trace.intervene(*put)[QUERY][1, 0, 1, 2])
-    page.wait_for_function(
+    until(
+        page,
         "() => document.querySelector('.inspector').textContent.includes('query') && "
-        "document.querySelector('[data-sides]') === null"
+        "document.querySelector('[data-sides]') === null",
     )
     shown = page.locator(".inspector .big").first.inner_text().replace("−", "-")
     assert float(shown) == pytest.approx(expected, abs=5e-3)  # three digits are shown

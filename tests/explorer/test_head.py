@@ -15,7 +15,7 @@ from glassformer.explorer.server import overview
 from tests.explorer.serving import desk_of, small_model
 from tests.explorer.test_browser import check, number_at, show, traced
 from tests.explorer.test_server_browser import serving
-from tests.explorer.watched import watched
+from tests.explorer.watched import until, watched
 from tests.look.rows import slides_trace
 
 if TYPE_CHECKING:
@@ -98,14 +98,14 @@ def test_keys_change_the_head_and_lead_out(opened: Page, slides_page: Path) -> N
     show(opened, slides_page, f"level=head&tensor={WEIGHTS}&cell=0,0,1,0")
     assert "head 0" in headline(opened)
     opened.keyboard.press("]")
-    opened.wait_for_function("location.hash.includes('cell=0,1,1,0')")
+    until(opened, "location.hash.includes('cell=0,1,1,0')")
     assert "head 1" in headline(opened)
     opened.keyboard.press("0")
-    opened.wait_for_function("location.hash.includes('heads=0.1,0.0')")
+    until(opened, "location.hash.includes('heads=0.1,0.0')")
     assert "two heads" in headline(opened)
     opened.locator(".stage canvas").last.focus()
     opened.keyboard.press("ArrowDown")
-    opened.wait_for_function("location.hash.includes('cell=0,1,2,0')")
+    until(opened, "location.hash.includes('cell=0,1,2,0')")
     opened.keyboard.press("Enter")
     number_at(opened, WEIGHTS, "0,1,2,0")
     opened.go_back()
@@ -120,9 +120,7 @@ def test_pointing_at_a_word_draws_its_lines(opened: Page, slides_page: Path) -> 
     canvas = opened.locator(".stage canvas").last
     before = canvas.evaluate("canvas => canvas.toDataURL()")
     canvas.hover(position={"x": 20, "y": 80 + 32 * 4 + 10})
-    opened.wait_for_function(
-        "before => document.querySelectorAll('.stage canvas')[1].toDataURL() !== before", arg=before
-    )
+    until(opened, "before => document.querySelectorAll('.stage canvas')[1].toDataURL() !== before", before)
     assert "better" in opened.locator(".inspector").inner_text()
 
 
@@ -130,7 +128,7 @@ def test_every_attention_tensor_links_to_its_head(opened: Page, slides_page: Pat
     path = WEIGHTS.removesuffix("weights")
     show(opened, slides_page, f"level=tensor&tensor={path}value&cell=0,1,3,2")
     opened.locator("main a", has_text="head").click()
-    opened.wait_for_function("location.hash.includes('level=head')")
+    until(opened, "location.hash.includes('level=head')")
     assert "cell=0,1,3,3" in opened.evaluate("location.hash")
     assert "head 1" in headline(opened)
 

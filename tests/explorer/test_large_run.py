@@ -16,6 +16,7 @@ from glassformer.explorer.server.pictures import LIFT, full_strength, picture_of
 from glassformer.look.trace import Trace
 from tests.explorer.serving import ATTENTION, Page, desk_of, served, small_model
 from tests.explorer.test_server_browser import serving, window  # noqa: F401 (a fixture)
+from tests.explorer.watched import until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page as Window
@@ -108,7 +109,7 @@ def test_a_large_run_is_drawn_and_read_without_being_sent(
     before = len(asked)
     window.locator("main canvas").last.focus()
     window.keyboard.press("ArrowDown")
-    window.wait_for_function("location.hash.includes('cell=0,1,3,3')")
+    until(window, "location.hash.includes('cell=0,1,3,3')")
     assert not any("/tensor?" in url for url in asked[before:])
     window.goto(f"{address}#level=number&tensor={NAME}&cell=0,1,2,3")
     number = window.locator(f'article[data-tensor="{NAME}"][data-cell="0,1,2,3"]')

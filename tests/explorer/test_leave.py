@@ -21,7 +21,7 @@ from glassformer.look.run import trace
 from tests.explorer.serving import ATTENTION, desk_of, served
 from tests.explorer.test_browser import WAIT, show
 from tests.explorer.test_server_browser import serving
-from tests.explorer.watched import watched
+from tests.explorer.watched import until, watched
 from tests.look.rows import row_named, slides_trace
 
 if TYPE_CHECKING:
@@ -169,15 +169,15 @@ def test_the_menu_is_walked_through_by_keys(window: Page, slides_page: Path) -> 
     focused = "document.activeElement.textContent"
     assert window.evaluate(focused) == entries.first.text_content()
     window.keyboard.press("ArrowUp")
-    assert window.evaluate(focused) == entries.last.text_content()
+    until(window, f"last => {focused} === last", entries.last.text_content())
     assert "Link" in (entries.last.text_content() or "")
     window.context.grant_permissions(["clipboard-read", "clipboard-write"])
     window.keyboard.press("Enter")
     window.locator(".told", has_text="copied").wait_for()
     assert window.evaluate("navigator.clipboard.readText()") == address
     window.keyboard.press("Escape")
-    assert window.locator(".menu").count() == 0
-    assert window.evaluate(focused) == "Save"
+    window.locator(".menu").wait_for(state="detached")
+    until(window, f"{focused} === 'Save'")
     assert window.evaluate("location.href") == address
 
 

@@ -17,6 +17,7 @@ from glassformer.look.trace import Trace
 from tests.explorer.serving import TEXTS, desk_of, small_model
 from tests.explorer.test_browser import more_row, opened, show  # noqa: F401 (a fixture)
 from tests.explorer.test_server_browser import serving, window  # noqa: F401 (a fixture)
+from tests.explorer.watched import until
 from tests.look.rows import row_named, slides_trace
 
 if TYPE_CHECKING:
@@ -152,18 +153,18 @@ def test_keys_lead_from_the_model_to_a_head_and_back(opened: Page, tmp_path: Pat
     show(opened, tmp_path / "page.html")
     opened.locator("canvas").first.focus()
     opened.keyboard.press("ArrowDown")
-    opened.wait_for_function("location.hash.includes('unit=encoder.blocks.1')")
+    until(opened, "location.hash.includes('unit=encoder.blocks.1')")
     opened.keyboard.press("Enter")
-    opened.wait_for_function("location.hash.includes('level=block') || !location.hash.includes('level')")
+    until(opened, "location.hash.includes('level=block') || !location.hash.includes('level')")
     opened.keyboard.press("Escape")
     opened.wait_for_selector(".under")
     opened.evaluate("location.hash = '#level=heads'")
     opened.wait_for_selector("tr[data-head]", state="attached")
     opened.locator("canvas").first.focus()
     opened.keyboard.press("End")
-    opened.wait_for_function("location.hash.includes('encoder.blocks.1.self_attention.weights&cell=0,2')")
+    until(opened, "location.hash.includes('encoder.blocks.1.self_attention.weights&cell=0,2')")
     opened.keyboard.press("Enter")
-    opened.wait_for_function("!location.hash.includes('level=heads')")
+    until(opened, "!location.hash.includes('level=heads')")
     assert "encoder.blocks.1.self_attention.weights" in opened.evaluate("location.hash")
     opened.go_back()
     opened.wait_for_selector("tr[data-head]", state="attached")

@@ -19,6 +19,7 @@ import glassformer as gf
 from glassformer.cli.__main__ import main
 from glassformer.demo.texts import quick_brown_fox
 from tests.explorer.test_browser import WAIT, show
+from tests.explorer.watched import until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -100,12 +101,12 @@ def test_words_are_hidden_and_cells_forbidden_by_hand(workshop: Page, tmp_path: 
     show(workshop, file, "level=mask&options=pairs&at=0,4,1")
     expect(workshop, 4, gf.activity_matrix(features, [], reading="pairs").weights[4].tolist())
     workshop.locator(".sentences button", has_text="fox").click()
-    workshop.wait_for_function("location.hash.includes('hide.3')")
+    until(workshop, "location.hash.includes('hide.3')")
     expect(workshop, 4, gf.activity_matrix(features, [3], reading="pairs").weights[4].tolist())
     # Enter on the square forbids the pair in hand.
     workshop.locator("canvas").focus()
     workshop.keyboard.press("Enter")
-    workshop.wait_for_function("location.hash.includes('flip.4-1')")
+    until(workshop, "location.hash.includes('flip.4-1')")
     allowed = gf.activity_matrix(features, [3], reading="pairs").allowed
     allowed[4, 1] = False
     scores = (features @ features.T)[4].masked_fill(~allowed[4], float("-inf"))
@@ -122,7 +123,7 @@ def test_rows_are_laid_in_one_after_the_other(workshop: Page, tmp_path: Path) ->
     workshop.locator(".stepper a", has_text="none").click()
     for count in (1, 2, 3):
         workshop.locator(".stepper a[aria-label='lay the next row in']").click()
-        workshop.wait_for_function("count => location.hash.includes(`rows.${count}`)", arg=count)
+        until(workshop, "count => location.hash.includes(`rows.${count}`)", count)
         assert len(shares(workshop, count - 1)) == 3
     assert workshop.locator(".stepper a[aria-label='lay the next row in']").count() == 0
 

@@ -14,6 +14,7 @@ import glassformer as gf
 from glassformer.demo.texts import slides, slides_model
 from glassformer.look.trace import Trace
 from tests.explorer.test_browser import WAIT, number_at, show
+from tests.explorer.watched import until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -66,7 +67,7 @@ def draw(page: Page, file: Path, picture: str, cell: str, more: str = "") -> Non
 def test_a_word_of_another_sentence_comes_to_the_front(window: Page, file: Path) -> None:
     draw(window, file, "box", "0,1,2")
     window.locator(".sentences button", has_text="often").click()
-    window.wait_for_function("location.hash.includes('cell=2,4,2')")
+    until(window, "location.hash.includes('cell=2,4,2')")
     assert "sentence=2" in window.evaluate("location.hash")
     front = window.locator(".sentences .line[data-front=true]")
     assert front.inner_text().split() == ["in", "front", "They", "go", "hiking", "quite", "often"]
@@ -121,7 +122,7 @@ def test_keys_go_through_the_columns_and_open_a_number(window: Page, file: Path,
     draw(window, file, "histogram", "0,1,1,0")
     window.locator("main canvas").focus()
     window.keyboard.press("ArrowRight")
-    window.wait_for_function("!location.hash.includes('cell=0,1,1,0')")
+    until(window, "!location.hash.includes('cell=0,1,1,0')")
     cell = [int(step) for step in window.evaluate("new URLSearchParams(location.hash.slice(1)).get('cell')").split(",")]
     value = found[f"{ATTENTION}.masked"][tuple(cell)]
     assert value > found[f"{ATTENTION}.masked"][0, 1, 1, 0]

@@ -16,7 +16,7 @@ from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.desk import Desk
 from glassformer.explorer.server.start import bound
 from tests.explorer.serving import ATTENTION, SENTENCES, TOKEN, desk_of
-from tests.explorer.watched import watched
+from tests.explorer.watched import until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -81,13 +81,13 @@ def test_the_tour_of_a_live_page_is_told_in_its_numbers(
         window.wait_for_selector(".tour h2", timeout=WAIT)
         for step in (9, 10):
             window.keyboard.press("n")
-            window.wait_for_function(f"new URLSearchParams(location.hash.slice(1)).get('tour') === '{step}'")
+            until(window, f"new URLSearchParams(location.hash.slice(1)).get('tour') === '{step}'")
         window.keyboard.press("a")
         window.wait_for_selector(".tour-answer:not(:empty)", timeout=WAIT)
         (run,) = desk.runs.values()
         for step in (13, 15):
             window.locator(".tour-ways > select").select_option(str(step))
-            window.wait_for_function(f"new URLSearchParams(location.hash.slice(1)).get('tour') === '{step}'")
+            until(window, f"new URLSearchParams(location.hash.slice(1)).get('tour') === '{step}'")
             shown = window.locator(".tour a[data-shown]").first
             shown.wait_for(timeout=WAIT)
             name, index = shown.get_attribute("data-shown"), shown.get_attribute("data-at")

@@ -15,6 +15,7 @@ from glassformer.explorer.sections import sections_of
 from glassformer.look.trace import Trace
 from tests.explorer.test_browser import WAIT, check, opened, show, traced  # noqa: F401 (a fixture)
 from tests.explorer.test_page import record_of
+from tests.explorer.watched import until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -98,14 +99,14 @@ def test_other_words_are_asked_about_and_stay_in_the_address(
     words = found.words.inputs[0]
     assert f"“{words[13]}”" in answer.inner_text()
     opened.locator(".controls select").nth(1).select_option(label=words[10])
-    opened.wait_for_function("location.hash.includes('at=13,10,6')")
-    opened.wait_for_function("word => document.querySelector('p.answer').innerText.includes(word)", arg=words[10])
+    until(opened, "location.hash.includes('at=13,10,6')")
+    until(opened, "word => document.querySelector('p.answer').innerText.includes(word)", words[10])
     # A head opens with the pair that was asked about.
     opened.locator("canvas").first.focus()
     opened.keyboard.press("End")
     opened.keyboard.press("Home")
     opened.keyboard.press("Enter")
-    opened.wait_for_function("location.hash.includes('level=head&')")
+    until(opened, "location.hash.includes('level=head&')")
     assert "cell=0,0,13,10" in opened.evaluate("location.hash")
 
 
@@ -166,9 +167,9 @@ def test_a_word_is_followed_by_keys_and_its_weights_are_opened(
     canvas.wait_for(timeout=WAIT)
     canvas.focus()
     opened.keyboard.press("ArrowRight")
-    opened.wait_for_function("location.hash.includes('at=3,10,3')")
+    until(opened, "location.hash.includes('at=3,10,3')")
     opened.keyboard.press("ArrowUp")
-    opened.wait_for_function("location.hash.includes('at=3,10,2')")
+    until(opened, "location.hash.includes('at=3,10,2')")
     link = opened.locator(".numbers a").nth(1)
     link.wait_for(timeout=WAIT)
     link.click()
@@ -214,7 +215,7 @@ def test_a_part_of_the_text_is_measured_by_what_goes_there(
     opened.locator("canvas").first.focus()
     opened.keyboard.press("Home")
     opened.keyboard.press("Enter")
-    opened.wait_for_function("location.hash.includes('level=head&')")
+    until(opened, "location.hash.includes('level=head&')")
     assert "show=bare" in opened.evaluate("location.hash")
 
 

@@ -19,7 +19,7 @@ from tests.explorer.test_browser import WAIT, more_row, number_at, show
 from tests.explorer.test_page import blocks
 from tests.explorer.test_server_browser import serving
 from tests.explorer.test_server_trees import translating
-from tests.explorer.watched import watched
+from tests.explorer.watched import until, watched
 from tests.look.rows import row_named
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def test_a_picture_has_no_number_of_another_view_beside_it(window: Page, pair: P
     for place in ("level=scene&scene=earlier", "level=scene&scene=gradients", "level=mask", "level=pictures"):
         window.evaluate("hash => { location.hash = hash }", f"{place}&{own}")
         window.locator("main canvas, main .wrong, .gallery li").first.wait_for(timeout=WAIT)
-        window.wait_for_function("document.querySelector('.inspector .big') === null", timeout=WAIT)
+        until(window, "document.querySelector('.inspector .big') === null", timeout=WAIT)
         assert "block 0" not in window.locator(".crumbs").inner_text(), place
     # What is pointed at stands there, and is the one in hand after a click.
     window.evaluate("hash => { location.hash = hash }", f"level=scene&scene=earlier&{own}")

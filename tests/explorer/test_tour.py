@@ -22,6 +22,7 @@ from glassformer.explorer.page import page
 from glassformer.explorer.tour import tour_texts
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
+from tests.explorer.watched import until
 from tests.look.rows import ALL, slides_trace
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ def walk(tab: Page, found: Trace, axe: str | None, tour: str = "slides") -> int:
         heading.wait_for()
         assert heading.inner_text().endswith(title)
         tab.keyboard.press("a")
-        assert tab.locator(".tour-answer").inner_text() != ""
+        until(tab, "(document.querySelector('.tour-answer')?.innerText ?? '') !== ''")
         check_strip(tab, found)
         tab.wait_for_selector("main canvas, main article, main .wrong")
         assert tab.locator("main .wrong").count() == 0

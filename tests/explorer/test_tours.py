@@ -17,6 +17,7 @@ from glassformer.look.trace import Trace
 from glassformer.models.inputs import Inputs
 from tests.contracts.families import ROWS
 from tests.explorer.test_tour import WAIT, check_steps, show, tell, texts_of, walk
+from tests.explorer.watched import until
 from tests.look.rows import row_named
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def test_an_address_leads_into_a_tour_and_out_of_one_that_does_not_exist(opened:
     assert "Which source word" in opened.locator(".tour h2").inner_text(timeout=WAIT)
     opened.locator(".tour-ways button", has_text="Other tours").click()
     opened.locator("dialog.tours[open] button[data-tour=slides]").click()
-    opened.wait_for_function("new URLSearchParams(location.hash.slice(1)).get('tour') === '1'")
+    until(opened, "new URLSearchParams(location.hash.slice(1)).get('tour') === '1'")
     # The step with which the slides' tour began had this address before tours had names, and may have its name.
     show(opened, student_page, "tour=slides.1")
     opened.wait_for_selector(".tour h2", timeout=WAIT)

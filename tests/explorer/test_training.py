@@ -28,7 +28,7 @@ from tests.explorer.serving import desk_of, served
 from tests.explorer.test_browser import WAIT
 from tests.explorer.test_page import blocks
 from tests.explorer.test_server_browser import serving
-from tests.explorer.watched import watched
+from tests.explorer.watched import until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -136,7 +136,7 @@ def test_the_slider_by_keys_and_the_address(page: Page, run: Path) -> None:
     page.keyboard.press("ArrowLeft")
     page.locator("h1", has_text=f"After step {steps[-2]} of").wait_for(timeout=WAIT)
     page.locator("summary", has_text="the same as a table").click()
-    assert page.locator("tr[data-record]").count() == len(steps)
+    until(page, f"document.querySelectorAll('tr[data-record]').length === {len(steps)}", timeout=WAIT)
 
 
 def test_nothing_plays_by_itself_where_less_motion_is_asked_for(browser: Browser, file: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_run_without_sentences_shows_its_curve_and_tells_the_way(browser: Brow
         assert page.locator("code", has_text="--watch").count() == 1
         assert page.locator(".training canvas").count() == 1
         page.locator("summary", has_text="the same as a table").click()
-        assert page.locator(".training tbody tr").count() == 5
+        until(page, "document.querySelectorAll('.training tbody tr').length === 5")
 
 
 # --------------------------------------------------------------------------- while it trains

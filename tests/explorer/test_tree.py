@@ -21,7 +21,7 @@ from tests.explorer.test_people import judged, wider
 from tests.explorer.test_people import window as any_window
 from tests.explorer.test_server_browser import serving
 from tests.explorer.test_server_trees import translating
-from tests.explorer.watched import watched
+from tests.explorer.watched import until, watched
 from tests.look.rows import row_named, slides_trace
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def test_keys_walk_the_tree_and_an_addend_leads_to_its_number(
     # Every addend of the answer stands in the run that the page carries.
     show(opened, file, f"level=tree&at={tree.best.number}")
     opened.locator(".addends td a").nth(2).wait_for(timeout=WAIT)
-    opened.wait_for_function("document.body.innerText.includes('compared with the trace')", timeout=WAIT)
+    until(opened, "document.body.innerText.includes('compared with the trace')", timeout=WAIT)
     opened.locator(".addends td a").nth(2).click()
     node = tree.path(tree.best)[2]
     article = number_at(opened, "head.log_probabilities", f"2,{node.token}")
@@ -145,7 +145,7 @@ def test_a_node_of_the_answer_opens_there_and_another_one_names_its_command(
     assert node_of(tree, opened) == third
     lost = next(node for node in tree.nodes if node.step == 4 and tree.path(node)[0] != tree.path(tree.best)[0])
     show(opened, file, f"level=tree&at={lost.number}")
-    opened.wait_for_function("document.body.innerText.includes('This word opens live')", timeout=WAIT)
+    until(opened, "document.body.innerText.includes('This word opens live')", timeout=WAIT)
     assert "glassformer explore en-fr" in opened.locator(".inspector").inner_text()
 
 
@@ -154,12 +154,14 @@ def test_word_by_word_shows_the_numbers_of_the_step(opened: Page, file: Path, tr
     opened.wait_for_selector("tr[data-token] a[data-value]", timeout=WAIT)
     opened.locator("input[type=range]").focus()
     opened.keyboard.press("ArrowRight")
-    opened.wait_for_function("document.querySelector('.step-slider').innerText.includes('step 4 of')")
-    opened.wait_for_function("document.querySelectorAll('.shares').length === 2", timeout=WAIT)
+    until(opened, "document.querySelector('.step-slider').innerText.includes('step 4 of')")
+    until(opened, "document.querySelectorAll('.shares').length === 2", timeout=WAIT)
     rows = opened.locator("tr[data-token]")
     probabilities = found["head.probabilities"][3]
-    opened.wait_for_function(
-        f"document.querySelector('tr[data-token]').dataset.token === '{int(probabilities.argmax())}'", timeout=WAIT
+    until(
+        opened,
+        f"document.querySelector('tr[data-token]').dataset.token === '{int(probabilities.argmax())}'",
+        timeout=WAIT,
     )
     for row in rows.all():
         token = int(str(row.get_attribute("data-token")))

@@ -23,7 +23,7 @@ from tests.explorer.test_browser import number_at, same
 from tests.explorer.test_people import judged, wider
 from tests.explorer.test_people import window as any_window
 from tests.explorer.test_server_browser import serving
-from tests.explorer.watched import watched
+from tests.explorer.watched import until, watched
 from tests.translators import ENGLISH, translating
 from tests.writers import writing
 
@@ -98,14 +98,14 @@ def test_a_story_is_played_and_stepped_by_keys(opened: Page, story: Told) -> Non
     at_step(opened, first)
     for _ in range(2):
         opened.keyboard.press("+")
-    assert opened.locator(".speed select").input_value() == "8"
+    until(opened, "document.querySelector('.speed select').value === '8'")
     opened.keyboard.press(" ")
     at_step(opened, count)
     opened.wait_for_selector('.play:text-is("play")', timeout=WAIT)
     opened.keyboard.press("Home")
     at_step(opened, first)
     opened.locator(".whole input").check()
-    assert opened.locator('[data-where="later"]').count() == count - first
+    until(opened, f"document.querySelectorAll('[data-where=later]').length === {count - first}")
 
 
 def test_each_step_has_what_was_drawn_and_looked_at(opened: Page, story: Told) -> None:
