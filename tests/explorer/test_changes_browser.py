@@ -15,7 +15,7 @@ from glassformer.demo.texts import slides, slides_model
 from glassformer.look.trace import Trace
 from tests.explorer.serving import desk_of, small_model
 from tests.explorer.test_server_browser import serving
-from tests.explorer.watched import watched
+from tests.explorer.watched import until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -192,12 +192,10 @@ def test_the_live_page_chooses_a_model_and_reads_another_text(window: Page, tmp_
         assert listed(window, 1) == ["text 1: He loves the [MASK]; <b>winter</b>, too."]
         window.keyboard.press("h")
         listed(window, 2)
-        window.wait_for_selector(".since[data-changed]", timeout=WAIT)  # the list is there before the run
+        until(window, lambda: any(run.trace.interventions for run in desk.runs.values()))  # the list is there before it
         (run,) = (run for run in desk.runs.values() if run.trace.interventions)
         assert len(run.trace.interventions) == 1
-        cell = [0, 0, 2, 1]
-        value = shown(window, f"{ATTENTION}.mixed", ",".join(map(str, cell)))
-        assert value == 0
+        until(window, lambda: shown(window, f"{ATTENTION}.mixed", "0,0,2,1") == 0)
         other = [0, 1, 2, 1]
         value = shown(window, f"{ATTENTION}.mixed", ",".join(map(str, other)))
         assert value == float(run.trace[f"{ATTENTION}.mixed"][tuple(other)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
-def until(page: Page, expression: str, given: object = None, *, timeout: float = 60_000) -> None:
-    """Ask the page until the expression holds; after `timeout` milliseconds the test fails.
+def until(page: Page, expression: str | Callable[[], object], given: object = None, *, timeout: float = 60_000) -> None:
+    """Ask until the expression of the page, or the function of ours, holds; after `timeout` milliseconds it fails.
 
     Playwright's own `wait_for_function` evaluates its text again inside the page when the first answer is no, and the
     page's content policy forbids that: whether such a test passed was a matter of speed.
     """
     end = time.monotonic() + timeout / 1000
-    while not page.evaluate(expression, given):
+    while not (page.evaluate(expression, given) if isinstance(expression, str) else expression()):
         assert time.monotonic() < end, f"not true after {timeout / 1000:.0f} s: {expression}"
         page.wait_for_timeout(10)
 
