@@ -15,7 +15,7 @@ from glassformer.look.cell import Words
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from tests.contracts.families import Row
-from tests.explorer.watched import until
+from tests.explorer.watched import LOOKS, until
 from tests.look.rows import row_named, slides_trace
 
 if TYPE_CHECKING:
@@ -198,8 +198,7 @@ def test_every_number_of_the_page_is_worked_out_again(opened: Page, slides_page:
     assert told.get_attribute("data-holds") == "true"
 
 
-@pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
+@pytest.mark.parametrize(("theme", "width", "height"), LOOKS)
 def test_no_level_is_wider_than_the_window(
     browser: Browser, slides_page: Path, theme: str, width: int, height: int
 ) -> None:
@@ -213,8 +212,7 @@ def test_no_level_is_wider_than_the_window(
     context.close()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
+@pytest.mark.parametrize(("theme", "width", "height"), LOOKS)
 def test_axe_finds_nothing_serious(
     browser: Browser, slides_page: Path, repository: Path, theme: str, width: int, height: int
 ) -> None:

@@ -17,7 +17,7 @@ from glassformer.look.trace import Trace
 from tests.explorer.serving import TEXTS, desk_of, small_model
 from tests.explorer.test_browser import more_row, opened, show  # noqa: F401 (a fixture)
 from tests.explorer.test_server_browser import serving, window  # noqa: F401 (a fixture)
-from tests.explorer.watched import until
+from tests.explorer.watched import LOOKS, until
 from tests.look.rows import row_named, slides_trace
 
 if TYPE_CHECKING:
@@ -181,8 +181,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return files
 
 
-@pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
+@pytest.mark.parametrize(("theme", "width", "height"), LOOKS)
 def test_both_levels_fit_and_can_be_read(
     browser: Browser, pages: dict[str, Path], repository: Path, theme: str, width: int, height: int
 ) -> None:

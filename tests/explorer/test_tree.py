@@ -21,7 +21,7 @@ from tests.explorer.test_people import judged, wider
 from tests.explorer.test_people import window as any_window
 from tests.explorer.test_server_browser import serving
 from tests.explorer.test_server_trees import translating
-from tests.explorer.watched import until, watched
+from tests.explorer.watched import LOOKS, until, watched
 from tests.look.rows import row_named, slides_trace
 
 if TYPE_CHECKING:
@@ -238,14 +238,13 @@ def test_a_decoder_alone_is_read_word_by_word(opened: Page, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("picture", ["", "words"])
-@pytest.mark.parametrize("size", [(1280, 720), (390, 844)])
-def test_both_are_for_all(browser: Browser, file: Path, repository: Path, picture: str, size: tuple[int, int]) -> None:
-    width, height = size
+@pytest.mark.parametrize(("theme", "width", "height"), LOOKS)
+def test_both_are_for_all(
+    browser: Browser, file: Path, repository: Path, picture: str, theme: str, width: int, height: int
+) -> None:
     with any_window(browser, viewport={"width": width, "height": height}) as page:
-        for theme in ("light", "dark", "contrast"):
-            page.goto("about:blank")
-            page.goto(f"{file.as_uri()}#level=tree&picture={picture}&at=2&theme={theme}")
-            page.wait_for_selector("main canvas, .candidates table", timeout=WAIT)
-            assert judged(page, repository) == []
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-            assert wider(page) == []
+        page.goto(f"{file.as_uri()}#level=tree&picture={picture}&at=2&theme={theme}")
+        page.wait_for_selector("main canvas, .candidates table", timeout=WAIT)
+        assert judged(page, repository) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert wider(page) == []

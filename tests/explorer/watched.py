@@ -7,8 +7,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+
+LOOKS = [
+    pytest.param("light", 1280, 720),
+    pytest.param("dark", 390, 844),
+    pytest.param("contrast", 390, 844),
+    pytest.param("light", 390, 844, marks=pytest.mark.long),
+    pytest.param("dark", 1280, 720, marks=pytest.mark.long),
+    pytest.param("contrast", 1280, 720, marks=pytest.mark.long),
+]
+"""Theme, width and height of a window: each theme and each width with every change, all pairs as a long proof."""
 
 
 def until(page: Page, expression: str | Callable[[], object], given: object = None, *, timeout: float = 60_000) -> None:

@@ -42,12 +42,12 @@ def test_cells_explained_one_by_one_agree_with_the_whole_tensor(row: Row) -> Non
     inputs, decoder_inputs = row.batch(padding="right")
     found = trace(row.model(), inputs, decoder_inputs, labels=None)
     for name, tensor in found.items():
-        for _ in range(3):
+        for _ in range(2):
             cell = {axis: rng.randrange(size) for axis, size in zip(found.axes(name), tensor.shape, strict=True)}
             explained = found.explain(name, cell)
             assert explained.value == float(tensor[tuple(cell.values())])
             assert explained.error <= 1e-12, explained
-            for operand in explained.operands:
+            for operand in rng.sample(explained.operands, min(8, len(explained.operands))):
                 assert operand.name is not None
                 again = found.explain(operand.name, operand.cell)
                 assert again.value == operand.value

@@ -59,7 +59,7 @@ class Child:
 @pytest.mark.parametrize(
     ("kills", "settings"),
     [
-        (4, {"threads": 1}),
+        (2, {"threads": 1}),
         pytest.param(20, {"threads": 2}, marks=pytest.mark.long, id="twenty times, two threads"),
         # As a person's run is by default where the processor has bf16: compiled, and on all threads.
         pytest.param(
