@@ -28,7 +28,7 @@ from glassformer.tasks import TASKS, task_named
 from glassformer.tasks.task import TaskSection
 from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer
-from glassformer.training.settings import TrainSection
+from glassformer.training.settings import TrainSection, TuneSection
 
 # Where the resolved recipe of a run or a saved model is kept.
 RECIPE = "recipe.toml"
@@ -61,6 +61,7 @@ class Recipe(Settings):
     tokenizer: TokenizerSection = TokenizerSection()
     model: ModelSection = ModelSection()
     train: TrainSection = TrainSection()
+    tune: TuneSection = TuneSection()
     watch: WatchSection = WatchSection()
 
 

@@ -30,15 +30,24 @@ from glassformer.training.checkpoint import Checkpoints
 from glassformer.training.lock import exclusive
 from glassformer.training.loop import fit
 from glassformer.training.run import better_if_higher
+from glassformer.training.settings import TuneSection
 
 # Tables of the recipe that must not change when a run is resumed: its checkpoints depend on them.
-_FIXED = ("task", "data", "tokenizer", "model")
+_FIXED = ("task", "data", "tokenizer", "model", "tune")
 # Shares that are raised when there are few documents.
 _RESOLVED_BY_THE_RUN = (("data", "validation"), ("data", "test"))
 # Enough masked words for an accuracy within about half a percent; `evaluate` measures on all.
 _MEASURED_ROWS = 1024
 _CHECKPOINTS = "checkpoints"
-_WRITTEN_BEFORE_TRAINING = ("tokens", *store.TOKENIZERS, RECIPE, "metrics.jsonl", "watched.jsonl", "tensorboard")
+_WRITTEN_BEFORE_TRAINING = (
+    "tokens",
+    *store.TOKENIZERS,
+    RECIPE,
+    "metrics.jsonl",
+    "watched.jsonl",
+    "adapters.safetensors",
+    "tensorboard",
+)
 
 
 def train(
@@ -131,13 +140,25 @@ def _run(
     feed, settings, held_out = prepared.feed, prepared.recipe.train, prepared.held_out
     watched = _watched(prepared)
     log = progress.note
-    steps = fit(prepared.module, feed, settings, out=out, held_out=held_out, resume=resume, log=log, watched=watched)
+    steps = fit(
+        prepared.module,
+        feed,
+        settings,
+        tune=prepared.recipe.tune,
+        out=out,
+        held_out=held_out,
+        resume=resume,
+        log=log,
+        watched=watched,
+    )
     for number, _ in enumerate(progress.training(steps)):
         if number == 0 and known not in (None, prepared.recipe):  # from the first step on, the run uses these settings
             write_recipe(out, prepared.recipe, prepared.tokenizer)
     last = Checkpoints(out / _CHECKPOINTS).newest()
     assert last is not None  # a run ends with a checkpoint
     facts = {"steps": last.step, "seconds": round(last.facts["progress"]["seconds"], 1)}
+    if prepared.recipe.tune != TuneSection():
+        facts["trained_parameters"] = last.facts["trained_parameters"]
     return facts, bool(last.facts["bfloat16"])
 
 

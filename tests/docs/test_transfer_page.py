@@ -1,0 +1,40 @@
+"""The page on transfer: each of its commands and its Python, run in shrunken form on small data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glassformer.settings import parse_toml, read_settings
+from glassformer.training.settings import TuneSection
+from tests.artefact.heads import TEXTS, model_for
+from tests.docs.pages import blocks, run_commands, run_python
+
+SMALLER: dict[str, Any] = {"train.steps": 2, "train.threads": 1, "train.compile": "off", "data.length": 24}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the table and the model that the page names."""
+    rows = [f'"{TEXTS[number % 2]} {number}",{("ham", "spam")[number % 2]}' for number in range(40)]
+    (tmp_path / "mails.csv").write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")
+    model_for("classify", {"labels": ("a", "b")}).save(tmp_path / "english")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_what_the_page_shows_works(repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = repository / "docs" / "transfer.md"
+    smaller = [word for name, value in SMALLER.items() for word in ("--set", f"{name}={value}")]
+    run_commands(page, *smaller)
+    told = capsys.readouterr().err
+    assert "trainable" in told
+    assert "are the same to the bit" in told
+    run_python(page, {})
+    shapes, trained = capsys.readouterr().out.splitlines()[:2]
+    assert shapes == "2 [12, 12]"
+    assert int(trained) > 0
+    for code in blocks(page, "toml"):
+        assert read_settings(TuneSection, parse_toml(code)["tune"]).gradually
