@@ -180,6 +180,13 @@ def _trained(model: Artefact) -> Iterator[str]:
         tune = model.recipe.tune.model_dump(exclude_defaults=True)
         yield ""
         yield f"Trained: {count:,} parameters ({_settings(tune)})."
+    teacher = (model.metrics or {}).get("teacher")
+    if teacher is not None:
+        yield ""
+        yield (
+            f"A student of {os.path.basename(teacher['name'])}, a model of {teacher['layers']} layers and "
+            f"{teacher['parameters']:,} parameters (fingerprint {teacher['fingerprint'][:16]})."
+        )
 
 
 def _settings(values: Mapping[str, Any], table: str = "tune") -> str:

@@ -178,11 +178,12 @@ def requested_recipe(
         raise ConfigError("files of targets belong to pairs of texts", got=f"--target with {what}", do="leave it out")
     if what in TASKS and "data.files" not in changes:
         raise DataError("data to learn from is needed", got="no files", do=f"glassformer train {what} FILES")
-    starts = "model.start" in changes
+    teaches = "distil.teacher" in changes
+    starts = "model.start" in changes or teaches
     if starts and "model.family" in changes:
         raise ConfigError(
             "a model to start from has its own family",
-            got="--start together with --family",
+            got=f"{'a teacher' if teaches else '--start'} together with --family",
             do="leave one of them out",
         )
     name, known = what, ready_recipes()

@@ -87,7 +87,7 @@ class Run:
             adapters.attach(model, tune.adapters, seed=settings.seed)
         model.to(machine.device, machine.weights).train()
         for other in feed.frozen.values():
-            other.to(machine.device).eval().requires_grad_(False)
+            other.to(machine.device, machine.weights).eval().requires_grad_(False)
         stages = choose(model, tune)
         stages.begin(model, len(stages.names) - 1)  # the optimizer keeps something for all that is ever trained
         budget = Budget.of(settings, feed.steps_per_epoch)
