@@ -284,7 +284,9 @@ class Run:
             self.log(f"kept: the last weights, as the best model, of step {self.progress.best_step:,}, is gone")
 
     def merge(self, folder: Path) -> None:
-        """Keep the adapters in a file, where there are any, and add them to the weights."""
+        """Keep the adapters in a file, where there are any, and add them to the weights; nothing stays frozen."""
+        if self.tune != TuneSection():
+            self.state.model.requires_grad_(True)
         if self.tune.adapters is not None:
             adapters.write(self.state.model, folder, self.tune.adapters)
             count = adapters.merge(self.state.model)
