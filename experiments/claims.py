@@ -12,6 +12,7 @@ from experiments import decoder_claims, results
 from experiments import ties_claim as ties
 from experiments.features import table as features
 from experiments.tables import DOCS, NOT_YET, table, write
+from experiments.transfer import table as transfer
 from experiments.translation import claims as translation
 
 TEXT = """# Claims, measured
@@ -46,6 +47,8 @@ def page() -> str:
             *_pre_training(),
             "",
             *features.claims(table),
+            "",
+            *transfer.claims(table),
             "",
             *translation.sections(),
             *decoder_claims.sections(),

@@ -13,6 +13,7 @@ from experiments.encoder import table as encoder
 from experiments.features import table as features
 from experiments.recurrent import table as recurrent
 from experiments.small import table as small
+from experiments.transfer import table as transfer
 from experiments.translation import table as translation
 from experiments.writing import table as writing
 
@@ -105,6 +106,7 @@ def books_page() -> str:
             *chat.section(),
             *recurrent.section(),
             *features.section(table),
+            *transfer.section(table),
             "## Longer proofs",
             "",
             _proofs(),

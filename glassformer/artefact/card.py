@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +86,7 @@ def write_card(model: Artefact, folder: Path) -> str:
         place=json.dumps(name, ensure_ascii=False),
         opening=f"A {family} model of {count} parameters{purpose} made with glassformer {__version__}.",
         data="\n".join(_data(model)),
-        size="\n".join([*_size(facts), *_answers(model), *_saved(model)]),
+        size="\n".join([*_size(facts), *_trained(model), *_answers(model), *_saved(model)]),
         scores="\n".join(_scores(model)),
         limits="\n".join(f"* {limit}" for limit in _limits(model)),
         use=_use(verb, words, model),
@@ -171,6 +171,36 @@ def _size(facts: dict[str, Any]) -> Iterator[str]:
     yield "|---|---:|"
     for name, count in parts.items():
         yield f"| {name} | {count:,} |"
+
+
+def _trained(model: Artefact) -> Iterator[str]:
+    """What was trained, where that is not everything in the usual way."""
+    count = (model.metrics or {}).get("trained_parameters")
+    if count is not None and model.recipe is not None:
+        tune = model.recipe.tune.model_dump(exclude_defaults=True)
+        yield ""
+        yield f"Trained: {count:,} parameters ({_settings(tune)})."
+    teacher = (model.metrics or {}).get("teacher")
+    if teacher is not None:
+        yield ""
+        yield (
+            f"A student of {os.path.basename(teacher['name'])}, a model of {teacher['layers']} layers and "
+            f"{teacher['parameters']:,} parameters (fingerprint {teacher['fingerprint'][:16]})."
+        )
+
+
+def _settings(values: Mapping[str, Any], table: str = "tune") -> str:
+    """The settings of a table in a line: `tune.freeze = all-but-head`."""
+    told = []
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            told.append(_settings(value, f"{table}.{name}") if value else f"{table}.{name}")
+        else:
+            shown = (
+                ", ".join(value) if isinstance(value, tuple) else f"{value:g}" if isinstance(value, float) else value
+            )
+            told.append(f"{table}.{name} = {shown}")
+    return "; ".join(told)
 
 
 def _answers(model: Artefact) -> Iterator[str]:

@@ -9,7 +9,11 @@ from typing import Any
 from glassformer.errors import ConfigError
 
 # Keys of recipes, and of the tables `task` and `data` in glassformer.json.
-RECIPE_KEYS: dict[str, str] = {"data.walls": "data.document_mask"}
+RECIPE_KEYS: dict[str, str] = {
+    "data.walls": "data.document_mask",
+    "train.freeze": "tune.freeze",
+    "train.layer_decay": "tune.layer_decay",
+}
 # Keys of glassformer.json; * matches any key.
 MODEL_KEYS: dict[str, str] = {
     "tokens": "token_settings",
@@ -36,7 +40,7 @@ def recipe_of_format_1(values: Mapping[str, Any]) -> dict[str, Any]:
     """The tables of a recipe of format 1, with the current names."""
     now = copy.deepcopy(dict(values))
     for old, new in RECIPE_KEYS.items():
-        _rename(now, old.split("."), new.split(".")[-1])
+        _move(now, old, new)
     if isinstance(task := now.get("task"), dict):
         annotated = task.pop("given", False)
         if annotated:
@@ -64,6 +68,14 @@ def _holds(values: Mapping[str, Any], key: str) -> bool:
     table, _, name = key.partition(".")
     section = values.get(table)
     return isinstance(section, Mapping) and name in section
+
+
+def _move(values: dict[str, Any], old: str, new: str) -> None:
+    """Put a setting where it is now: perhaps into another table."""
+    table, _, name = new.partition(".")
+    if _holds(values, old) and isinstance(there := values.setdefault(table, {}), dict):
+        section, _, key = old.partition(".")
+        there[name] = values[section].pop(key)
 
 
 def _rename(values: Any, path: list[str], new: str) -> None:

@@ -8,10 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from glassformer.artefact.adapt import adapt
+from glassformer.artefact.distil import check_pair, student_of, teacher_of, teaching_of
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
 from glassformer.artefact.progress import Advance, Progress
@@ -25,6 +27,7 @@ from glassformer.models.families import FAMILIES, family_config
 from glassformer.models.transformer import Transformer, build
 from glassformer.runtime.device import choose_device, memory_of, use_threads
 from glassformer.tasks import TASKS, task_named, task_of
+from glassformer.tasks.distil import TaughtFeed
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.task import Preparation, Task
 from glassformer.text.compatible import check_compatible
@@ -49,6 +52,7 @@ class Prepared:
     task: Task
     feed: TaskFeed
     held_out: TaskFeed | None
+    teacher: Model | None = None
 
 
 def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: Tokenizer | None = None) -> Prepared:
@@ -73,7 +77,16 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     check(recipe.train, held_out=bool(data.validation_files or data.validation))
     kind.check_data(data)
     going_on = tokenizer is not None
+    teacher = None
+    if recipe.distil.teacher is not None:
+        teacher, recipe = teacher_of(recipe)
     start = None if recipe.model.start is None else _start(recipe)
+    if teacher is not None and start is not None:
+        check_pair(teacher, start, recipe.distil)
+    elif teacher is not None:
+        start, which = student_of(teacher, recipe.distil)
+        _check_length(start.config, recipe.data.length)
+        progress.note(which)
     if start is not None:
         tokenizer = start.tokenizer
     elif tokenizer is None and recipe.tokenizer.file is not None:
@@ -124,11 +137,15 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     same_labels = start is None or start.labels == tuple(getattr(task.section, "labels", ()))
     module = _module(recipe, task.model(body), tokenizer, start, progress, same_labels=same_labels)
     settings = recipe.train
-    feed = TaskFeed(task, sources["train"], batch=settings.batch, tokens=settings.batch_tokens, seed=settings.seed)
+    cut: dict[str, Any] = {"batch": settings.batch, "tokens": settings.batch_tokens, "seed": settings.seed}
+    if teacher is None:
+        feed = TaskFeed(task, sources["train"], **cut)
+    else:
+        feed = TaughtFeed(task, sources["train"], teacher.module, teaching_of(recipe.distil), **cut)
     if (rule := settings.fitted_epochs) is not None:
         progress.note(_epochs_told(rule, feed.steps_per_epoch))
     held_out = TaskFeed(task, sources["validation"]) if "validation" in sources else None
-    return Prepared(recipe, tokenizer, module, task, feed, held_out)
+    return Prepared(recipe, tokenizer, module, task, feed, held_out, teacher)
 
 
 def _epochs_told(rule: EpochsByData, steps_per_epoch: float) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import create_model
 
 from glassformer.artefact.format1 import recipe_of_format_1, refuse_old_keys
-from glassformer.artefact.sections import ModelSection, TokenizerSection, WatchSection
+from glassformer.artefact.sections import DistilSection, ModelSection, TokenizerSection, WatchSection
 from glassformer.artefact.travelling import travels
 from glassformer.atomic import atomic_write, current
 from glassformer.checksum import check_sealed_text, sealed_text
@@ -28,7 +28,7 @@ from glassformer.tasks import TASKS, task_named
 from glassformer.tasks.task import TaskSection
 from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer
-from glassformer.training.settings import TrainSection
+from glassformer.training.settings import TrainSection, TuneSection
 
 # Where the resolved recipe of a run or a saved model is kept.
 RECIPE = "recipe.toml"
@@ -50,7 +50,11 @@ _PATHS = (
     ("tokenizer", "file"),
     ("model", "start"),
     ("model", "vectors"),
+    ("distil", "teacher"),
 )
+
+# Those of them that name models, which may also travel in the package.
+_MODELS = (("model", "start"), ("distil", "teacher"))
 
 
 class Recipe(Settings):
@@ -61,6 +65,8 @@ class Recipe(Settings):
     tokenizer: TokenizerSection = TokenizerSection()
     model: ModelSection = ModelSection()
     train: TrainSection = TrainSection()
+    tune: TuneSection = TuneSection()
+    distil: DistilSection = DistilSection()
     watch: WatchSection = WatchSection()
 
 
@@ -224,7 +230,7 @@ def _from_folder(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             continue
         path = table[key]
         if isinstance(path, str):
-            no_path = path.startswith(HUB) or ((section, key) == ("model", "start") and travels(path, folder))
+            no_path = path.startswith(HUB) or ((section, key) in _MODELS and travels(path, folder))
             path = path if no_path else _absolute(path, folder)
         elif isinstance(path, list | tuple) and all(isinstance(one, str) for one in path):
             path = [_absolute(one, folder) for one in path]

@@ -1,10 +1,10 @@
-"""The `[tokenizer]` and `[model]` tables of a recipe, apart from what needs torch: --help shows their defaults."""
+"""Tables of a recipe, apart from what needs torch: --help shows their defaults."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from glassformer.settings import MOST_WORDS, Settings
 
@@ -35,6 +35,28 @@ class ModelSection(Settings):
     start: str | None = None
     vectors: str | None = None
     freeze_vectors: bool = False
+
+
+class DistilSection(Settings):
+    """A student learns beside its labels what a teacher answers, as DistilBERT did (Sanh et al. 2019): `soft` weighs
+    the divergence from the teacher's probabilities at `temperature`, `hard` the task's own loss, `cosine` the distance
+    of the last states. Without a model to start from it begins with `layers` of the teacher's layers, half of them by
+    default. `fingerprint` is found by the run: the teacher must not change while it goes on.
+    """
+
+    teacher: str | None = None
+    layers: int | None = Field(default=None, ge=1)
+    temperature: float = Field(default=2.0, gt=0)
+    soft: float = Field(default=5.0, ge=0)
+    hard: float = Field(default=2.0, ge=0)
+    cosine: float = Field(default=1.0, ge=0)
+    fingerprint: str = ""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if not self.soft + self.hard + self.cosine > 0:
+            raise ValueError("at least one of soft, hard and cosine must be above 0")
+        return self
 
 
 class WatchSection(Settings):

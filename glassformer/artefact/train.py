@@ -30,15 +30,24 @@ from glassformer.training.checkpoint import Checkpoints
 from glassformer.training.lock import exclusive
 from glassformer.training.loop import fit
 from glassformer.training.run import better_if_higher
+from glassformer.training.settings import TuneSection
 
 # Tables of the recipe that must not change when a run is resumed: its checkpoints depend on them.
-_FIXED = ("task", "data", "tokenizer", "model")
-# Shares that are raised when there are few documents.
-_RESOLVED_BY_THE_RUN = (("data", "validation"), ("data", "test"))
+_FIXED = ("task", "data", "tokenizer", "model", "tune", "distil")
+# Shares that are raised when there are few documents, and what identifies the teacher.
+_RESOLVED_BY_THE_RUN = (("data", "validation"), ("data", "test"), ("distil", "fingerprint"))
 # Enough masked words for an accuracy within about half a percent; `evaluate` measures on all.
 _MEASURED_ROWS = 1024
 _CHECKPOINTS = "checkpoints"
-_WRITTEN_BEFORE_TRAINING = ("tokens", *store.TOKENIZERS, RECIPE, "metrics.jsonl", "watched.jsonl", "tensorboard")
+_WRITTEN_BEFORE_TRAINING = (
+    "tokens",
+    *store.TOKENIZERS,
+    RECIPE,
+    "metrics.jsonl",
+    "watched.jsonl",
+    "adapters.safetensors",
+    "tensorboard",
+)
 
 
 def train(
@@ -112,7 +121,7 @@ def _train_one(resolved: Recipe, out: Path, progress: Progress, *, resume: bool)
             )
         if known is not None:
             # With the split and the labels of the interrupted run.
-            resolved = resolved.model_copy(update={"data": known.data, "task": known.task})
+            resolved = resolved.model_copy(update={"data": known.data, "task": known.task, "distil": known.distil})
         prepared = prepare_run(resolved, out, progress, tokenizer=None if known is None else tokenizer_of_run(out))
         if known is None:
             # A run that is stopped and resumed must find the same tokens and the same settings.
@@ -131,13 +140,25 @@ def _run(
     feed, settings, held_out = prepared.feed, prepared.recipe.train, prepared.held_out
     watched = _watched(prepared)
     log = progress.note
-    steps = fit(prepared.module, feed, settings, out=out, held_out=held_out, resume=resume, log=log, watched=watched)
+    steps = fit(
+        prepared.module,
+        feed,
+        settings,
+        tune=prepared.recipe.tune,
+        out=out,
+        held_out=held_out,
+        resume=resume,
+        log=log,
+        watched=watched,
+    )
     for number, _ in enumerate(progress.training(steps)):
         if number == 0 and known not in (None, prepared.recipe):  # from the first step on, the run uses these settings
             write_recipe(out, prepared.recipe, prepared.tokenizer)
     last = Checkpoints(out / _CHECKPOINTS).newest()
     assert last is not None  # a run ends with a checkpoint
     facts = {"steps": last.step, "seconds": round(last.facts["progress"]["seconds"], 1)}
+    if prepared.recipe.tune != TuneSection():
+        facts["trained_parameters"] = last.facts["trained_parameters"]
     return facts, bool(last.facts["bfloat16"])
 
 
@@ -268,6 +289,23 @@ def note_other_scores(there: int, during: str, final: str, log: Callable[[str], 
         )
 
 
+def _teacher(prepared: Prepared, measured: TaskFeed) -> dict[str, Any]:
+    """Of a student, who its teacher is, and its scores on the same examples."""
+    teacher, section = prepared.teacher, prepared.recipe.distil
+    if teacher is None:
+        return {}
+    scores = prepared.task.evaluate(teacher.module.eval(), measured.source, limit=_MEASURED_ROWS).flat()
+    return {
+        "teacher": {
+            "name": section.teacher,
+            "fingerprint": section.fingerprint,
+            "parameters": sum(each.numel() for each in teacher.module.parameters()),
+            "layers": len(teacher.config.output_stack.blocks),
+            "scores": scores,
+        }
+    }
+
+
 def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any], progress: Progress, *, bfloat16: bool) -> Model:
     module, recipe = prepared.module.eval(), prepared.recipe
     measured, task = prepared.held_out or prepared.feed, prepared.task
@@ -297,6 +335,7 @@ def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any], progress: P
         "intervals": intervals_by_flat_name(found),
         "verdict": "" if judged is None else judged.sentence,
         **facts,
+        **_teacher(prepared, measured),
         **task.facts(),
     }
     model = Model(

@@ -29,6 +29,7 @@ VERBS: dict[str, dict[str, str]] = {
         "demo": "train two small models and look inside: the slides' sentences, then English text",
         "plan": "estimate parameters, memory and time of a training",
         "train": "train a model from text files or a recipe",
+        "distil": "train a smaller model from a larger one and your data",
         "evaluate": "measure a model on held-out text, beside baselines",
         "compare": "tell whether one of two models is better, on the same examples",
     },

@@ -12,10 +12,12 @@ from glassformer.artefact.sections import ModelSection, TokenizerSection, WatchS
 from glassformer.data import settings as data_settings
 from glassformer.settings import Settings
 from glassformer.tasks import TASKS, TaskEntry
-from glassformer.training.settings import EpochsByData, TrainSection
+from glassformer.training.settings import EpochsByData, TrainSection, TuneSection
 
 # What no value stands for.
 _NONE = {"train.threads": "all", "model.size": "the family's own"}
+# Tables that are absent where nothing of them is set.
+_TABLES = {"tune.adapters.rank": "tune.adapters"}
 
 
 def told(setting: str) -> str:
@@ -51,9 +53,10 @@ def _default(entry: TaskEntry, setting: str, *, tuning: bool = False) -> str | N
     """The default of a task's setting: that of the task's recipe, without or with a model to start from, else that of
     the class; None where the task has no such setting.
     """
-    section, _, key = setting.partition(".")
+    section, _, key = _TABLES.get(setting, setting).partition(".")
     kinds: dict[str, type[Settings]] = {
         "train": TrainSection,
+        "tune": TuneSection,
         "watch": WatchSection,
         "model": ModelSection,
         "tokenizer": TokenizerSection,

@@ -42,7 +42,7 @@ def plan(
     progress = ConsoleProgress()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Windows deletes no mapped file
         prepared = prepare_run(recipe, Path(folder), progress)
-        found = probe(prepared.module, prepared.feed, recipe.train, log=progress.note)
+        found = probe(prepared.module, prepared.feed, recipe.train, tune=recipe.tune, log=progress.note)
     if json:
         record(found.to_dict(), sys.stdout)
     else:

@@ -88,6 +88,20 @@ _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
         "Rows in a step; by the text and the minutes where the size is; translate has --set train.batch_tokens.",
     ),
     (("learning-rate",), float, "train.learning_rate", "The highest learning rate."),
+    (
+        ("freeze",),
+        list[str],
+        "tune.freeze",
+        "What is not trained: all-but-head; gradually (the head first, then block by block); or a pattern of parameter "
+        "names, encoder.embed.* (repeatable; one behind ! is trained after all).",
+    ),
+    (("layer-decay",), float, "tune.layer_decay", "Learning rate of a layer, as a share of that of the layer above."),
+    (
+        ("adapters",),
+        int,
+        "tune.adapters.rank",
+        "Train the head and low-rank adapters (LoRA) of this rank beside query and value; merged in the end.",
+    ),
     (("precision",), str, "train.precision", "auto, float32, bfloat16 or float64."),
     (("device",), str, "train.device", "auto, cpu, cuda, cuda:1 ..."),
     (("threads",), int, "train.threads", "Processor threads."),
@@ -164,11 +178,12 @@ def requested_recipe(
         raise ConfigError("files of targets belong to pairs of texts", got=f"--target with {what}", do="leave it out")
     if what in TASKS and "data.files" not in changes:
         raise DataError("data to learn from is needed", got="no files", do=f"glassformer train {what} FILES")
-    starts = "model.start" in changes
+    teaches = "distil.teacher" in changes
+    starts = "model.start" in changes or teaches
     if starts and "model.family" in changes:
         raise ConfigError(
             "a model to start from has its own family",
-            got="--start together with --family",
+            got=f"{'a teacher' if teaches else '--start'} together with --family",
             do="leave one of them out",
         )
     name, known = what, ready_recipes()

@@ -18,6 +18,7 @@ from glassformer.errors import ConfigError
 from glassformer.wrapping import width_of, wrapped_command
 
 if TYPE_CHECKING:
+    from glassformer.artefact.model import Model
     from glassformer.artefact.recipe import Recipe
 
 
@@ -38,22 +39,33 @@ def train(
     """
     if what is None:
         what = _recorded(out, resume=resume)
-    folder = _folder(what, out, resume=resume)
+    folder = folder_of(what, out, resume=resume)
     recipe = requested_recipe(
         what,
         files or [],
         settings=settings or {},
         assignments=set or [],
-        recorded=_recipe_of(folder) if resume else None,
+        recorded=recipe_of_run(folder) if resume else None,
     )
-    from glassformer.artefact.card import example
+    model = trained(recipe, folder, resume=resume)
+    tell(model, folder, json=json)
+
+
+def trained(recipe: Recipe, folder: Path, *, resume: bool) -> Model:
+    """The model that a recipe makes; an interrupt carries the command that goes on."""
     from glassformer.artefact.train import train as run
 
     try:
-        model = run(recipe, out=folder, resume=resume)
+        return run(recipe, out=folder, resume=resume)
     except KeyboardInterrupt as stopped:  # also while data are read, and while the model is saved
         stopped.add_note(wrapped_command("go on with:", _again(folder), width_of(sys.stderr)))
         raise
+
+
+def tell(model: Model, folder: Path, *, json: bool) -> None:
+    """Print where the model is, or its scores as a JSON record; how it may be tried goes to standard error."""
+    from glassformer.artefact.card import example
+
     if "seeds" in model.metrics:
         assert model.source is not None
         folder = model.source
@@ -100,14 +112,14 @@ def _recorded(out: Path | None, *, resume: bool) -> str:
     return str(out / RECIPE)
 
 
-def _recipe_of(folder: Path) -> Recipe | None:
+def recipe_of_run(folder: Path) -> Recipe | None:
     """The recipe of the run in a folder, None where there is none."""
     from glassformer.artefact.recipe import read_saved_recipe
 
     return read_saved_recipe(folder)
 
 
-def _folder(what: str, out: Path | None, *, resume: bool) -> Path:
+def folder_of(what: str, out: Path | None, *, resume: bool) -> Path:
     """The folder of the run: the one asked for, else the next free name in runs/."""
     if out is not None:
         return out

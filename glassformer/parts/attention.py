@@ -17,6 +17,7 @@ from glassformer.parts.context import Context
 from glassformer.parts.dropout import Dropout
 from glassformer.parts.mask import SetFill, build_fill
 from glassformer.parts.position import rotary_key, rotate
+from glassformer.parts.projection import Projection
 from glassformer.parts.tap import tap, wanted
 
 # Keys up to which a processor holds the scores of a training step in bf16 rather than compute them twice.
@@ -45,10 +46,10 @@ class Attention(nn.Module):
         super().__init__()
         self.heads, self.key_value_heads = config.heads, config.key_value_heads
         self.window = config.window
-        self.query = nn.Linear(width, config.heads * config.query_size, bias=config.bias)
-        self.key = nn.Linear(width, config.key_value_heads * config.query_size, bias=config.bias)
-        self.value = nn.Linear(width, config.key_value_heads * config.value_size, bias=config.bias)
-        self.output = nn.Linear(config.heads * config.value_size, width, bias=config.output_bias)
+        self.query = Projection(width, config.heads * config.query_size, bias=config.bias)
+        self.key = Projection(width, config.key_value_heads * config.query_size, bias=config.bias)
+        self.value = Projection(width, config.key_value_heads * config.value_size, bias=config.bias)
+        self.output = Projection(config.heads * config.value_size, width, bias=config.output_bias)
         self.scale = (1.0 / math.sqrt(config.query_size) if config.scaled else 1.0) / config.divided_by
         self.scaled = config.scaled or config.divided_by > 1
         self.rotary = None if config.rotary is None else rotary_key(config.rotary, config.query_size)
@@ -85,13 +86,16 @@ class Attention(nn.Module):
         mix = self.explicit if explicit else self.fused
         mixed = tap(self, "mixed", mix(query, key, value, may_look, bias, context))  # [B, H, Q, E]
         merged = tap(self, "merged", merge_heads(mixed))  # [B, Q, H·E]
-        return tap(self, "output", self.output(merged))  # [B, Q, W]
+        output = self.output(merged, context.dropout_key, context.positions_of_dropout)
+        return tap(self, "output", output)  # [B, Q, W]
 
     def queries_keys_values(self, x: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
         """Three views of the same tokens: what each looks for, offers, and gives."""
-        query = tap(self, "query", split_heads(self.query(context.streamed(x)), self.heads))  # [B, H, Q, D]
-        key = tap(self, "key", split_heads(self.key(x), self.key_value_heads))  # [B, G, S, D]
-        value = tap(self, "value", split_heads(self.value(x), self.key_value_heads))  # [B, G, S, E]
+        seed = context.dropout_key
+        asked = self.query(context.streamed(x), seed, context.positions_of_dropout)
+        query = tap(self, "query", split_heads(asked, self.heads))  # [B, H, Q, D]
+        key = tap(self, "key", split_heads(self.key(x, seed), self.key_value_heads))  # [B, G, S, D]
+        value = tap(self, "value", split_heads(self.value(x, seed), self.key_value_heads))  # [B, G, S, E]
         if self.rotary is not None:
             of_keys = context.rotary[self.rotary]
             of_queries = of_keys if context.query_rotary is None else context.query_rotary[self.rotary]
@@ -149,13 +153,14 @@ class CrossAttention(Attention):
 
     def queries_keys_values(self, x: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
         """Keys and values are computed once per memory and then come from the cache."""
-        query = tap(self, "query", split_heads(self.query(x), self.heads))  # [B, H, Q, D]
+        seed = context.dropout_key
+        query = tap(self, "query", split_heads(self.query(x, seed, context.tokens), self.heads))  # [B, H, Q, D]
         cached = None if context.cache is None else context.cache.memory
         if cached is not None and cached.key is not None and cached.value is not None:
             return query, cached.key, cached.value
         assert context.memory is not None, "cross-attention needs the encoder's memory"
-        key = tap(self, "key", split_heads(self.key(context.memory), self.key_value_heads))  # [B, G, K, D]
-        value = tap(self, "value", split_heads(self.value(context.memory), self.key_value_heads))  # [B, G, K, E]
+        key = tap(self, "key", split_heads(self.key(context.memory, seed), self.key_value_heads))  # [B, G, K, D]
+        value = tap(self, "value", split_heads(self.value(context.memory, seed), self.key_value_heads))  # [B, G, K, E]
         if cached is not None:
             cached.extend(key, value)
         if context.cross_scores is not None:

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from glassformer.config import FeedForwardConfig
 from glassformer.parts.context import Context
 from glassformer.parts.dropout import Dropout
+from glassformer.parts.projection import Projection
 from glassformer.parts.tap import tap
 
 
@@ -57,18 +58,17 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: FeedForwardConfig, width: int) -> None:
         super().__init__()
-        self.hidden = nn.Linear(width, config.width, bias=config.bias)
-        self.output = nn.Linear(config.width, width, bias=config.bias)
+        self.hidden = Projection(width, config.width, bias=config.bias)
+        self.output = Projection(config.width, width, bias=config.bias)
         self.activation = ACTIVATIONS[config.activation]
         self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Tensor, context: Context) -> Tensor:
         """[B, S, W] to [B, S, W]."""
-        hidden = tap(self, "hidden", self.hidden(x))  # [B, S, F]
+        hidden = tap(self, "hidden", self.hidden(x, context.dropout_key, context.tokens))  # [B, S, F]
         activated = tap(self, "activated", self.activation(hidden))
-        return tap(
-            self, "output", self.output(self.dropout(activated, context.dropout_key, context.tokens))
-        )  # [B, S, W]
+        kept = self.dropout(activated, context.dropout_key, context.tokens)
+        return tap(self, "output", self.output(kept, context.dropout_key, context.tokens))  # [B, S, W]
 
 
 class GatedFeedForward(FeedForward):
@@ -78,16 +78,15 @@ class GatedFeedForward(FeedForward):
 
     def __init__(self, config: FeedForwardConfig, width: int) -> None:
         super().__init__(config, width)
-        self.gate = nn.Linear(width, config.width, bias=config.bias)
+        self.gate = Projection(width, config.width, bias=config.bias)
 
     def forward(self, x: Tensor, context: Context) -> Tensor:
         """[B, S, W] to [B, S, W]."""
-        gate = tap(self, "gate", self.gate(x))  # [B, S, F]
-        hidden = tap(self, "hidden", self.hidden(x))  # [B, S, F]
+        gate = tap(self, "gate", self.gate(x, context.dropout_key, context.tokens))  # [B, S, F]
+        hidden = tap(self, "hidden", self.hidden(x, context.dropout_key, context.tokens))  # [B, S, F]
         activated = tap(self, "activated", self.activation(gate) * hidden)
-        return tap(
-            self, "output", self.output(self.dropout(activated, context.dropout_key, context.tokens))
-        )  # [B, S, W]
+        kept = self.dropout(activated, context.dropout_key, context.tokens)
+        return tap(self, "output", self.output(kept, context.dropout_key, context.tokens))  # [B, S, W]
 
 
 def build_feed_forward(config: FeedForwardConfig, width: int) -> FeedForward:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from glassformer.errors import ConfigError, DeviceError
 from glassformer.models.transformer import Transformer
+from glassformer.parts.dropout import DropoutKey
 
 # The largest whole number of 8 bits that has a negative.
 LARGEST = 127
@@ -52,8 +53,8 @@ class Int8Linear(nn.Module):
         self.matrix, self.bias = Int8Matrix(layer.weight), layer.bias
         self.nothing = torch.empty(0)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Inputs [..., I] to outputs [..., O]."""
+    def forward(self, x: Tensor, dropout_key: DropoutKey | None = None, tokens: Tensor | None = None) -> Tensor:
+        """Inputs [..., I] to outputs [..., O]; nothing is dropped or adapted in prediction."""
         found: Tensor = self.matrix(x, self.nothing, self.bias)  # [..., O]
         return found
 

@@ -17,11 +17,12 @@ from torch import Tensor
 from glassformer.data.order import Order
 from glassformer.data.settings import ClassifyData
 from glassformer.errors import ConfigError, DataError, NotFiniteError
-from glassformer.models.inputs import Batch
+from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.baselines import Lesson
 from glassformer.tasks.bert import BertSection
 from glassformer.tasks.calibration import fitted_temperature, limit_of, log_prior
+from glassformer.tasks.cross_entropy import widened
 from glassformer.tasks.labelling import Labelling, OneLabel, SeveralLabels
 from glassformer.tasks.labels import Class, Classes, Labelled, Unlearned
 from glassformer.tasks.measure import Reals
@@ -220,7 +221,13 @@ class Classify(TextPairTask[Labelled, Any]):
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """The weighted sum of the losses of the rows."""
-        return {"label": self.labelling.loss(self.logits(model, batch), batch.labels["label"], batch.weights)}
+        return self.losses_of(model(batch.inputs, heads=("sentence_head",)), batch)
+
+    def losses_of(self, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The same from what the model has answered, logits [B, L]."""
+        logits = output.sentence_logits
+        assert logits is not None
+        return {"label": self.labelling.loss(widened(logits), batch.labels["label"], batch.weights)}
 
     # ------------------------------------------------------------------ measuring
 

@@ -101,8 +101,11 @@ class MaskedLM(CorpusTask):
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """The sum of the cross-entropies at the masked words."""
-        logits = model(batch.inputs, scored_at=batch.scored_at, heads=("head",)).logits  # [N, V]
-        return {"masked_words": cross_entropy(logits, batch.labels["masked_words"])}
+        return self.losses_of(model(batch.inputs, scored_at=batch.scored_at, heads=("head",)), batch)
+
+    def losses_of(self, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The same from what the model has answered, logits [N, V]."""
+        return {"masked_words": cross_entropy(output.logits, batch.labels["masked_words"])}
 
     def evaluate(self, model: Transformer, source: MaskedRows, *, limit: int | None = None) -> Scores:
         """Loss, perplexity and accuracy at the masked words, beside the baselines'."""

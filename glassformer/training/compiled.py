@@ -66,6 +66,10 @@ class LossAndGradient:
             self.setup += time.monotonic() - started
         return losses
 
+    def forget_shapes(self) -> None:
+        """What has a gradient has changed: each shape is compiled anew, which is no part of a step's time."""
+        self._proved.clear()
+
     def _learn(self, batch: Batch, counts: Mapping[str, float]) -> dict[str, float]:
         sums = self._function(batch)
         losses = {name: total / (counts[name] or 1.0) for name, total in sums.items()}
@@ -82,16 +86,25 @@ class LossAndGradient:
 
 
 def worth_compiling(
-    settings: TrainSection, budget: Budget, model: torch.nn.Module, feed: Feed, tokens: float, machine: Machine
+    settings: TrainSection,
+    budget: Budget,
+    model: torch.nn.Module,
+    feed: Feed,
+    tokens: float,
+    machine: Machine,
+    *,
+    stages: int = 1,
 ) -> tuple[bool, str]:
-    """Whether to compile a run with steps of `tokens` tokens on average, and the reason as a sentence."""
+    """Whether to compile a run with steps of `tokens` tokens on average, and the reason as a sentence. What has a
+    gradient is a part of what is compiled: each shape is compiled once in each of `stages`.
+    """
     if settings.compile != "auto":
         return settings.compile == "on", f"compile = {settings.compile}"
     if not compiler.has_compiler(machine.device):
         needed = "Triton" if machine.device.type == "cuda" else "C++ compiler"
         return False, f"not compiled: there is no {needed} here"
     expected = _expected_seconds(budget, model, tokens, machine)
-    if expected < repaid_seconds(model, feed.shapes):
+    if expected < repaid_seconds(model, feed.shapes * stages):
         return False, "not compiled: the run is too short for compiling to save time"
     return True, "compiled: the first step of each shape takes minutes at first, the others a fraction"
 

@@ -24,9 +24,8 @@ from glassformer.tasks.feed import Feed
 from glassformer.training.notices import plateau
 from glassformer.training.record import Record, Step, running_means
 from glassformer.training.run import Run, to_standard_error
-from glassformer.training.settings import TrainSection
+from glassformer.training.settings import TrainSection, TuneSection
 from glassformer.training.stopping import Interrupted, stop_signals
-from glassformer.training.tune import trained
 from glassformer.training.watched import Unwatched, WatchedSentences, Watching
 
 
@@ -35,6 +34,7 @@ def fit(
     feed: Feed,
     settings: TrainSection,
     *,
+    tune: TuneSection | None = None,
     out: str | Path,
     held_out: Feed | None = None,
     resume: bool = False,
@@ -45,8 +45,9 @@ def fit(
 
     When the iterator ends, the model holds the weights to keep: the best on `held_out`, to which the mean of the last
     checkpoints belongs where `average` asks for it. Without `held_out` these are that mean, else the moving average
-    where `ema` asks for it, else the last. `out` gets
-    `checkpoints/` and `metrics.jsonl`. With `resume` the run continues from its newest checkpoint; one that is bounded
+    where `ema` asks for it, else the last. What is trained is chosen by `tune`, everything by default; adapters are in
+    the checkpoints, and in the end added to the weights and kept in `adapters.safetensors`. `out` gets `checkpoints/`
+    and `metrics.jsonl`. With `resume` the run continues from its newest checkpoint; one that is bounded
     by steps or epochs ends with the same weights, on a CPU to the bit, as if it had never stopped. Of `watched`
     sentences `out` gets the records too; the weights are the same to the bit with and without.
 
@@ -55,7 +56,8 @@ def fit(
     everything is saved.
     """
     out = Path(out)
-    run = Run.begin(model, feed, settings, out=out, held_out=held_out, resume=resume, log=log)
+    tune = TuneSection() if tune is None else tune
+    run = Run.begin(model, feed, settings, tune=tune, out=out, held_out=held_out, resume=resume, log=log)
     with closing(_steps(run, out, watched)) as steps:
         while True:
             # Not active while the caller handles a step: these settings must not change what the caller computes.
@@ -69,7 +71,7 @@ def fit(
 def _steps(run: Run, out: Path, watched: WatchedSentences | None) -> Generator[Step]:
     feed, settings, log = run.feed, run.settings, run.log
     state, progress, device = run.state, run.progress, run.machine.device
-    parameters = list(trained(state.model).values())
+    parameters = [state.model.get_parameter(name) for name in run.stages.trained()]
     with (
         closing(Record(out, progress, tensorboard=settings.tensorboard)) as record,
         stop_signals() as stop_request,
@@ -81,6 +83,7 @@ def _steps(run: Run, out: Path, watched: WatchedSentences | None) -> Generator[S
         watching = stack.enter_context(closing(_watching(run, out, watched)))
         while not run.over:
             started = time.monotonic()
+            run.begin_stage_if_due()
             parts = parts_of(feed, progress.step, settings.accumulate)
             # Counted before the first backward pass, so that each label has the same weight however the step is cut.
             counts = counts_of(parts)
@@ -95,7 +98,7 @@ def _steps(run: Run, out: Path, watched: WatchedSentences | None) -> Generator[S
             rate = settings.learning_rate * run.schedule(progress)
             for group in state.optimizer.param_groups:
                 group["lr"] = rate * group["scale"]
-            state.optimizer.step()
+            run.step()
             state.optimizer.zero_grad(set_to_none=True)
             progress.step += 1
             progress.means = running_means(progress.means, loss, losses)
@@ -143,6 +146,7 @@ def _steps(run: Run, out: Path, watched: WatchedSentences | None) -> Generator[S
                     signal_number=stop_request.signal_number,
                 )
     run.finish()
+    run.merge(out)
 
 
 def _watching(run: Run, out: Path, watched: WatchedSentences | None) -> Watching | Unwatched:

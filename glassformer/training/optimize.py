@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from glassformer.training.muon import Muon
-from glassformer.training.settings import TrainSection
+from glassformer.training.settings import TrainSection, TuneSection
 from glassformer.training.tune import parameter_groups, trained
 
 # Adam divides by 1 - beta^step. At this step, the largest integer that float32 counts to, both divisors are 1.
@@ -30,8 +30,8 @@ class Optimizers:
         return [group for one in self.each for group in one.param_groups]
 
     def state_of(self, parameter: nn.Parameter) -> dict[str, Tensor]:
-        """What the optimizer of a parameter keeps for it."""
-        return next(one.state[parameter] for one in self.each if parameter in one.state)
+        """What the optimizer of a parameter keeps for it; {} where none steps it."""
+        return next((one.state[parameter] for one in self.each if parameter in one.state), {})
 
     def step(self) -> None:
         """Change the parameters once."""
@@ -44,15 +44,22 @@ class Optimizers:
             one.zero_grad(set_to_none=set_to_none)
 
 
-def build_optimizer(model: nn.Module, settings: TrainSection, *, products: torch.dtype = torch.float32) -> Optimizers:
-    """The optimizer of the settings, with all its state allocated, so that it can be saved and restored at any time.
-    `products` is the type in which the machine computes matrix products: Muon's are computed in it.
+def build_optimizer(
+    model: nn.Module,
+    settings: TrainSection,
+    *,
+    tune: TuneSection | None = None,
+    products: torch.dtype = torch.float32,
+) -> Optimizers:
+    """The optimizer of the settings for all parameters that have a gradient now, with all its state allocated, so that
+    it can be saved and restored at any time. `products` is the type in which the machine computes matrix products:
+    Muon's are computed in it.
 
     `adamw` is AdamW (Loshchilov & Hutter 2019). `bert-adam` leaves out the bias correction, as google-research/bert
     does: its step count starts where the correction is 1. `muon` orthogonalizes the momentum of the matrices inside the
     blocks (Jordan et al. 2024) and leaves tables, heads and vectors to AdamW.
     """
-    groups = parameter_groups(model, settings)
+    groups = parameter_groups(model, settings, tune)
     matrices = [group for group in groups if group["matrices"]]
     others = [group for group in groups if not group["matrices"]]
     each: list[torch.optim.Optimizer] = []
@@ -99,7 +106,7 @@ def optimizer_tensors(model: nn.Module, optimizer: Optimizers) -> dict[str, Tens
     """The optimizer's state by parameter name: `exp_avg.encoder.embed.word.weight` and so on."""
     return {
         f"{kind}.{name}": value
-        for name, parameter in trained(model).items()
+        for name, parameter in model.named_parameters()
         for kind, value in optimizer.state_of(parameter).items()
     }
 
@@ -117,14 +124,14 @@ class MovingAverage:
     def update(self, model: nn.Module, step: int) -> None:
         """Add the weights after `step` steps."""
         decay = min(self.decay, (1 + step) / (10 + step))
-        for name, parameter in trained(model).items():
-            self.tensors[name].lerp_(parameter.detach(), 1 - decay)
+        for name, average in self.tensors.items():
+            average.lerp_(model.get_parameter(name).detach(), 1 - decay)
 
     def copy_to(self, model: nn.Module) -> None:
         """Copy the average into the model's weights."""
         with torch.no_grad():
-            for name, parameter in trained(model).items():
-                parameter.copy_(self.tensors[name])
+            for name, average in self.tensors.items():
+                model.get_parameter(name).copy_(average)
 
     @contextmanager
     def in_place(self, model: nn.Module) -> Iterator[None]:
@@ -136,5 +143,6 @@ class MovingAverage:
             self._exchange(model)
 
     def _exchange(self, model: nn.Module) -> None:
-        for name, parameter in trained(model).items():
-            parameter.data, self.tensors[name] = self.tensors[name], parameter.data
+        for name, average in self.tensors.items():
+            parameter = model.get_parameter(name)
+            parameter.data, self.tensors[name] = average, parameter.data

@@ -14,13 +14,14 @@ from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Log, choose_machine, repeatable
 from glassformer.runtime.memory import keep_freed_memory, recomputing
 from glassformer.tasks.feed import Feed
+from glassformer.training import adapters
 from glassformer.training.budget import Budget
 from glassformer.training.compiled import LossAndGradient, worth_compiling
 from glassformer.training.loop import counts_of, parts_of, step_seed
 from glassformer.training.optimize import build_optimizer, optimizer_tensors
 from glassformer.training.run import mean_tokens, to_standard_error
-from glassformer.training.settings import TrainSection
-from glassformer.training.tune import trained
+from glassformer.training.settings import TrainSection, TuneSection
+from glassformer.training.tune import choose, trained
 
 
 @dataclass(frozen=True)
@@ -67,22 +68,34 @@ class Plan:
 
 
 def plan(
-    model: Transformer, feed: Feed, settings: TrainSection, *, steps: int = 3, log: Log = to_standard_error
+    model: Transformer,
+    feed: Feed,
+    settings: TrainSection,
+    *,
+    tune: TuneSection | None = None,
+    steps: int = 3,
+    log: Log = to_standard_error,
 ) -> Plan:
-    """Do a few steps as a run would, with a learning rate of zero, and estimate what the whole run will need.
+    """Do a few steps as a run would, with a learning rate of zero, and estimate what the whole run will need; where
+    blocks are added while it goes on, what the steps with all of them need.
 
     Each step is done twice: the first time compiles and allocates, the second is measured.
     The weights stay unchanged. Raises DeviceError and ConfigError as a run would.
     """
     machine = choose_machine(settings.device, settings.precision, settings.threads)
+    tune = TuneSection() if tune is None else tune
+    if tune.adapters is not None:
+        adapters.attach(model, tune.adapters, seed=settings.seed)
+    stages = choose(model, tune)
+    stages.begin(model, len(stages.names) - 1)
     model.to(machine.device, machine.weights).train()
     budget = Budget.of(settings, feed.steps_per_epoch)
     tokens = mean_tokens(feed)
-    compiled, reason = worth_compiling(settings, budget, model, feed, tokens, machine)
+    compiled, reason = worth_compiling(settings, budget, model, feed, tokens, machine, stages=len(stages.names))
     if compiled:
         log("compiling for the probe, up to a minute")
     loss_and_gradient = LossAndGradient(feed, model, machine, compiled=compiled, log=log)
-    optimizer = build_optimizer(model, settings, products=machine.products)
+    optimizer = build_optimizer(model, settings, tune=tune, products=machine.products)
     for group in optimizer.param_groups:
         group["lr"] = 0.0
     keep_freed_memory()

@@ -1,11 +1,11 @@
-"""The `[train]` table of a recipe."""
+"""The tables `[train]` and `[tune]` of a recipe."""
 
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from glassformer.settings import MOST_ROWS, Seed, Settings
 
@@ -41,9 +41,7 @@ class TrainSection(Settings):
     count that too; the sleep of a whole machine counts on Windows, and neither on Linux nor on macOS.
 
     `checkpoint_minutes` is the time between two checkpoints, more where saving would take over 1 % of the time; the
-    first comes after a minute. `layer_decay` multiplies the learning rate once for each layer above: the heads have the
-    whole rate, the last block this share of it, and so on down to the embeddings (ELECTRA, Clark et al. 2020). `freeze`
-    names parameters that are not trained: `encoder.embed.*`.
+    first comes after a minute.
 
     `seeds` above 1 trains as many models, with the seeds 0, 1, 2 …, each in a folder of its own, and gives the mean and
     the deviation of their scores.
@@ -71,8 +69,6 @@ class TrainSection(Settings):
     beta2: float = Field(default=0.999, ge=0, lt=1)
     epsilon: float = Field(default=1e-8, gt=0)
     decay: float = Field(default=0.01, ge=0)
-    layer_decay: float | None = Field(default=None, gt=0, le=1)
-    freeze: tuple[str, ...] = ()
     clip: float | None = Field(default=1.0, gt=0)
     schedule: Literal["linear", "noam", "cosine", "warmup-stable-decay", "constant"] = "linear"
     warmup: float = Field(default=0.1, ge=0)
@@ -97,3 +93,56 @@ class TrainSection(Settings):
     def fitted_epochs(self) -> EpochsByData | None:
         """The rule for the number of epochs, where nothing else ends the run."""
         return self.epochs_by_data if self.steps is self.epochs is self.minutes is None else None
+
+
+def _as_tuple(given: object) -> object:
+    return (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list) else given
+
+
+# Names of parameters or layers with * and ?; a single one may stand without brackets.
+Patterns = Annotated[tuple[str, ...], BeforeValidator(_as_tuple)]
+ALL_BUT_HEAD, GRADUALLY = "all-but-head", "gradually"
+
+
+class AdapterSection(Settings):
+    """Low-rank adapters (Hu et al. 2021): beside each of the `layers` W a product (alpha / rank) · B A is trained, and
+    W is not. `dropout` is that of what A reads. When the run ends the products are added to the weights.
+    """
+
+    rank: int = Field(default=8, ge=1, le=65_536)
+    alpha: float = Field(default=16.0, gt=0)
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    layers: Patterns = ("*.query", "*.value")
+
+
+class TuneSection(Settings):
+    """What is trained, and how fast each layer of it.
+
+    `freeze` names what is not trained, each word changing what those before it have said: `all-but-head`, or patterns
+    of parameter names, `encoder.embed.*`; one behind a `!` is trained after all, `!*.bias`. With `gradually` the heads
+    are trained from the beginning, and then one block more after equal parts of the run, from the last one down to the
+    embeddings, until everything is trained after the share `all_after` of the run (Howard & Ruder 2018).
+
+    `layer_decay` multiplies the learning rate once for each layer above: the heads have the whole rate, the last block
+    this share of it, and so on down to the embeddings (ELECTRA, Clark et al. 2020). With `adapters` only these and the
+    heads are trained.
+    """
+
+    freeze: Patterns = ()
+    all_after: float = Field(default=0.5, gt=0, le=1)
+    layer_decay: float | None = Field(default=None, gt=0, le=1)
+    adapters: AdapterSection | None = None
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if GRADUALLY in self.freeze and (ALL_BUT_HEAD in self.freeze or self.adapters is not None):
+            other = "adapters" if self.adapters is not None else f"freeze = {ALL_BUT_HEAD!r}"
+            raise ValueError(f"freeze = {GRADUALLY!r} trains all blocks in the end: leave it out, or {other}")
+        if self.all_after != 0.5 and GRADUALLY not in self.freeze:
+            raise ValueError(f"all_after belongs to freeze = {GRADUALLY!r}: set it too, or leave all_after out")
+        return self
+
+    @property
+    def gradually(self) -> bool:
+        """Whether blocks are added while the run goes on."""
+        return GRADUALLY in self.freeze

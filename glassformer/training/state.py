@@ -17,7 +17,7 @@ from glassformer.runtime.device import Machine
 from glassformer.training.budget import RunProgress
 from glassformer.training.checkpoint import Checkpoint, damaged, restore, weights
 from glassformer.training.optimize import MovingAverage, Optimizers, build_optimizer, optimizer_tensors
-from glassformer.training.settings import TrainSection
+from glassformer.training.settings import TrainSection, TuneSection
 
 # Settings that change which weights are kept, not what is learned.
 _HARMLESS = {"checkpoint_minutes", "checkpoint_every", "keep", "tensorboard"}
@@ -33,11 +33,20 @@ class State:
     progress: RunProgress
 
     @classmethod
-    def fresh(cls, model: Transformer, settings: TrainSection, *, products: torch.dtype = torch.float32) -> State:
-        """The state before the first step; `products` is the type of the machine's matrix products."""
+    def fresh(
+        cls,
+        model: Transformer,
+        settings: TrainSection,
+        *,
+        tune: TuneSection | None = None,
+        products: torch.dtype = torch.float32,
+    ) -> State:
+        """The state before the first step, of all parameters that have a gradient now; `products` is the type of the
+        machine's matrix products.
+        """
         return cls(
             model,
-            build_optimizer(model, settings, products=products),
+            build_optimizer(model, settings, tune=tune, products=products),
             None if settings.ema is None else MovingAverage(model, settings.ema),
             RunProgress(),
         )
@@ -79,7 +88,9 @@ class State:
                 yield self.model
 
 
-def circumstances(settings: TrainSection, machine: Machine, *, task: str, data: str, compiled: bool) -> dict[str, Any]:
+def circumstances(
+    settings: TrainSection, tune: TuneSection, machine: Machine, *, task: str, data: str, compiled: bool
+) -> dict[str, Any]:
     """The facts that must not change if a resumed run is to give the same weights to the bit."""
     return {
         "task": task,
@@ -91,6 +102,7 @@ def circumstances(settings: TrainSection, machine: Machine, *, task: str, data: 
         "processor": torch.backends.cpu.get_cpu_capability(),
         "bfloat16": machine.autocast,
         "settings": settings.model_dump(mode="json"),
+        "tune": tune.model_dump(mode="json"),
     }
 
 

@@ -1,33 +1,109 @@
-"""Which parameters are trained, and at which learning rate: groups with a `scale` of the run's rate."""
+"""Which parameters are trained, from when on, and at which learning rate: groups with a `scale` of the run's rate."""
 
 from __future__ import annotations
 
 import fnmatch
 import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
 
 from glassformer.errors import ConfigError
-from glassformer.training.settings import TrainSection
+from glassformer.models.transformer import HEADS
+from glassformer.parts.projection import Adapter
+from glassformer.training.settings import ALL_BUT_HEAD, GRADUALLY, TrainSection, TuneSection
 
 _BLOCK = re.compile(r"(encoder|decoder)\.blocks\.(\d+)\.")
 _CRF = "token_head.crf."
+# What a word of `tune.freeze` stands for.
+_WORDS = {ALL_BUT_HEAD: ("*", *(f"!{head}.*" for head in HEADS)), GRADUALLY: ()}
 
 
-def parameter_groups(model: nn.Module, settings: TrainSection) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Stages:
+    """What is trained from when on: the names of the parameters that begin with each stage, from the heads down. The
+    last stage begins after the share `all_after` of the run; where there is only one, all begin with the run.
+    """
+
+    names: tuple[tuple[str, ...], ...]
+    all_after: float = 0.0
+
+    def at(self, fraction: float) -> int:
+        """The stage after this share of the run."""
+        last = len(self.names) - 1
+        return last if fraction >= self.all_after else int(last * fraction / self.all_after)
+
+    def begin(self, model: nn.Module, stage: int) -> None:
+        """Let the parameters of this stage and of those before it have a gradient, and no others."""
+        now = set(self.trained(stage))
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_(name in now)
+
+    def trained(self, stage: int | None = None) -> tuple[str, ...]:
+        """The names of all that is trained in a stage; without one, by the end of the run."""
+        until = len(self.names) if stage is None else stage + 1
+        return tuple(name for begun in self.names[:until] for name in begun)
+
+
+def choose(model: nn.Module, tune: TuneSection) -> Stages:
+    """What of a model is trained; parameters that have no gradient already stay frozen. Adapters are there already.
+
+    Raises ConfigError for a pattern that matches nothing, and when nothing is left to train.
+    """
+    known = trained(model)
+    frozen = set[str]()
+    if tune.adapters is not None:
+        inside = {f"{name}." for name, module in model.named_modules() if isinstance(module, Adapter)}
+        heads = tuple(f"{head}." for head in HEADS)
+        frozen = {name for name in known if not name.startswith((*heads, *inside))}
+    for pattern in (pattern for word in tune.freeze for pattern in _WORDS.get(word, (word,))):
+        frozen = _changed(frozen, pattern, known, asked=tune.freeze)
+    left = [name for name in known if name not in frozen]
+    if not left:
+        raise ConfigError("training needs parameters", got="a tune.freeze that leaves none", do="freeze fewer of them")
+    if not tune.gradually:
+        return Stages((tuple(left),))
+    by_depth: dict[int, list[str]] = {}
+    for name in left:
+        by_depth.setdefault(depth_of(name, model), []).append(name)
+    return Stages(tuple(tuple(by_depth[depth]) for depth in sorted(by_depth)), tune.all_after)
+
+
+def _changed(frozen: set[str], pattern: str, known: Iterable[str], *, asked: Sequence[str]) -> set[str]:
+    """What is frozen after one more pattern."""
+    again = pattern.startswith("!")
+    found = {name for name in known if fnmatch.fnmatchcase(name, pattern.removeprefix("!"))}
+    if not found and pattern in asked:
+        names = ", ".join(sorted({name.split(".")[0] + ".*" for name in known}))
+        raise ConfigError(
+            "tune.freeze must name parameters of the model",
+            got=pattern,
+            do=f"write {ALL_BUT_HEAD}, {GRADUALLY}, or patterns; names begin with: {names}",
+        )
+    return frozen - found if again else frozen | found
+
+
+def trained(model: nn.Module) -> dict[str, nn.Parameter]:
+    """The parameters that have a gradient now, each once."""
+    return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+
+
+def parameter_groups(model: nn.Module, settings: TrainSection, tune: TuneSection | None = None) -> list[dict[str, Any]]:
     """Groups for the optimizers. Matrices and tables decay; biases and norms, which are vectors, do not.
 
     `scale` multiplies the learning rate of the run. `matrices` is True where Muon steps: the matrices inside the
-    blocks, which have a rate of their own, as the scores of a CRF may have. Raises ConfigError when nothing is left to
-    train.
+    blocks, except those of adapters, which have a rate of their own, as the scores of a CRF may have.
     """
     muon = settings.optimizer == "muon"
     of_matrices = settings.matrix_learning_rate / settings.learning_rate
+    decay = None if tune is None else tune.layer_decay
     chosen: dict[tuple[float, bool, bool], list[nn.Parameter]] = {}
     for name, parameter in trained(model).items():
-        matrix = muon and parameter.dim() == 2 and _BLOCK.match(name) is not None
-        scale = _scale(name, model, settings.layer_decay) * (of_matrices if matrix else 1.0)
+        # The product of an adapter's two matrices is what should have a spectral norm of the rate, not each of them.
+        matrix = muon and parameter.dim() == 2 and _BLOCK.match(name) is not None and ".adapter." not in name
+        scale = (1.0 if decay is None else decay ** depth_of(name, model)) * (of_matrices if matrix else 1.0)
         if settings.crf_learning_rate is not None and name.startswith(_CRF):
             scale = settings.crf_learning_rate / settings.learning_rate
         chosen.setdefault((scale, parameter.dim() <= 1, matrix), []).append(parameter)
@@ -37,41 +113,59 @@ def parameter_groups(model: nn.Module, settings: TrainSection) -> list[dict[str,
     ]
 
 
-def freeze(model: nn.Module, patterns: tuple[str, ...]) -> int:
-    """Exclude the parameters whose names match from training; returns how many numbers they have.
-
-    Raises ConfigError for a pattern that matches nothing, and when nothing is left to train.
+def depth_of(name: str, model: nn.Module) -> int:
+    """How far a parameter is from the heads, in layers: these have 0, and so has the last norm of a stack; the last
+    block has 1, the first as many as there are blocks, the embeddings one more. The same in each of two stacks.
     """
-    frozen = 0
-    for pattern in patterns:
-        found = [parameter for name, parameter in model.named_parameters() if fnmatch.fnmatchcase(name, pattern)]
-        if not found:
-            names = ", ".join(sorted({name.split(".")[0] + ".*" for name, _ in model.named_parameters()}))
-            raise ConfigError(
-                "train.freeze must name parameters of the model", got=pattern, do=f"names begin with: {names}"
-            )
-        for parameter in found:
-            frozen += parameter.numel() if parameter.requires_grad else 0
-            parameter.requires_grad_(False)
-    if not trained(model):
-        raise ConfigError("training needs parameters", got="a train.freeze that leaves none", do="freeze fewer of them")
-    return frozen
-
-
-def trained(model: nn.Module) -> dict[str, nn.Parameter]:
-    """The parameters that are to be trained, each once."""
-    return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
-
-
-def _scale(name: str, model: nn.Module, layer_decay: float | None) -> float:
-    """1 for the heads, then less for each block further down, least for the embeddings."""
-    if layer_decay is None:
-        return 1.0
     stack = name.split(".")[0]
     if stack not in ("encoder", "decoder"):
-        return 1.0
+        return 0
     blocks = len(model.get_submodule(f"{stack}.blocks")._modules)
     found = _BLOCK.match(name)
     if found:
-        return layer_decay ** (blocks - int(found[2]))
-    return layer_decay ** (blocks + 1) if name.startswith(f"{stack}.embed") else 1.0
+        return blocks - int(found[2])
+    return blocks + 1 if name.startswith(f"{stack}.embed") else 0
+
+
+# --------------------------------------------------------------------------- in words
+
+
+def told(model: nn.Module, stages: Stages, stage: int) -> str:
+    """How much is trained, and what: `trainable 0.6 M of 22.7 M parameters (2.7 %): sentence_head`."""
+    sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
+    now = stages.trained(stage)
+    count, whole = sum(sizes[name] for name in now), sum(sizes.values())
+    share = "" if count == whole else f" ({100 * count / whole:.2g} %)"
+    line = f"trainable {short(count)} of {short(whole)} parameters{share}"
+    line += f": {_parts(now)}" if count < whole else ""
+    if stage < len(stages.names) - 1:
+        line += f"; {_next(stages)}"
+    return line
+
+
+def short(count: int) -> str:
+    """A count of parameters as people say it: 22.7 M; below ten thousand exactly."""
+    if count >= 10**9:
+        return f"{count / 1e9:.1f} G"
+    return f"{count / 1e6:.1f} M" if count >= 10**5 else f"{count / 1e3:.1f} k" if count >= 10**4 else f"{count:,}"
+
+
+def _parts(names: Sequence[str]) -> str:
+    """The modules that parameters belong to, with as few words as possible."""
+    adapters = len({name.rpartition(".adapter.")[0] for name in names if ".adapter." in name})
+    found = dict.fromkeys(_module(name) for name in names if ".adapter." not in name)
+    listed = [f"adapters of {adapters} layers"] if adapters else []
+    return ", ".join([*listed, *found])
+
+
+def _module(name: str) -> str:
+    block = _BLOCK.match(name)
+    if block:
+        return f"{block[1]}.blocks.{block[2]}"
+    first, *rest = name.split(".")
+    return first if first in HEADS else ".".join([first, *rest[:1]])
+
+
+def _next(stages: Stages) -> str:
+    steps = len(stages.names) - 1
+    return f"one block more after each {stages.all_after / steps:.1%} of the run, all after {stages.all_after:.0%}"

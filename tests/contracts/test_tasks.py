@@ -28,6 +28,7 @@ from glassformer.tasks.task import Context
 from glassformer.training.checkpoint import Checkpoints, weights
 from glassformer.training.compiled import LossAndGradient
 from glassformer.training.loop import counts_of, fit, step_seed
+from glassformer.training.settings import AdapterSection, TuneSection
 from tests.contracts.tasks import TASKS, Row
 from tests.training.toy import machine_of
 
@@ -141,6 +142,25 @@ def test_killed_and_resumed_it_ends_with_the_same_bits(row: Row, tmp_path: Path)
     resumed = train(tmp_path / "killed", resume=True)
     for name, tensor in weights(whole).items():
         assert torch.equal(tensor, weights(resumed)[name]), name
+
+
+@EVERY
+def test_adapted_it_ends_with_plain_weights_of_which_only_heads_and_adapted_layers_moved(
+    row: Row, tmp_path: Path
+) -> None:
+    prepared = prepared_for(row, tmp_path)
+    start = {name: tensor.clone() for name, tensor in weights(prepared.module).items()}
+    settings = prepared.recipe.train.model_copy(update={"steps": 2})
+    tune = TuneSection(adapters=AdapterSection(rank=2, layers=("*.value",)))
+    told: list[str] = []
+    list(fit(prepared.module, prepared.feed, settings, tune=tune, out=tmp_path / "run", log=told.append))
+    now = weights(prepared.module)
+    assert now.keys() == start.keys()
+    moved = {name for name in start if not torch.equal(start[name], now[name])}
+    layers = {name for name in start if name.endswith(".value.weight")}
+    assert layers <= moved
+    assert all(name.startswith(("head.", "sentence_head.", "token_head.")) for name in moved - layers)
+    assert any(line.startswith("checked after step 1") for line in told)
 
 
 # Compiling is most of it: those whose step is like another's are longer proofs.

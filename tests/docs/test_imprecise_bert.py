@@ -31,8 +31,8 @@ from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from glassformer.text.windows import room_beside, windows
 from glassformer.training.optimize import build_optimizer
-from glassformer.training.settings import TrainSection
-from glassformer.training.tune import freeze
+from glassformer.training.settings import TrainSection, TuneSection
+from glassformer.training.tune import choose
 from tests.taps import record_taps
 
 SENTENCE = "Help Prince Mayuko Transfer Huge Inheritance"
@@ -102,9 +102,9 @@ def test_the_last_layer_is_one_part_in_seventy_thousand() -> None:
 
 def test_frozen_only_the_head_moves_else_every_weight_does(tokenizer: Tokenizer) -> None:
     """C-19: one step of training, each parameter compared with what it was."""
-    for frozen in ((), ("encoder.*",)):
+    for frozen in ((), ("all-but-head",)):
         model = build(small(tokenizer, sentence_labels=2, vocabulary_head=False))
-        freeze(model, frozen)
+        choose(model, TuneSection(freeze=frozen)).begin(model, 0)
         before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
         optimizer = build_optimizer(model, TrainSection(steps=1, learning_rate=0.1))
         output = model(Inputs(ids=torch.arange(40).view(2, 20), segments=torch.tensor([[0, 1] * 10] * 2)))

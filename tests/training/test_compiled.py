@@ -277,7 +277,7 @@ def test_a_run_goes_on_as_it_began_and_says_so(tmp_path: Path, monkeypatch: pyte
     """More steps than at first would be worth compiling; but then the end would have other bits."""
     first = fit(toy_model(layers=1), Toy(), toy_settings(compile="auto", steps=2), out=tmp_path, log=quiet)
     assert len(list(first)) == 2
-    monkeypatch.setattr(run, "worth_compiling", lambda *asked: (True, "compiled: it pays"))
+    monkeypatch.setattr(run, "worth_compiling", lambda *asked, **more: (True, "compiled: it pays"))
     told: list[str] = []
     more = toy_settings(compile="auto", steps=3)
     assert len(list(fit(toy_model(layers=1), Toy(), more, out=tmp_path, resume=True, log=told.append))) == 1

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import nn
 
-from glassformer.errors import ConfigError
 from glassformer.models.transformer import Transformer
 from glassformer.training.optimize import MovingAverage, build_optimizer, optimizer_tensors
-from glassformer.training.tune import freeze, parameter_groups, trained
+from glassformer.training.settings import TuneSection
+from glassformer.training.tune import parameter_groups, trained
 from tests.training.toy import toy_model, toy_settings
 
 STEPS, RATE, BETA1, BETA2, EPSILON, DECAY = 7, 0.01, 0.8, 0.95, 1e-6, 0.1
@@ -145,7 +145,7 @@ def test_each_layer_has_its_share_of_the_rate() -> None:
     names = {parameter: name for name, parameter in model.named_parameters()}
     scales = {
         names[parameter]: group["scale"]
-        for group in parameter_groups(model, toy_settings(layer_decay=0.5))
+        for group in parameter_groups(model, toy_settings(), TuneSection(layer_decay=0.5))
         for parameter in group["params"]
     }
     assert scales.keys() == set(names.values())
@@ -153,18 +153,6 @@ def test_each_layer_has_its_share_of_the_rate() -> None:
     for name, scale in scales.items():
         assert scale == next(share for start, share in expected.items() if name.startswith(start)), name
     assert {group["scale"] for group in parameter_groups(model, toy_settings())} == {1.0}
-
-
-def test_what_is_frozen_by_name_stays_and_what_cannot_be_is_said() -> None:
-    model = toy_model()
-    embeddings = sum(parameter.numel() for parameter in model.get_submodule("encoder.embed").parameters())
-    assert freeze(model, ("encoder.embed.*",)) == embeddings
-    assert not any(name.startswith("encoder.embed.") for name in trained(model))
-    with pytest.raises(ConfigError) as unknown:
-        freeze(model, ("encoder.embed.*", "decoder.*"))
-    assert unknown.value.got == "decoder.*"
-    with pytest.raises(ConfigError):
-        freeze(model, ("*",))
 
 
 def test_frozen_parameters_are_left_out() -> None:

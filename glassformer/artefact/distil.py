@@ -1,0 +1,121 @@
+"""A teacher and its student: which layers it starts from, and what must be the same in both."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+
+from glassformer.artefact.model import Model
+from glassformer.artefact.open import load
+from glassformer.artefact.recipe import Recipe
+from glassformer.artefact.sections import DistilSection
+from glassformer.config import ModelConfig
+from glassformer.errors import ConfigError
+from glassformer.look.saved import fingerprint
+from glassformer.models.transformer import Transformer
+from glassformer.tasks import task_named
+from glassformer.tasks.distil import Teaching, scored_of
+
+_BLOCK = re.compile(r"encoder\.blocks\.(\d+)\.")
+
+
+def teacher_of(recipe: Recipe) -> tuple[Model, Recipe]:
+    """The teacher that a recipe names, and the recipe with its labels and its fingerprint.
+
+    Raises ConfigError for a task that has no teachers, a teacher of another task, and one that has changed since the
+    run began.
+    """
+    section, task = recipe.distil, recipe.task
+    assert section.teacher is not None
+    scored_of(task_named(task.name))
+    teacher = load(section.teacher, device="cpu")
+    if teacher.task is None or teacher.task.name != task.name:
+        raise ConfigError(
+            f"a student of {task.name} needs a teacher of {task.name}",
+            got=f"{section.teacher}, a model of {teacher.task_name or 'no task'}",
+            do="name a model that was trained for it",
+        )
+    print_of = fingerprint(teacher.module)
+    if section.fingerprint not in ("", print_of):
+        raise ConfigError(
+            "a student goes on with the teacher that it began with",
+            got=f"other weights in {section.teacher}",
+            do="copy the teacher back, or begin again in another --out",
+        )
+    own = {name: getattr(teacher.task, name) for name in ("labels", "several") if hasattr(teacher.task, name)}
+    return teacher, recipe.model_copy(
+        update={
+            "distil": section.model_copy(update={"fingerprint": print_of}),
+            "task": task.model_copy(update=own),
+        }
+    )
+
+
+def teaching_of(section: DistilSection) -> Teaching:
+    """The losses of a run."""
+    return Teaching(section.temperature, section.soft, section.hard, section.cosine)
+
+
+def check_pair(teacher: Model, student: Model, section: DistilSection) -> None:
+    """Raise ConfigError unless a student of its own (`--start`) reads the teacher's tokens and, where their states are
+    compared, has its width.
+    """
+    if student.tokenizer.fingerprint != teacher.tokenizer.fingerprint:
+        raise ConfigError(
+            "a student and its teacher read the same tokens",
+            got=f"another tokenizer in the teacher {section.teacher}",
+            do="leave --start out: the student then begins from layers of the teacher, with its tokenizer",
+        )
+    widths = [model.config.output_stack.width for model in (student, teacher)]
+    if section.cosine and widths[0] != widths[1]:
+        raise ConfigError(
+            "states are compared between models of one width",
+            got=f"a student of width {widths[0]} and a teacher of width {widths[1]}",
+            do="leave this loss out with --cosine 0",
+        )
+
+
+def student_of(teacher: Model, section: DistilSection) -> tuple[Model, str]:
+    """A model with some of the teacher's blocks and all else of it, and in a sentence which blocks these are.
+
+    Raises ConfigError for more blocks than the teacher has.
+    """
+    encoder = teacher.config.encoder
+    if encoder is None or teacher.config.decoder is not None:
+        raise ConfigError("a student begins from an encoder", got=f"the family {teacher.config.family}")
+    count = len(encoder.blocks)
+    wanted = max(1, count // 2) if section.layers is None else section.layers
+    if not 1 <= wanted <= count:
+        raise ConfigError(
+            f"a student of {section.teacher} has at most its {count} layers", got=f"distil.layers = {wanted}"
+        )
+    chosen = spread(count, wanted)
+    blocks = tuple(encoder.blocks[number] for number in chosen)
+    config = teacher.config.model_copy(update={"encoder": encoder.model_copy(update={"blocks": blocks})})
+    config = ModelConfig.model_validate_json(config.model_dump_json())  # once more: blocks depend on each other
+    module, theirs = Transformer(config), teacher.module.state_dict()
+
+    def name_in_teacher(name: str) -> str:
+        return _BLOCK.sub(lambda found: f"encoder.blocks.{chosen[int(found[1])]}.", name)
+
+    with torch.no_grad():
+        for name, tensor in module.state_dict().items():
+            tensor.copy_(theirs[name_in_teacher(name)])
+    student = Model(
+        module,
+        teacher.tokenizer,
+        task=teacher.task,
+        length=teacher.length,
+        data=teacher.data,
+        templates=teacher.templates,
+    )
+    layers = ", ".join(str(number) for number in chosen)
+    return student, f"the student begins with {wanted} of the teacher's {count} layers: {layers}"
+
+
+def spread(count: int, wanted: int) -> list[int]:
+    """So many of `count` layers, evenly spread from the first to the last: of twelve 0, 2, 4, 7, 9, 11, as those of
+    DistilBERT; of six 0, 2, 5.
+    """
+    return [0] if wanted == 1 else [round(place * (count - 1) / (wanted - 1)) for place in range(wanted)]

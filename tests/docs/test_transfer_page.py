@@ -1,0 +1,48 @@
+"""The page on transfer: each of its commands and its Python, run in shrunken form on small data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glassformer.artefact.model import Model
+from glassformer.models.families import bert
+from glassformer.models.transformer import build
+from glassformer.settings import parse_toml, read_settings
+from glassformer.tasks.masked_lm import MaskedLMSection
+from glassformer.training.settings import TuneSection
+from tests.artefact.heads import SIZES, TEXTS, small_tokenizer
+from tests.docs.pages import blocks, run_commands, run_python
+
+SMALLER: dict[str, Any] = {"train.steps": 2, "train.threads": 1, "train.compile": "off", "data.length": 24}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the table and the model that the page names."""
+    rows = [f'"{TEXTS[number % 2]} {number}",{("ham", "spam")[number % 2]}' for number in range(40)]
+    (tmp_path / "mails.csv").write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")
+    (tmp_path / "notes.txt").write_text("\n\n".join(f"{TEXTS[n % 2]} {n}." for n in range(60)), encoding="utf-8")
+    tokenizer = small_tokenizer()
+    config = bert(vocabulary=tokenizer.vocabulary_size, max_length=128, **{**SIZES, "layers": 2})
+    Model(build(config), tokenizer, task=MaskedLMSection(), length=24).save(tmp_path / "english")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_what_the_page_shows_works(repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = repository / "docs" / "transfer.md"
+    smaller = [word for name, value in SMALLER.items() for word in ("--set", f"{name}={value}")]
+    run_commands(page, *smaller)
+    told = " ".join(capsys.readouterr().err.split())
+    assert "trainable" in told
+    assert "are the same to the bit" in told
+    run_python(page, {})
+    shapes, trained, layers = capsys.readouterr().out.splitlines()
+    assert shapes == "4 [12, 12]"
+    assert int(trained) > 0
+    assert layers.endswith("2 1")
+    for code in blocks(page, "toml"):
+        assert read_settings(TuneSection, parse_toml(code)["tune"]).gradually
