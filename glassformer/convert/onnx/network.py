@@ -112,7 +112,7 @@ def followed(network: Network, names: Sequence[str]) -> Any:
         program = torch.export.export(network, example, dynamic_shapes=tuple(sizes for _ in names), strict=False)
     given = [node for node in program.graph.nodes if node.name in program.graph_signature.user_inputs]
     for node in given:
-        if any(isinstance(size, int) for size in node.meta["val"].shape):
+        if any(isinstance(size, int) or not size.node.expr.free_symbols for size in node.meta["val"].shape):
             raise ConfigError(
                 "a graph must be open to any number of texts and tokens",
                 got=f"{list(node.meta['val'].shape)} for {node.name}",

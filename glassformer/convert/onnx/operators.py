@@ -442,16 +442,6 @@ def gather(graph: Graph, out: Any, self: Value, dim: int, index: Value, **_: Any
     return graph.node("GatherElements", graph.of(self), graph.of(index), axis=dim)
 
 
-@operator("take_along_dim")
-def take_along_dim(graph: Graph, out: Any, self: Value, indices: Value, dim: int) -> str:
-    """As `gather`, with the axes of size 1 made as large as those of the other."""
-    axis = dim % len(out.shape)
-    sizes = [1 if place == axis else size for place, size in enumerate(out.shape)]
-    index = graph.node("Expand", graph.of(indices), graph.shape(sizes))
-    source = graph.node("Expand", graph.of(self), graph.shape(sizes))
-    return graph.node("GatherElements", source, index, axis=axis)
-
-
 @operator("index")
 def index(graph: Graph, out: Any, self: Value, indices: Sequence[Any]) -> str:
     """The places that rows of numbers name together on the first axes."""
