@@ -83,6 +83,8 @@ def export(
         if name not in FORMATS[to].options:
             having = [other for other, its in FORMATS.items() if name in its.options]
             raise ConfigError(
-                f"{name} is an option of an export to {' or '.join(having)}", got=f"an export to {to}", do="leave it out"
+                f"{name} is an option of an export to {' or '.join(having)}",
+                got=f"an export to {to}",
+                do="leave it out",
             )
     return FORMATS[to].write(model, Path(folder), options, progress or NoProgress())

@@ -14,14 +14,17 @@ from glassformer.convert.onnx.network import SEGMENTS, inputs_of
 _READ = {
     "masked-lm": (
         "scores for each token of the vocabulary; the guess for a masked token is the largest",
-        "mask = [row.index(tokenizer.token_to_id({mask!r})) for row in feed[\"input_ids\"].tolist()]\n"
+        'mask = [row.index(tokenizer.token_to_id({mask!r})) for row in feed["input_ids"].tolist()]\n'
         "print([tokenizer.id_to_token(int(logits[row, place].argmax())) for row, place in enumerate(mask)])",
     ),
     "masked-lm and sentence": (
         "scores for each token of the vocabulary, and for the labels of a pair of texts",
         "print(seq_relationship_logits.argmax(axis=1))",
     ),
-    "classify": ("a score for each label; the largest is the answer", "print([LABELS[row.argmax()] for row in logits])"),
+    "classify": (
+        "a score for each label; the largest is the answer",
+        "print([LABELS[row.argmax()] for row in logits])",
+    ),
     "several": (
         "a score for each label; a text has those whose sigmoid is at least {threshold:g}",
         "print([[LABELS[k] for k, x in enumerate(row) if 1 / (1 + np.exp(-x)) >= {threshold:g}] for row in logits])",
@@ -36,7 +39,7 @@ _READ = {
         "print([[LABELS[k] for k in row.argmax(axis=1)] for row in logits])",
     ),
     "span": (
-        "scores of each token to be the first and the last of the answer, within the passage; the best sum is the answer",
+        "scores of each token to be the first and the last of the answer, in the passage; the best sum is the answer",
         "print(start_logits.argmax(axis=1), end_logits.argmax(axis=1))",
     ),
     "features": (
@@ -61,7 +64,7 @@ pip install onnxruntime tokenizers
 * Inputs, all int64 and [batch, sequence]: {inputs}.
 * Outputs: {outputs}: {meaning}.
 * At most {longest} tokens; a longer text is cut, or read in windows.
-* `export.json` says the same to a program, and what was checked; `config.json`, where there is one, is for transformers and optimum.
+* `export.json` says the same to a program, and what was checked; `config.json`, if there is one, is for transformers.
 {more}"""
 
 

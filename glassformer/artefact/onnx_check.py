@@ -27,10 +27,11 @@ from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predict import grouped, predict
 from glassformer.tasks.rows import Row, collate
-from glassformer.tasks.score import THIS_MODEL
+from glassformer.tasks.measure import Interval
+from glassformer.tasks.score import THIS_MODEL, Scores, interval
 from glassformer.tasks.task import Predictor
 from glassformer.tasks.text_pair import two_segments
-from glassformer.tasks.verdict import differences, intervals
+from glassformer.tasks.verdict import Difference, differences, intervals
 from glassformer.text.tokenizer import MASK
 from glassformer.text.windows import text_rows
 
@@ -38,8 +39,8 @@ from glassformer.text.windows import text_rows
 # largest number: each product is a sum of hundreds of terms, and one in another order rounds otherwise, by chance.
 FURTHER, SHARE = 8.0, 1e-6
 REASON = (
-    "float32 keeps 24 bits, and sums in another order round otherwise: from the same numbers in float64, onnxruntime may "
-    "be 8 times as far as glassformer, and a millionth of the largest number"
+    "float32 keeps 24 bits, and sums in another order round otherwise: from the same numbers in float64, onnxruntime "
+    "may be 8 times as far as glassformer, and a millionth of the largest number"
 )
 # Tokens of the longest row of random tokens, where the model sets no limit or a higher one.
 _LONGEST = 160
@@ -53,21 +54,24 @@ SENTENCES = (
 )
 LONG = " ".join(SENTENCES * 4)
 _QUESTION = "Who reads letters by the window?"
-_BY_VERB: dict[str, Callable[[Sequence[str]], list[dict[str, object]]]] = {
-    "fill": lambda texts: [{"text": each if MASK in each else _masked(each)} for each in texts],
-    "choose": lambda texts: [{"text": each, "choices": list(SENTENCES[:3])} for each in texts],
-    "answer": lambda texts: [{"text": _QUESTION, "pair": each} for each in texts],
+# What a verb reads beside a text, made of each text.
+_BY_VERB: Mapping[str, Callable[[str], dict[str, object]]] = {
+    "fill": lambda text: {"text": text if MASK in text else _masked(text)},
+    "choose": lambda text: {"text": text, "choices": list(SENTENCES[:3])},
+    "answer": lambda text: {"text": _QUESTION, "pair": text},
 }
 # Verbs that read more than one text, which an option for texts cannot give.
 _MORE = ("choose", "answer")
-_VERDICTS: dict[str, Callable[[Any], object]] = {
+# What an answer comes down to, by verb; None where it is a number.
+_VERDICTS: Mapping[str, Callable[[Any], object]] = {
     "fill": lambda found: [mask.guesses[0].token for mask in found.masks],
     "classify": lambda found: getattr(found, "label", getattr(found, "chosen", None)),
     "choose": lambda found: found.index,
     "tag": lambda found: found.tags,
     "answer": lambda found: found.text,
 }
-_VERBS = {
+# The verb of a task that is not the one of masked words.
+_VERBS: Mapping[str, str] = {
     "classify": "classify",
     "regress": "classify",
     "sentence-order": "classify",
@@ -108,14 +112,15 @@ class Checked:
 @dataclass(frozen=True)
 class Score:
     """A score on labelled data with its 95 % intervals: of the model, of the graph in float32 and, where there is one,
-    of that in 8 bits; and the last less the one before, with its interval by the paired bootstrap.
+    of that in 8 bits; and the last less the one before, with its interval by the paired bootstrap where the examples
+    were measured one by one.
     """
 
     name: str
-    glassformer: tuple[float, float, float]
-    float32: tuple[float, float, float]
-    int8: tuple[float, float, float] | None = None
-    lost: tuple[float, float, float] | None = None
+    glassformer: Interval
+    float32: Interval
+    int8: Interval | None = None
+    lost: Interval | None = None
 
 
 @dataclass(frozen=True)
@@ -148,7 +153,8 @@ class Check:
                 do="leave them out, or give labelled records with --data",
             )
         given = [*texts] or [*SENTENCES, LONG]
-        records = _BY_VERB.get(verb, lambda texts: [{"text": each} for each in texts])(given)
+        record = _BY_VERB.get(verb, _alone)
+        records = [record(text) for text in given]
         if pairs:
             records = [{**each, "pair": SENTENCES[place % 3]} for place, each in enumerate(records)]
         self.verdict = _VERDICTS.get(verb, lambda found: None)
@@ -169,8 +175,8 @@ class Check:
         drawn = torch.Generator().manual_seed(0)
         longest = min(self.model.row_tokens or _LONGEST, _LONGEST)
         for size in sorted({1, 2, max(longest // 3, 1), longest}):
-            ids = torch.randint(self.model.config.output_stack.embed.vocabulary, (size,), generator=drawn)
-            yield Row(ids=ids.tolist())
+            tokens = torch.randint(self.model.config.output_stack.embed.vocabulary, (size,), generator=drawn)
+            yield Row(ids=tokens.tolist())
 
     def _batches(self) -> Iterator[Inputs]:
         """Each row alone, then all of them padded to batches."""
@@ -192,11 +198,11 @@ class Check:
             theirs = session.run(inputs)
             for name, worst in found.items():
                 wide = theirs[name].double()
-                each = (wide - ours[name], wide - judge[name], ours[name] - judge[name], judge[name])
-                worst[:] = [_larger(one, _largest(two)) for one, two in zip(worst, each, strict=True)]
+                numbers = (wide - ours[name], wide - judge[name], ours[name] - judge[name], judge[name])
+                worst[:] = [_larger(one, _largest(two)) for one, two in zip(worst, numbers, strict=True)]
         deviations = tuple(
-            Deviation(name, apart, theirs_, ours_, FURTHER * ours_ + SHARE * max(scale, 1.0))
-            for name, (apart, theirs_, ours_, scale) in found.items()
+            Deviation(name, apart, of_graph, own, FURTHER * own + SHARE * max(scale, 1.0))
+            for name, (apart, of_graph, own, scale) in found.items()
         )
         for each in deviations:
             if not each.onnxruntime <= each.allowed:
@@ -215,10 +221,9 @@ class Check:
         assert ids is not None
         masked = inputs.masked_words
         if masked is None and treats_masks(module.config):
-            masked = ids == self.model.tokenizer.mask_id
-        whole = replace(inputs, masked_words=masked)
-        if inputs.real is None:
-            whole = replace(whole, real=torch.ones_like(ids, dtype=torch.bool))
+            masked = torch.eq(ids, -1 if self.model.tokenizer.mask_id is None else self.model.tokenizer.mask_id)
+        real = torch.ones_like(ids, dtype=torch.bool) if inputs.real is None else inputs.real
+        whole = replace(inputs, masked_words=masked, real=real)
         with torch.inference_mode():
             output = module(whole, heads=self.head.heads)
             return {answer.name: answer.of(output, whole) for answer in self.head.answers}
@@ -265,31 +270,37 @@ class Check:
                 do="leave --data out; the least cosine is told",
             )
         modules = [self.model.module, *map(self.graph, sessions)]
-        measures = [
-            evaluate(self._with(module), files, baselines=False, progress=progress).measures.get(THIS_MODEL)
-            for module in modules
-        ]
-        if any(measure is None for measure in measures):
-            raise ConfigError("a score must be one of examples to have an interval", got=str(self.model.task_name))
-        known = [measure for measure in measures if measure is not None]
-        each = [intervals(measure) for measure in known]
+        found = [evaluate(self._with(module), files, baselines=False, progress=progress) for module in modules]
+        each = [_intervals(scores) for scores in found]
+        measures = [scores.measures.get(THIS_MODEL) for scores in found]
+        apart: Mapping[str, Difference] = {}
+        if len(measures) > 2 and measures[1] is not None and measures[2] is not None:
+            apart = differences(measures[2], measures[1])
         rest = each[2] if len(each) > 2 else {}
-        apart = differences(known[2], known[1]) if len(known) > 2 else {}
         return [
             Score(
                 name,
-                tuple(each[0][name]),
-                tuple(each[1][name]),
-                tuple(rest[name]) if name in rest else None,
-                (its.difference, its.low, its.high) if (its := apart.get(name)) is not None else None,
+                own,
+                each[1][name],
+                rest.get(name),
+                Interval(its.difference, its.low, its.high) if (its := apart.get(name)) is not None else None,
             )
-            for name in each[0]
+            for name, own in each[0].items()
         ]
 
     def _with(self, module: Transformer) -> Artefact:
         other = copy.copy(self.model)
         other.module = module
         return other
+
+
+def _intervals(scores: Scores) -> dict[str, Interval]:
+    """The scores of a model: by the bootstrap where examples were measured one by one, else Wilson's for shares."""
+    measure = scores.measures.get(THIS_MODEL)
+    if measure is not None:
+        return intervals(measure)
+    own = scores.of[THIS_MODEL]
+    return {name: Interval(own[name], *interval(own[name], scores.count)) for name in scores.shares if name in own}
 
 
 def _predictor(model: Artefact, head: ExportedHead) -> Predictor[Any, Any] | None:
@@ -304,6 +315,10 @@ def _verb(model: Artefact, head: ExportedHead) -> str:
     if head.name == FEATURES:
         return ""
     return _VERBS.get(model.task_name or "", "fill")
+
+
+def _alone(text: str) -> dict[str, object]:
+    return {"text": text}
 
 
 def _masked(text: str) -> str:

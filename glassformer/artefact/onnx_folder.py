@@ -159,7 +159,9 @@ def _neutral(section: TaskSection | None) -> TaskSection | None:
 def _bytes(folder: Path) -> dict[str, int]:
     """The bytes of each graph, with weights that stand beside it."""
     return {
-        name: sum(path.stat().st_size for path in folder.glob(f"{name}*")) for name in (GRAPH, INT8) if (folder / name).exists()
+        name: sum(path.stat().st_size for path in folder.glob(f"{name}*"))
+        for name in (GRAPH, INT8)
+        if (folder / name).exists()
     }
 
 
@@ -170,7 +172,12 @@ def _write_beside(folder: Path, model: Artefact, head: ExportedHead, report: Onn
     with contextlib.suppress(ConfigError):  # a model that transformers has no class for
         state = dict(model.module.named_parameters())
         described = describe(
-            model.config, state, model.tokenizer, token_settings=model.token_settings, use=use_of(model), length=model.length
+            model.config,
+            state,
+            model.tokenizer,
+            token_settings=model.token_settings,
+            use=use_of(model),
+            length=model.length,
         )
         write_json(folder / "config.json", described.settings)
     text = write_card(model, head, list(report.bytes), report.left_behind, title)

@@ -100,7 +100,9 @@ def _show_int8(found: OnnxExport) -> None:
         f"{name} by at most {apart:.2g} (the largest number is {scale:.2g})"
         for name, (apart, scale) in found.int8.largest.items()
     )
-    cosine = "" if found.int8.least_cosine is None else f"; least cosine of a text's vector {found.int8.least_cosine:.5f}"
+    cosine = (
+        "" if found.int8.least_cosine is None else f"; least cosine of a text's vector {found.int8.least_cosine:.5f}"
+    )
     screen = console()
     screen.print(f"8 bits change {far}{cosine}" + _same(found.int8.changed, found.int8.answers))
     if not found.scores:
@@ -118,7 +120,9 @@ def _show_scores(found: OnnxExport) -> None:
     table = plain_table("", "glassformer", *graphs)
     for each in found.scores:
         cells = [
-            "" if its is None else f"{write(each.name, its[0])} ({write(each.name, its[1])} … {write(each.name, its[2])})"
+            ""
+            if its is None
+            else f"{write(each.name, its[0])} ({write(each.name, its[1])} … {write(each.name, its[2])})"
             for its, write in (
                 (each.glassformer, shown),
                 (each.float32, shown),

@@ -149,7 +149,7 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
 
 
 class Described(NamedTuple):
-    """A model as Hugging Face says it: config.json, the tensors under its names, and what stays behind, in sentences."""
+    """A model as Hugging Face says it: config.json, tensors by their names there; what stays behind, in sentences."""
 
     settings: dict[str, Any]
     tensors: dict[str, Tensor]
@@ -179,9 +179,7 @@ def write_huggingface(
     position. `templates` are those by which it chats. Returns what stays behind, in sentences.
     Raises ConfigError for a model that the family of Hugging Face cannot say, CheckpointError for unfit tensors.
     """
-    described = describe(
-        config, state, tokenizer, token_settings=token_settings, use=use, length=length, start=start
-    )
+    described = describe(config, state, tokenizer, token_settings=token_settings, use=use, length=length, start=start)
 
     def fill(folder: Path) -> None:
         save_file(described.tensors, folder / WEIGHTS, metadata={"format": "pt"})

@@ -29,7 +29,7 @@ class Value:
     shape: tuple[Any, ...]
 
 
-Operand = Value | Tensor | float | int | bool
+Operand = Value | Tensor | torch.SymInt | float | int | bool
 
 
 class Graph:
@@ -70,9 +70,9 @@ class Graph:
         """The name of an operand in the graph; with `dtype`, in this type."""
         if isinstance(operand, Value):
             return operand.name if dtype in (None, operand.dtype) else self.cast(operand.name, dtype)
+        if isinstance(operand, torch.SymInt):
+            return self.cast(self.node("Squeeze", self.size(operand)), dtype or torch.int64)
         if not isinstance(operand, Tensor):
-            if isinstance(operand, torch.SymInt):
-                return self.cast(self.node("Squeeze", self.size(operand)), dtype or torch.int64)
             operand = torch.tensor(operand, dtype=dtype)
         return self.constant(operand if dtype is None else operand.to(dtype))
 

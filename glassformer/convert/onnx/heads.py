@@ -33,7 +33,7 @@ class Answer:
     made: Callable[[Output, Inputs], Tensor] | None = None
 
     def of(self, output: Output, inputs: Inputs) -> Tensor:
-        """This answer of a model that has run."""
+        """What a model that has run gives for it."""
         if self.made is not None:
             return self.made(output, inputs)
         found: Tensor = getattr(output, self.field)
@@ -57,8 +57,12 @@ class ExportedHead:
         columns = [answer for answer in self.answers if answer.column is not None]
         if columns:
             fields[columns[0].field] = torch.stack([arrays[answer.name] for answer in columns], dim=-1)  # [B, S, 2]
-        states = fields.pop("states", next(iter(arrays.values())))
-        return Output(states=states, **fields)
+        return Output(
+            states=fields.get("states", next(iter(arrays.values()))),
+            logits=fields.get("logits"),
+            sentence_logits=fields.get("sentence_logits"),
+            token_logits=fields.get("token_logits"),
+        )
 
 
 _ROW, _TOKENS = ("batch", "labels"), ("batch", "sequence", "labels")

@@ -74,9 +74,9 @@ OPERATORS.update(
 
 
 @operator("contiguous", "clone", "alias", "detach", "detach_", "lift_fresh_copy", "dropout")
-def unchanged(graph: Graph, out: Any, **given: Any) -> str:
+def unchanged(graph: Graph, out: Any, self: Any = None, input: Any = None, **_: Any) -> str:
     """The same numbers."""
-    return graph.of(given.get("self", given.get("input")))
+    return graph.of(input if self is None else self)
 
 
 @operator("to", "_to_copy", "type_as")
@@ -297,9 +297,9 @@ def linear(graph: Graph, out: Any, input: Value, weight: Any, bias: Any = None) 
 
 
 @operator("matmul", "bmm")
-def matmul(graph: Graph, out: Any, self: Value, **given: Any) -> str:
+def matmul(graph: Graph, out: Any, self: Value, other: Any = None, mat2: Any = None) -> str:
     """The product of matrices."""
-    return graph.node("MatMul", graph.of(self), graph.of(given.get("other", given.get("mat2"))))
+    return graph.node("MatMul", graph.of(self), graph.of(mat2 if other is None else other))
 
 
 @operator("embedding")
@@ -412,9 +412,7 @@ def repeat(graph: Graph, out: Any, self: Value, repeats: Sequence[Any]) -> str:
 
 
 @operator("slice")
-def cut(
-    graph: Graph, out: Any, self: Value, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
-) -> str:
+def cut(graph: Graph, out: Any, self: Value, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> str:
     """A part of an axis."""
     first = 0 if start is None else start
     last = _END if end is None or (isinstance(end, int) and end >= _END) else end
