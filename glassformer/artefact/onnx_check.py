@@ -7,32 +7,29 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.evaluate import evaluate
+from glassformer.artefact.onnx_texts import LONG, RECORDS, SENTENCES, SEVERAL, VERDICTS, alone, predictor_of, verb_of
 from glassformer.artefact.progress import Progress
-from glassformer.artefact.verbs import predictor_for
 from glassformer.convert.onnx.heads import FEATURES, ExportedHead
 from glassformer.convert.onnx.network import treats_masks
 from glassformer.convert.onnx.session import OnnxTransformer, Session
 from glassformer.errors import CheckpointError, ConfigError
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.measure import Interval
 from glassformer.tasks.predict import grouped, predict
 from glassformer.tasks.rows import Row, collate
-from glassformer.tasks.measure import Interval
 from glassformer.tasks.score import THIS_MODEL, Scores, interval
-from glassformer.tasks.task import Predictor
 from glassformer.tasks.text_pair import two_segments
 from glassformer.tasks.verdict import Difference, differences, intervals
-from glassformer.text.tokenizer import MASK
 from glassformer.text.windows import text_rows
 
 # From the same numbers in float64 the graph may be so many times as far as the model in float32, and this share of the
@@ -44,42 +41,6 @@ REASON = (
 )
 # Tokens of the longest row of random tokens, where the model sets no limit or a higher one.
 _LONGEST = 160
-
-SENTENCES = (
-    "Yes.",
-    "The rain stopped at noon.",
-    "She reads letters by the window in summer, and nobody in the house asks her why.",
-    "A train that was two hours late left the station without its passengers; the driver had not been told.",
-    "Nobody liked the film, but the music was good, and the last ten minutes were better than all that came before.",
-)
-LONG = " ".join(SENTENCES * 4)
-_QUESTION = "Who reads letters by the window?"
-# What a verb reads beside a text, made of each text.
-_BY_VERB: Mapping[str, Callable[[str], dict[str, object]]] = {
-    "fill": lambda text: {"text": text if MASK in text else _masked(text)},
-    "choose": lambda text: {"text": text, "choices": list(SENTENCES[:3])},
-    "answer": lambda text: {"text": _QUESTION, "pair": text},
-}
-# Verbs that read more than one text, which an option for texts cannot give.
-_MORE = ("choose", "answer")
-# What an answer comes down to, by verb; None where it is a number.
-_VERDICTS: Mapping[str, Callable[[Any], object]] = {
-    "fill": lambda found: [mask.guesses[0].token for mask in found.masks],
-    "classify": lambda found: getattr(found, "label", getattr(found, "chosen", None)),
-    "choose": lambda found: found.index,
-    "tag": lambda found: found.tags,
-    "answer": lambda found: found.text,
-}
-# The verb of a task that is not the one of masked words.
-_VERBS: Mapping[str, str] = {
-    "classify": "classify",
-    "regress": "classify",
-    "sentence-order": "classify",
-    "bert": "classify",
-    "choose": "choose",
-    "tag": "tag",
-    "answer": "answer",
-}
 
 
 @dataclass(frozen=True)
@@ -143,21 +104,21 @@ class Check:
 
     def __init__(self, model: Artefact, head: ExportedHead, texts: Sequence[str] = ()) -> None:
         self.model, self.head = model, head
-        self.predictor = None if head.name == FEATURES else _predictor(model, head)
-        verb = _verb(model, head)
+        self.predictor = None if head.name == FEATURES else predictor_of(model, head)
+        verb = verb_of(model, head)
         pairs = getattr(self.predictor, "pairs", None) is True
-        if texts and (pairs or verb in _MORE):
+        if texts and (pairs or verb in SEVERAL):
             raise ConfigError(
                 "texts check a model that reads one text",
                 got=f"a model for {model.task_name}, which reads more",
                 do="leave them out, or give labelled records with --data",
             )
         given = [*texts] or [*SENTENCES, LONG]
-        record = _BY_VERB.get(verb, _alone)
+        record = RECORDS.get(verb, alone)
         records = [record(text) for text in given]
         if pairs:
             records = [{**each, "pair": SENTENCES[place % 3]} for place, each in enumerate(records)]
-        self.verdict = _VERDICTS.get(verb, lambda found: None)
+        self.verdict = VERDICTS.get(verb, lambda found: None)
         self.examples = [] if self.predictor is None else [self.predictor.example(each, "") for each in records]
         self.rows = list(self._rows(given))
         self.batches = list(self._batches())
@@ -301,31 +262,6 @@ def _intervals(scores: Scores) -> dict[str, Interval]:
         return intervals(measure)
     own = scores.of[THIS_MODEL]
     return {name: Interval(own[name], *interval(own[name], scores.count)) for name in scores.shares if name in own}
-
-
-def _predictor(model: Artefact, head: ExportedHead) -> Predictor[Any, Any] | None:
-    """What answers with this head; None for a model that has nothing to say, as a head without names for its labels."""
-    try:
-        return predictor_for(model, _verb(model, head), {})
-    except ConfigError:
-        return None
-
-
-def _verb(model: Artefact, head: ExportedHead) -> str:
-    if head.name == FEATURES:
-        return ""
-    return _VERBS.get(model.task_name or "", "fill")
-
-
-def _alone(text: str) -> dict[str, object]:
-    return {"text": text}
-
-
-def _masked(text: str) -> str:
-    """A text with its longest word masked."""
-    words = text.split(" ")
-    words[max(range(len(words)), key=lambda place: len(words[place]))] = MASK
-    return " ".join(words)
 
 
 def _real(answer: Tensor, inputs: Inputs) -> Tensor:

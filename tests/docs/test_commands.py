@@ -34,6 +34,7 @@ PAGES = (
     "docs/features.md",
     "docs/scikit-learn.md",
     "docs/search.md",
+    "docs/onnx.md",
 )
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(glassformer [^`]+)`")
