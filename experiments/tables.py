@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments import generation_speed, page_speed, results, translation_speed
+from experiments import generation_speed, onnx_sst2, page_speed, results, translation_speed
 from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
 from experiments.chat import table as chat
 from experiments.encoder import table as encoder
@@ -107,6 +107,7 @@ def books_page() -> str:
             *recurrent.section(),
             *features.section(table),
             *transfer.section(table),
+            *onnx_sst2.section(table),
             "## Longer proofs",
             "",
             _proofs(),

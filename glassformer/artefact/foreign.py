@@ -106,7 +106,7 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
         start=said.start,
         templates=model.templates,
     )
-    return (*left, *said.told, *_of_two_vocabularies(tokenizer), *_applied_after(model.task))
+    return (*left, *said.told, *_of_two_vocabularies(tokenizer), *applied_after(model.task))
 
 
 def _of_two_vocabularies(tokenizer: Tokenizer | None) -> tuple[str, ...]:
@@ -200,7 +200,7 @@ def rescaled(section: TaskSection | None, state: Mapping[str, Tensor]) -> dict[s
     return {LAST: (weight * by).to(state[LAST].dtype), LAST_BIAS: (bias * by + more).to(state[LAST_BIAS].dtype)}
 
 
-def _applied_after(section: TaskSection | None) -> tuple[str, ...]:
+def applied_after(section: TaskSection | None) -> tuple[str, ...]:
     """What is done with the scores of this model and has no place in a folder of theirs: sentences."""
     if section is None:
         return ()

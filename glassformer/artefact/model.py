@@ -16,6 +16,7 @@ from glassformer.artefact.texts import Texts, texts_of
 from glassformer.artefact.writing import Writing
 
 if TYPE_CHECKING:
+    from glassformer.artefact.exports import Export
     from glassformer.features.mix import Mix
     from glassformer.look.interventions import Intervention
     from glassformer.look.trace import Trace
@@ -123,6 +124,32 @@ class Model(Answering, Writing):
         from glassformer.artefact.html import of_model
 
         return of_model(self)
+
+    def export(
+        self,
+        directory: str | Path,
+        to: str = "huggingface",
+        *,
+        features: bool = False,
+        pooling: str = "mean",
+        int8: bool = False,
+        texts: Sequence[str] = (),
+        data: Sequence[str | Path] = (),
+    ) -> Export:
+        """Write the model to a folder for other programs: `huggingface` for transformers, `onnx` for onnxruntime.
+
+        An export to ONNX has the heads of an encoder: its answers or, with `features`, its states and the vector of a
+        text by `pooling` (mean, first, max). It is compared with the model, on `texts` or on some that come with the
+        package, before it is kept. `int8` adds a graph with matrices of 8 bits, and what they cost: on labelled `data`
+        the scores of all with intervals, else the share of answers that change.
+
+        Raises ConfigError for a model that the format does not have, MissingExtraError without onnx and onnxruntime,
+        CheckpointError where it cannot be written or does not give what the model gives.
+        """
+        from glassformer.artefact.exports import ExportOptions, export
+
+        options = ExportOptions(features, pooling, int8, tuple(texts), tuple(data))
+        return export(self, directory, to, options)
 
     def save(self, directory: str | Path) -> Path:
         """Write the model to a directory, atomically; raises CheckpointError when that is impossible."""

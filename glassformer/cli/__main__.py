@@ -50,7 +50,7 @@ VERBS: dict[str, dict[str, str]] = {
     },
     "In and out": {
         "import": "convert a Hugging Face folder to a glassformer folder",
-        "export": "write a model as a Hugging Face folder",
+        "export": "write a model as a Hugging Face folder, or an encoder as an ONNX graph",
     },
 }
 

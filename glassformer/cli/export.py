@@ -1,31 +1,135 @@
-"""glassformer export MODEL OUT --to huggingface."""
+"""glassformer export MODEL OUT --to huggingface, or --to onnx."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from glassformer.cli.options import Json, ModelFolder
+from glassformer.cli.options import DATA_FILES, Json, ModelFolder
 from glassformer.cli.screen import note, record
+
+if TYPE_CHECKING:
+    from glassformer.artefact.onnx_folder import OnnxExport
 
 
 def export(
     model: ModelFolder,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)],
-    to: Annotated[Literal["huggingface"], typer.Option("--to", help="The format.")] = "huggingface",
+    to: Annotated[Literal["huggingface", "onnx"], typer.Option("--to", help="The format.")] = "huggingface",
+    features: Annotated[
+        bool, typer.Option("--features", help="onnx: hidden states and the vector of a text, not the head's answers.")
+    ] = False,
+    pooling: Annotated[
+        Literal["mean", "first", "max"], typer.Option("--pooling", help="onnx: how states become that vector.")
+    ] = "mean",
+    int8: Annotated[
+        bool, typer.Option("--int8", help="onnx: also with matrices of 8 bits, and what they cost.")
+    ] = False,
+    text: Annotated[
+        list[str] | None,
+        typer.Option("--text", help="onnx: compare on this text (repeatable).  [default: some of the package]"),
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--data",
+            help=f"onnx: score model and graphs on these labelled files ({DATA_FILES}; repeatable).  [default: none]",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Write a model as a folder that transformers loads as a model with the same outputs."""
-    from glassformer.artefact.foreign import write_foreign
+    """Write a model for other programs: a folder of transformers with the same outputs, or for onnxruntime an
+    encoder's graph, which is compared with the model before it is kept.
+    """
+    from glassformer.artefact.exports import ExportOptions
+    from glassformer.artefact.exports import export as write
     from glassformer.artefact.open import open_as_saved
+    from glassformer.artefact.progress import ConsoleProgress
 
-    left = write_foreign(open_as_saved(model), out)
+    options = ExportOptions(features, pooling, int8, tuple(text or ()), tuple(data or ()))
+    found = write(open_as_saved(model), out, to, options, ConsoleProgress())
     if json:
-        record({"model": str(out), "format": to, "left_behind": list(left)}, sys.stdout)
-    else:
-        for sentence in left:
-            note(sentence)
-        print(out)
+        more = {} if found.onnx is None else found.onnx.to_dict()
+        record({"model": str(out), "format": to, **more, "left_behind": list(found.left_behind)}, sys.stdout)
+        return
+    for sentence in found.left_behind:
+        note(sentence)
+    if found.onnx is not None:
+        _show(found.onnx)
+    print(out)
+
+
+def _show(found: OnnxExport) -> None:
+    """The graphs, how far they are from the model, and what 8 bits cost."""
+    from glassformer.artefact.onnx_check import REASON
+    from glassformer.cli.layout import print_table
+    from glassformer.cli.screen import console, plain_table
+
+    screen = console()
+    table = plain_table("output", "largest difference", "from float64", "glassformer's own", "allowed")
+    for each in found.checked.deviations:
+        numbers = (each.largest, each.onnxruntime, each.glassformer, each.allowed)
+        table.add_row(each.output, *(f"{number:.1e}" for number in numbers))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    print_table(screen, table)
+    checked = found.checked
+    screen.print(
+        f"onnxruntime and glassformer in float32, on {checked.rows} rows of {checked.shortest} to {checked.longest} "
+        "tokens, alone and padded to batches" + _same(checked.answers - checked.same, checked.answers)
+    )
+    screen.print(f"Allowed: {REASON}.")
+    _show_int8(found)
+    _show_scores(found)
+    screen.print(", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in found.bytes.items()))
+
+
+def _same(changed: int, answers: int) -> str:
+    return f"; {answers - changed} of {answers} answers are the same." if answers else "."
+
+
+def _show_int8(found: OnnxExport) -> None:
+    from glassformer.cli.screen import console
+
+    if found.int8 is None:
+        return
+    far = ", ".join(
+        f"{name} by at most {apart:.2g} (the largest number is {scale:.2g})"
+        for name, (apart, scale) in found.int8.largest.items()
+    )
+    cosine = (
+        "" if found.int8.least_cosine is None else f"; least cosine of a text's vector {found.int8.least_cosine:.5f}"
+    )
+    screen = console()
+    screen.print(f"8 bits change {far}{cosine}" + _same(found.int8.changed, found.int8.answers))
+    if not found.scores:
+        screen.print("So few texts do not tell what 8 bits cost: --data FILE scores both on labelled records.")
+
+
+def _show_scores(found: OnnxExport) -> None:
+    from glassformer.cli.layout import print_table
+    from glassformer.cli.screen import console, plain_table
+    from glassformer.tasks.verdict import difference, shown
+
+    if not found.scores:
+        return
+    graphs = ["onnx float32", *(["onnx int8", "int8 less float32"] if found.int8 is not None else [])]
+    table = plain_table("", "glassformer", *graphs)
+    for each in found.scores:
+        cells = [
+            ""
+            if its is None
+            else f"{write(each.name, its[0])} ({write(each.name, its[1])} … {write(each.name, its[2])})"
+            for its, write in (
+                (each.glassformer, shown),
+                (each.float32, shown),
+                (each.int8, shown),
+                (each.lost, difference),
+            )
+        ]
+        table.add_row(each.name.replace("_", " "), *cells[: 1 + len(graphs)])
+    print_table(console(), table)
+    console().print("In brackets: the 95 % interval, bootstrap over the examples; of a difference, over the same ones.")

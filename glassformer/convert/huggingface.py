@@ -148,6 +148,14 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
     return Imported(with_use(config, use), _with_shared(config, state), tokenizer, report, templates)
 
 
+class Described(NamedTuple):
+    """A model as Hugging Face says it: config.json, tensors by their names there; what stays behind, in sentences."""
+
+    settings: dict[str, Any]
+    tensors: dict[str, Tensor]
+    left: tuple[str, ...]
+
+
 def write_huggingface(
     directory: str | Path,
     config: ModelConfig,
@@ -171,6 +179,40 @@ def write_huggingface(
     position. `templates` are those by which it chats. Returns what stays behind, in sentences.
     Raises ConfigError for a model that the family of Hugging Face cannot say, CheckpointError for unfit tensors.
     """
+    described = describe(config, state, tokenizer, token_settings=token_settings, use=use, length=length, start=start)
+
+    def fill(folder: Path) -> None:
+        save_file(described.tensors, folder / WEIGHTS, metadata={"format": "pt"})
+        write_json(folder / SETTINGS, described.settings)
+        if generation:
+            write_json(folder / GENERATION_FILE, generation)
+        if tokenizer is not None:
+            write_tokenizer_of(folder, config, tokenizer, length)
+            if templates is not None:
+                write_templates(folder, templates)
+
+    write_whole(Path(directory), fill)
+    return described.left
+
+
+def write_tokenizer_of(folder: Path, config: ModelConfig, tokenizer: Tokenizer, length: int | None) -> None:
+    """Write the tokenizer of a model for texts of this length, or of as many tokens as it has positions."""
+    segments = config.encoder is not None and config.encoder.embed.segments > 1
+    limits = [each for each in (config.output_stack.max_length, length) if each is not None]
+    write_tokenizer(folder, tokenizer, min(limits, default=None), segments=segments)
+
+
+def describe(
+    config: ModelConfig,
+    state: Mapping[str, Tensor],
+    tokenizer: Tokenizer | None = None,
+    *,
+    token_settings: Mapping[str, Any] | None = None,
+    use: LabelUse = NO_LABELS,
+    length: int | None = None,
+    start: int | None = None,
+) -> Described:
+    """A model in Hugging Face's words, with the options of `write_huggingface`; raises ConfigError as it does."""
     if config.family not in FAMILY_TABLES:
         raise ConfigError(
             f"Hugging Face must know the family {config.family!r}", got="one that it does not have",
@@ -200,21 +242,7 @@ def write_huggingface(
         **values,
         **roles,
     }
-
-    def fill(folder: Path) -> None:
-        save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
-        write_json(folder / SETTINGS, settings)
-        if generation:
-            write_json(folder / GENERATION_FILE, generation)
-        if tokenizer is not None:
-            segments = config.encoder is not None and config.encoder.embed.segments > 1
-            limits = [each for each in (config.output_stack.max_length, length) if each is not None]
-            write_tokenizer(folder, tokenizer, min(limits, default=None), segments=segments)
-            if templates is not None:
-                write_templates(folder, templates)
-
-    write_whole(Path(directory), fill)
-    return left_behind(whole, back)
+    return Described(settings, tensors, left_behind(whole, back))
 
 
 def family_of(values: Mapping[str, Any], where: str) -> Family:

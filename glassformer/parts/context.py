@@ -88,4 +88,6 @@ def take_tokens(x: Tensor, asked: Tensor) -> Tensor:
 def take_queries(table: Tensor, asked: Tensor) -> Tensor:
     """The rows of the asked tokens: [B or 1, H or 1, Q, K] and [B, A] to [B, H or 1, A, K]."""
     table = table.expand(asked.shape[0], -1, -1, -1)  # [B, H or 1, Q, K]
-    return table.take_along_dim(asked[:, None, :, None], dim=2)  # [B, H or 1, A, K]
+    # Not take_along_dim, which does the same: under torch.export it would fix the sizes that are to stay open.
+    places = asked[:, None, :, None].expand(-1, table.shape[1], -1, table.shape[3])  # [B, H or 1, A, K]
+    return table.gather(2, places)  # [B, H or 1, A, K]

@@ -35,6 +35,7 @@ PAGES = (
     "docs/scikit-learn.md",
     "docs/search.md",
     "docs/transfer.md",
+    "docs/onnx.md",
 )
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(glassformer [^`]+)`")

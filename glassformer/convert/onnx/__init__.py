@@ -1,0 +1,1 @@
+"""Encoders as ONNX graphs, and such graphs as models that run here."""

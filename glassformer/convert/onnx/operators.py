@@ -1,0 +1,8 @@
+"""All of torch's operators that can be written in ONNX, by torch's names."""
+
+from __future__ import annotations
+
+from glassformer.convert.onnx import axes, numbers, shapes
+from glassformer.convert.onnx.table import Operator
+
+OPERATORS: dict[str, Operator] = {**numbers.operator, **axes.operator, **shapes.operator}

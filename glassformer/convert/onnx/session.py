@@ -1,0 +1,88 @@
+"""A graph that runs in onnxruntime, in the place of the model it was made from.
+
+B sentences · S tokens · A asked tokens
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from glassformer.convert.onnx.heads import ExportedHead
+from glassformer.convert.onnx.network import IDS, REAL, SEGMENTS
+from glassformer.errors import CheckpointError, MissingExtraError
+from glassformer.models.inputs import Inputs, Output
+from glassformer.models.transformer import Transformer
+from glassformer.parts.cache import KeyValueCache
+
+
+def needs_onnx() -> None:
+    """Raise MissingExtraError without the packages onnx and onnxruntime."""
+    for package in ("onnx", "onnxruntime"):
+        try:
+            __import__(package)
+        except ImportError:
+            raise MissingExtraError(package, extra="onnx", purpose="an export to ONNX") from None
+
+
+class Session:
+    """A graph in a file, run on the processor with as many threads as torch has."""
+
+    def __init__(self, path: Path) -> None:
+        needs_onnx()
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = torch.get_num_threads()
+        options.log_severity_level = 4  # what it refuses is told by the error
+        try:
+            self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # its errors have no common class of their own
+            raise CheckpointError(f"{path} must be a graph that onnxruntime reads", got=str(error)[:200]) from None
+        self.inputs = tuple(each.name for each in self._session.get_inputs())
+        self.outputs = tuple(each.name for each in self._session.get_outputs())
+
+    def run(self, inputs: Inputs) -> dict[str, Tensor]:
+        """The outputs by name, for ids [B, S] with their mask and segments."""
+        assert inputs.ids is not None
+        ones = torch.ones_like(inputs.ids)
+        given: dict[str, Any] = {
+            IDS: inputs.ids,
+            REAL: ones if inputs.real is None else inputs.real.long(),
+            SEGMENTS: torch.zeros_like(ones) if inputs.segments is None else inputs.segments,
+        }
+        arrays = self._session.run(self.outputs, {name: given[name].cpu().numpy() for name in self.inputs})
+        return {name: torch.from_numpy(array) for name, array in zip(self.outputs, arrays, strict=True)}
+
+
+class OnnxTransformer(Transformer):
+    """A model whose answers come from a graph: whoever asks a `Transformer` may ask this one."""
+
+    def __init__(self, model: Transformer, session: Session, head: ExportedHead) -> None:
+        nn.Module.__init__(self)
+        self.config = model.config
+        self.encoder, self.decoder = model.encoder, model.decoder
+        self.head, self.sentence_head, self.token_head = model.head, model.sentence_head, model.token_head
+        self.session, self.exported = session, head
+
+    def forward(
+        self,
+        inputs: Inputs,
+        decoder_inputs: Inputs | None = None,
+        *,
+        memory: Tensor | None = None,
+        scored_at: Tensor | None = None,
+        cache: KeyValueCache | None = None,
+        heads: Collection[str] | None = None,
+        cross_scores: list[Tensor] | None = None,
+    ) -> Output:
+        """As `Transformer.forward` of an encoder, for the heads that were exported."""
+        output = self.exported.output(self.session.run(inputs))
+        if scored_at is None or output.logits is None:
+            return output
+        chosen = output.logits.flatten(0, 1).index_select(0, scored_at.flatten())  # [N, V]
+        return Output(states=output.states, logits=chosen, sentence_logits=output.sentence_logits)

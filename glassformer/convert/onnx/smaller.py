@@ -1,0 +1,21 @@
+"""A graph with matrices of 8 bits: dynamic quantization, as onnxruntime does it."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+
+def write_int8(graph: Path, out: Path) -> None:
+    """Write the graph with its matrices and tables rounded to 8 bits, a scale for each column; what is multiplied with
+    them is rounded when the graph runs.
+    """
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    logger = logging.getLogger()  # which onnxruntime itself writes to
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        quantize_dynamic(str(graph), str(out), weight_type=QuantType.QInt8, per_channel=True, reduce_range=True)
+    finally:
+        logger.setLevel(level)

