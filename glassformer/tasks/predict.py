@@ -20,7 +20,7 @@ from glassformer.tasks.task import Example, Prediction, Predictor
 BATCH_TOKENS = 8192
 # On a processor: what a block computes of so many stays in the caches. And about what a pass costs beside its tokens:
 # rows of unequal length go together only where that pads fewer.
-CPU_BATCH_TOKENS, CPU_PASS_TOKENS = 1024, 32
+CPU_BATCH_TOKENS, CPU_PASS_TOKENS = 2048, 32
 # Tokens from which on the matrices are laid out for them (runtime/packed.py).
 PACKED_FROM = 512
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 from torch import nn
 
 from glassformer.look.watch import watch
 from glassformer.runtime.packed import PackedLinear, can_pack, packed
-from tests.contracts.families import ROWS, Row
+from tests.contracts.families import FAMILIES, Row
 
 CPU = torch.device("cpu")
 pytestmark = pytest.mark.skipif(not can_pack(CPU, torch.float32), reason="oneDNN multiplies nothing here")
@@ -20,7 +18,7 @@ def packed_layers(model: nn.Module) -> list[PackedLinear]:
     return [module for module in model.modules() if isinstance(module, PackedLinear)]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=str)
+@pytest.mark.parametrize("row", FAMILIES, ids=str)
 def test_each_family_gives_the_same_states(row: Row) -> None:
     """No further from float64 than the plain model is, but for what sums in another order round."""
     exact, plain = row.model(), row.model(dtype=torch.float32)
@@ -76,27 +74,4 @@ def test_in_bfloat16_the_states_are_as_near_as_autocasts() -> None:
 
 
 def named(name: str) -> Row:
-    return next(row for row in ROWS if row.name == name)
-
-
-def test_activations_are_those_of_the_model() -> None:
-    """Each activation that oneDNN works out with the product, and one that it does not."""
-    from glassformer.config import FeedForwardConfig
-    from glassformer.parts.feed_forward import FeedForward
-    from glassformer.runtime import packed as room
-
-    for activation in ("relu", "gelu", "gelu_tanh", "silu"):
-        network = FeedForward(FeedForwardConfig(width=24, activation=activation), 8)
-        x = torch.randn(3, 5, 8)
-        context: Any = _Context()
-        expected = network(x, context)
-        room._pack_layers(network, torch.float32)
-        assert len(packed_layers(network)) == 2
-        with torch.inference_mode():
-            assert (network(x, context) - expected).abs().max() <= 1e-5, activation
-
-
-class _Context:
-    """What a feed-forward network asks of its pass in eval mode."""
-
-    dropout_key = tokens = None
+    return next(row for row in FAMILIES if row.name == name)
