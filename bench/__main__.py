@@ -26,6 +26,7 @@ ROWS = (
     ("bench.language_model",),
     ("bench.generation", "one"),
     ("bench.generation", "sixteen"),
+    ("bench.embedding",),
     ("experiments.tables",),
 )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments import generation_speed, onnx_sst2, page_speed, results, translation_speed
+from experiments import embedding_speed, generation_speed, page_speed, results, translation_speed
 from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
 from experiments.chat import table as chat
 from experiments.encoder import table as encoder
@@ -231,6 +232,7 @@ def bench_page() -> str:
         ("Translation", lambda: translation_speed.section(table)),
         ("Learning to write", lambda: generation_speed.training(table)),
         ("Writing", lambda: generation_speed.section(table)),
+        ("Vectors of sentences", lambda: embedding_speed.section(table)),
     ):
         parts += ["", f"## {title}", "", section()]
     for name in (

@@ -29,13 +29,21 @@ def vectors_of(
     return VectorsOf(model.module, tokenizer, features, length=model.row_tokens, words=words)
 
 
-def embed(model: Artefact, maker: VectorsOf, records: Iterable[tuple[Mapping[str, object], str]]) -> Iterator[Vectors]:
-    """The vectors of each record (its text or words, and its file and line), in order, in bounded memory.
+def embed(
+    model: Artefact,
+    maker: VectorsOf,
+    records: Iterable[tuple[Mapping[str, object], str]],
+    *,
+    fast: bool | None = None,
+) -> Iterator[Vectors]:
+    """The vectors of each record (its text or words, and its file and line), in order, in bounded memory; in bfloat16
+    where `fast` and the machine is faster in it (None: as the model was opened).
 
     Raises DataError for a record that cannot be used.
     """
     examples = (maker.example(values, where) for values, where in records)
-    return predict(maker, model.module, examples, fast=model.fast)
+    fast = model.fast if fast is None else fast and model.can_be_fast
+    return predict(maker, model.module, examples, fast=fast)
 
 
 @dataclass(frozen=True)

@@ -82,13 +82,15 @@ class Model(Answering, Writing):
         strategy: str | Mix | Sequence[str | Mix] = "last",
         pooling: str | Sequence[str] = "mean",
         words: bool = False,
+        fast: bool | None = None,
     ) -> Any:
         """The vector [F] of a text as an array, or the vectors [N, F] of many; a dictionary of such arrays by
         `strategy.pooling` where several strategies or poolings are asked for, made in one pass through the model.
 
         With `words` a `Vectors` for each text: its words, and the vectors [P, F] of each feature. The strategies are
-        those of `glassformer.features.strategies`, the poolings `first`, `mean`, `max`, `last-token`. Raises
-        ConfigError for a strategy that needs layers which the model does not have.
+        those of `glassformer.features.strategies`, the poolings `first`, `mean`, `max`, `last-token`. With `fast` in
+        bfloat16 where the machine is faster in it (`fast_told` says what that changes; None: as the model was opened).
+        Raises ConfigError for a strategy that needs layers which the model does not have.
         """
         from glassformer.artefact.embed import embed, vectors_of
         from glassformer.features.mix import Mix
@@ -100,7 +102,7 @@ class Model(Answering, Writing):
             [pooling] if isinstance(pooling, str) else list(pooling),
             words=words,
         )
-        found = list(embed(self, maker, ((values, "") for values in texts_of(text))))
+        found = list(embed(self, maker, ((values, "") for values in texts_of(text)), fast=fast))
         if words:
             return found[0] if isinstance(text, str) else found
         arrays = {

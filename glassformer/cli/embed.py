@@ -129,15 +129,11 @@ def embed(
 
 
 def told_of(model: Model, poolings: Sequence[str]) -> None:
-    """Note what a user should know of the features of this model, and whether they are made in bfloat16."""
+    """Note what a user should know of the features of this model."""
     from glassformer.features.vectors import note_of
 
     if said := note_of(model.module, poolings):
         note(said)
-    if model.fast:
-        note("the model computes in bfloat16 (--fast): vectors are rounded to two or three digits on the way")
-    elif model.only_emulated:
-        note("--fast was asked for, but this machine has no fast bfloat16: the model computes in float32")
 
 
 def _once(texts: Sequence[str], files: Sequence[str] | None) -> bool:

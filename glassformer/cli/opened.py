@@ -129,4 +129,6 @@ def open_model(
     model = load(path, device=device, dtype=dtype, fast=fast)
     for message in model.notes:
         note(message)
+    if fast:
+        note(f"--fast: {model.fast_told}")
     return model

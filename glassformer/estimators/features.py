@@ -63,7 +63,8 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         texts = texts_of(X)
         maker = self._maker()
         found = np.zeros((len(texts), self.n_features_out_), np.float32)
-        for row, each in zip(found, embed(self.model_, maker, (({"text": text}, "") for text in texts)), strict=True):
+        made = embed(self.model_, maker, (({"text": text}, "") for text in texts), fast=self.fast or None)
+        for row, each in zip(found, made, strict=True):
             row[:] = np.concatenate([each.vectors[feature.name] for feature in maker.features])
         return found
 
@@ -131,7 +132,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         labels = [str(label) for label in labels_of(y, len(texts))]
         numbers = {label: number for number, label in enumerate(sorted(set(labels)))}
         maker = vectors_of(self.model_, [str(layer) for layer in range(blocks_of(self.model_.module) + 1)], poolings)
-        found = embed(self.model_, maker, (({"text": text}, "") for text in texts))
+        found = embed(self.model_, maker, (({"text": text}, "") for text in texts), fast=self.fast or None)
         layers = np.array([[each.vectors[of.name] for of in maker.features] for each in found], np.float32)  # [N, K, W]
         return learn_mix(torch.from_numpy(layers), torch.tensor([numbers[label] for label in labels]))
 

@@ -27,7 +27,7 @@ from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.tagged import Sentence, sentence_of
 from glassformer.tasks.task import Context, Predictor
 from glassformer.tasks.values import located
-from glassformer.text.parts import ids_of
+from glassformer.text.parts import PART, ids_of
 from glassformer.text.tokenizer import MASK, Tokenizer
 from glassformer.text.windows import room_beside, windows
 from glassformer.text.words import Span, word_tokens
@@ -36,6 +36,8 @@ Reals = npt.NDArray[np.floating[Any]]
 
 # Numbers of all vectors that are in memory together, and the tokens of a usual row of words.
 _NUMBERS, _USUAL = 1 << 25, 64
+# Texts that are tokenized together.
+_TOKENIZED = 64
 
 
 @dataclass(frozen=True)
@@ -108,15 +110,30 @@ class VectorsOf(Predictor[Sentence, Vectors]):
             raise DataError(located(where, "a text is needed"), got=repr(text)[:60])
         return Sentence(text, ())
 
+    def cut(self, examples: Iterable[Sentence]) -> Iterator[tuple[Sentence, Iterable[Row]]]:
+        """Each text with its rows; short texts are tokenized together, on all cores."""
+        if self.words:
+            yield from super().cut(examples)
+            return
+        for some in _short_together(examples):
+            if len(some) == 1:
+                yield some[0], self.rows(some[0])
+                continue
+            for example, raw in zip(some, self.tokenizer.raw_batch([each.text for each in some]), strict=True):
+                yield example, self._rows_of(example, np.array(self.tokenizer.unalias(raw.ids), np.int32))
+
     def rows(self, example: Sentence) -> Iterator[Row]:
         """A row for each window; the label of a token is the number of the part it belongs to."""
-        before, after = self.tokenizer.frame_ids
         if self.words:
             ids, first = word_tokens(self.tokenizer, example.text, example.words)
-            parts = first.searchsorted(np.arange(len(ids)), side="right") - 1
-        else:
-            ids = np.asarray(ids_of(self.tokenizer, example.text), np.int32)
-            parts = np.zeros(len(ids), np.int64)
+            return self._rows_of(example, ids, first.searchsorted(np.arange(len(ids)), side="right") - 1)
+        return self._rows_of(example, np.asarray(ids_of(self.tokenizer, example.text), np.int32))
+
+    def _rows_of(
+        self, example: Sentence, ids: npt.NDArray[np.int32], parts: npt.NDArray[np.int64] | None = None
+    ) -> Iterator[Row]:
+        """The rows of a text's tokens; `parts` says what part each belongs to, None where the text has one."""
+        before, after = self.tokenizer.frame_ids
         if not len(ids) and (self.words or not before + after):
             raise DataError("a text needs at least one token", got=repr(example.text[:40]))
         cut = windows(len(ids), room_beside(len(before) + len(after), self.length))
@@ -124,7 +141,9 @@ class VectorsOf(Predictor[Sentence, Vectors]):
             row = np.concatenate([before, ids[window.start : window.end], after], dtype=np.int32)  # [S]
             marks = np.full(len(row), IGNORED, np.int32)  # [S]
             place = len(before) - window.start
-            marks[window.first + place : window.last + place] = parts[window.first : window.last]
+            marks[window.first + place : window.last + place] = (
+                0 if parts is None else parts[window.first : window.last]
+            )
             if not self.words:  # the special tokens at the two ends of the text
                 marks[: len(before)] = 0 if number == 0 else IGNORED
                 marks[len(row) - len(after) :] = 0 if number == len(cut) - 1 else IGNORED
@@ -132,21 +151,22 @@ class VectorsOf(Predictor[Sentence, Vectors]):
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, _Pooled]]:
         """What each row tells of its parts."""
+        stack = stack_of(model)
         for batch in batches:
-            states = self._states(batch)
+            states = self._states(stack, batch)
             with torch.autocast(batch.labels["part"].device.type, enabled=False):
                 pool = self._of_words if self.words else self._of_texts
                 yield from zip(batch.row_ids.tolist(), pool(states, batch.labels["part"]), strict=True)
 
-    def _states(self, batch: Batch) -> dict[int, Tensor]:
+    def _states(self, stack: Stack, batch: Batch) -> dict[int, Tensor]:
         """The layers that are needed, by number, of at least float32."""
         inputs, found = batch.inputs, dict[int, Tensor]()
         if WORD in self.needed:
             assert inputs.ids is not None
-            found[WORD] = widened(self.stack.embed.word(inputs.ids) * self.stack.embed.scale)  # [B, S, W]
+            found[WORD] = widened(stack.embed.word(inputs.ids) * stack.embed.scale)  # [B, S, W]
         if self.needed[-1] == WORD:
             return found
-        for number, layer in enumerate(self.stack.layers(inputs, last=self.needed[-1])):
+        for number, layer in enumerate(stack.layers(inputs, last=self.needed[-1])):
             if number in self.needed:
                 found[number] = widened(layer)  # [B, S, W]
         return found
@@ -225,6 +245,20 @@ class VectorsOf(Predictor[Sentence, Vectors]):
                 of /= tokens[:, None].astype(kind)
         vectors = {feature.name: of if self.words else of[0] for feature, of in zip(self.features, arrays, strict=True)}
         return Vectors(example.text, vectors, example.words if self.words else None, len(found))
+
+
+def _short_together(examples: Iterable[Sentence]) -> Iterator[list[Sentence]]:
+    """Examples in groups of at most _TOKENIZED texts with at most PART characters, and longer ones each by itself."""
+    group: list[Sentence] = []
+    characters = 0
+    for example in examples:
+        if group and (len(group) == _TOKENIZED or characters + len(example.text) > PART):
+            yield group
+            group, characters = [], 0
+        group.append(example)
+        characters += len(example.text)
+    if group:
+        yield group
 
 
 def stack_of(model: Transformer) -> Stack:

@@ -62,6 +62,7 @@ class ChatAlone(RecordTask[Talk, Reply]):
     weights: ClassVar[Mapping[str, float]] = {NEXT: 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {NEXT: "token"}
     fits_baselines = False
+    in_one_pass = False
     baseline_names = ("unigram", "right_replies")
     best = "-loss"
     shares = ()

@@ -47,6 +47,7 @@ class Conversation(NamedTuple):
 class Chatter(Predictor[Conversation, Reply]):
     """The encoder reads the last turns, the decoder writes the reply (`decode/`)."""
 
+    in_one_pass = False
     read_ahead = 1024
 
     def __init__(self, translator: Translator, *, history: int) -> None:

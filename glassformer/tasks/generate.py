@@ -53,6 +53,7 @@ class Prompt(NamedTuple):
 class Generate(Predictor[Prompt, Generation]):
     """The decoder reads the prompt and writes on, token by token (`decode/`)."""
 
+    in_one_pass = False
     read_ahead = 1024
 
     def __init__(

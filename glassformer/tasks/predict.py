@@ -12,11 +12,17 @@ import torch
 
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.runtime.packed import packed
 from glassformer.tasks.rows import Row, collate
 from glassformer.tasks.task import Example, Prediction, Predictor
 
 # Tokens of a forward pass, padding included: enough for full speed, little enough for any machine.
 BATCH_TOKENS = 8192
+# On a processor: what a block computes of so many stays in the caches. And about what a pass costs beside its tokens:
+# rows of unequal length go together only where that pads fewer.
+CPU_BATCH_TOKENS, CPU_PASS_TOKENS = 2048, 32
+# Tokens from which on the matrices are laid out for them (runtime/packed.py).
+PACKED_FROM = 512
 
 
 @dataclass
@@ -44,25 +50,32 @@ def predict(
     """
     waiting: deque[_Waiting[Example]] = deque()
     ahead: list[tuple[_Waiting[Example], int, Row]] = []
-    tokens, answered = 0, False
+    tokens, answered, quick = 0, False, model
     read_ahead = predictor.read_ahead if read_ahead is None else read_ahead
-    for example in examples:
+
+    def answer() -> None:
+        nonlocal quick
+        if quick is model and predictor.in_one_pass and tokens >= PACKED_FROM:
+            quick = packed(model, fast=fast)
+        _answer(predictor, quick, ahead, fast=fast)
+
+    for example, rows in predictor.cut(examples):
         entry = _Waiting(example)
         waiting.append(entry)
-        for row in predictor.rows(example):
+        for row in rows:
             ahead.append((entry, len(entry.found), row))
             entry.found.append(None)
             entry.missing += 1
             tokens += len(row.ids)
             if len(ahead) >= read_ahead or tokens >= predictor.read_ahead_tokens:
-                _answer(predictor, model, ahead, fast=fast)
+                answer()
                 ahead, tokens, answered = [], 0, True
         entry.complete = True
         if answered:
             answered = False
             yield from _finished(predictor, waiting)
     if ahead:
-        _answer(predictor, model, ahead, fast=fast)
+        answer()
     yield from _finished(predictor, waiting)
 
 
@@ -82,9 +95,11 @@ def _answer(
     """Store for each of these rows what the model predicts."""
     device = next(model.parameters()).device
     by_length = sorted(range(len(ahead)), key=lambda index: -len(ahead[index][2].ids))
+    lengths = [len(ahead[index][2].ids) for index in by_length]
+    in_caches = device.type == "cpu" and predictor.in_one_pass
 
     def batches() -> Iterator[Batch]:
-        for chosen in grouped([len(ahead[index][2].ids) for index in by_length]):
+        for chosen in equal(lengths) if in_caches else grouped(lengths):
             mine = [by_length[place] for place in chosen]
             rows = [ahead[index][2] for index in mine]
             batch = collate(rows, pad_id=predictor.tokenizer.pad_id or 0, axes=predictor.axes)
@@ -102,6 +117,27 @@ def grouped(lengths: Sequence[int]) -> Iterator[range]:
     start = 0
     while start < len(lengths):
         end = min(len(lengths), start + max(1, BATCH_TOKENS // max(lengths[start], 1)))
+        yield range(start, end)
+        start = end
+
+
+def equal(lengths: Sequence[int]) -> Iterator[range]:
+    """The same for a processor: rows of one length, without padding, or of several lengths where the padding costs less
+    than another pass; at least one row and at most CPU_BATCH_TOKENS tokens.
+    """
+    start = 0
+    while start < len(lengths):
+        longest = max(lengths[start], 1)
+        most = min(len(lengths), start + max(1, CPU_BATCH_TOKENS // longest))
+        end, padding = start, 0
+        while end < most:
+            of_one_length = end
+            while of_one_length < most and lengths[of_one_length] == lengths[end]:
+                of_one_length += 1
+            padding += (longest - lengths[end]) * (of_one_length - end)
+            if padding > CPU_PASS_TOKENS:
+                break
+            end = of_one_length
         yield range(start, end)
         start = end
 

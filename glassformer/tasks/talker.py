@@ -45,6 +45,7 @@ class Talk(NamedTuple):
 class Talker(Predictor[Talk, Reply]):
     """The last turns are written as the model's chat template says, and the decoder goes on (`tasks/generate.py`)."""
 
+    in_one_pass = False
     read_ahead = 1024
 
     def __init__(self, writer: Generate, turns: TurnWriter, *, history: int | None, system: str | None = None) -> None:

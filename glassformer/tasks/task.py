@@ -65,6 +65,8 @@ class Predictor(ABC, Generic[Example, Prediction]):
     """What a verb needs: how an example becomes rows, and how the model's outputs become a prediction."""
 
     tokenizer: Tokenizer
+    # Whether a row goes through the model once; what writes goes through it for each token.
+    in_one_pass: ClassVar[bool] = True
     # What the labels of its rows belong to, by the name of the loss.
     axes: ClassVar[Mapping[str, Axis]] = MappingProxyType({})
     # The most rows whose predictions are in memory together; fewer where each prediction is large.
@@ -85,6 +87,11 @@ class Predictor(ABC, Generic[Example, Prediction]):
     @abstractmethod
     def rows(self, example: Example) -> Iterable[Row]:
         """The rows of an example: several where it is longer than the model reads at once."""
+
+    def cut(self, examples: Iterable[Example]) -> Iterator[tuple[Example, Iterable[Row]]]:
+        """Each example with its rows, in order. What cuts several texts at once reads a few examples ahead."""
+        for example in examples:
+            yield example, self.rows(example)
 
     @abstractmethod
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Any]]:

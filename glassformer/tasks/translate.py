@@ -88,6 +88,7 @@ class Translate(RecordTask[TextPair, Translation]):
     weights: ClassVar[Mapping[str, float]] = {TARGET: 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {TARGET: "token"}
     two_sided = True
+    in_one_pass = False
     fits_baselines = False
     baseline_names: ClassVar[tuple[str, ...]] = ("unigram", "copy_source")
     best = "-loss"

@@ -49,6 +49,7 @@ SLOTS = 64
 class Translator(Predictor[TextPair, Translation]):
     """The source goes through the encoder; the decoder writes the translation token by token (`decode/`)."""
 
+    in_one_pass = False
     read_ahead = 4096
 
     def __init__(
