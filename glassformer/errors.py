@@ -43,11 +43,13 @@ class ShapeError(GlassformerError):
 class DataError(GlassformerError):
     """A file or a row of it cannot be used. `where` and `row` are its file and line and what stands there, where that
     is known; `left_out_by` is the setting of `[data]` by which such rows are left out: the error of a row alone has it.
+    `ends`: the file cannot be read from there on.
     """
 
     where: str = ""
     row: object = None
     left_out_by: str = ""
+    ends: bool = False
 
     def about(self, where: str, row: object) -> Self:
         """The same error, with the row that it is about, for a file of rejects."""

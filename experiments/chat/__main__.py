@@ -12,11 +12,10 @@ Those of ours have compiling and its looks at the validation loss in them. No si
 
 from __future__ import annotations
 
-import argparse
 import math
 import random
-import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ import numpy as np
 import glassformer as gf
 from experiments import results
 from experiments.chat.plan import Dialogues, Exchange
+from experiments.sides import Sides, one_command
 from experiments.translation.measures import plain
 from experiments.translation.ours import facts
 from experiments.translation.plan import Budget, read_json, write_json
@@ -37,7 +37,6 @@ from glassformer.tasks.score import Unigram
 from glassformer.tasks.translation_evaluation import target_losses
 from glassformer.tasks.translator import special_ids
 from glassformer.text.words import find_words
-from glassformer.training.stopping import Interrupted
 
 SIDES = ("ours", "transformers")
 # Greedy replies that are measured, their most tokens, and how many of them are shown.
@@ -167,28 +166,13 @@ def _measure(found: Mapping[str, Any], numbers: Sequence[int], test: Sequence[Ex
 
 def main() -> None:
     """One command."""
-    parser = argparse.ArgumentParser(
-        prog="python -m experiments.chat", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("side", choices=[*SIDES, "scores"])
-    parser.add_argument("--minutes", type=float, default=20.0)
-    parser.add_argument("--threads", type=int)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--try", dest="tries", action="store_true", help="twenty steps on one topic, for no page")
-    given = parser.parse_args()
-    dialogues = Dialogues(Budget(given.minutes, 20 if given.tries else None, given.threads, given.seed))
-    try:
-        if given.side != "scores":
-            run(given.side, dialogues)
-    except Interrupted as stopped:
-        print(stopped, file=sys.stderr)
-        raise SystemExit(stopped.exit_code) from None
-    name, values = f"chat-{dialogues.budget.name}", scores(dialogues)
-    if given.tries:
-        write_json(dialogues.folder / f"{name}.json", values)
-        print(dialogues.folder / f"{name}.json")
-    else:
-        print(results.write(name, f"python -m experiments.chat scores {options(dialogues.budget)}", values))
+
+    def prepared(minutes: float, steps: int | None, threads: int | None, seed: int) -> Sides:
+        dialogues = Dialogues(budget := Budget(minutes, steps, threads, seed))
+        run_side = partial(run, dialogues=dialogues)
+        return Sides(f"chat-{budget.name}", dialogues.folder, options(budget), run_side, lambda: scores(dialogues))
+
+    one_command("experiments.chat", __doc__, SIDES, prepared, tries="twenty steps on one topic, for no page")
 
 
 if __name__ == "__main__":

@@ -13,9 +13,8 @@ carried on from row to row, as is usual.
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ import torch
 import glassformer as gf
 from experiments import results
 from experiments.plain_loop import Recipe, Time, facts_of, train_plainly
+from experiments.sides import Sides, one_command
 from experiments.translation.plan import read_json, write_json
 from experiments.writing import measures
 from experiments.writing.models import gpt2, recurrent
@@ -35,7 +35,6 @@ from glassformer.config import ModelConfig
 from glassformer.models.inputs import Inputs
 from glassformer.tasks.measure import Reals
 from glassformer.tasks.trigram import Trigram
-from glassformer.training.stopping import Interrupted
 
 PROMPT = "As Aliens entered our planet"
 Found = tuple[dict[str, Reals], dict[str, Any]]
@@ -181,30 +180,12 @@ def plain(found: Any) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     """One command."""
-    parser = argparse.ArgumentParser(
-        prog="python -m experiments.writing",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("side", choices=[*SIDES, "scores"])
-    parser.add_argument("--minutes", type=float, default=20.0)
-    parser.add_argument("--threads", type=int)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--try", dest="tries", action="store_true", help="twenty steps on three books, for no page")
-    given = parser.parse_args()
-    books = Books(Time(given.minutes, 20 if given.tries else None, given.threads, given.seed))
-    try:
-        if given.side != "scores":
-            run(given.side, books)
-    except Interrupted as stopped:
-        print(stopped, file=sys.stderr)
-        raise SystemExit(stopped.exit_code) from None
-    name, values = f"writing-{books.length.name}", scores(books)
-    if books.length.tries:
-        write_json(WORK / f"{name}.json", values)
-        print(WORK / f"{name}.json")
-    else:
-        print(results.write(name, f"python -m experiments.writing scores {books.length.options}", values))
+
+    def prepared(minutes: float, steps: int | None, threads: int | None, seed: int) -> Sides:
+        books = Books(length := Time(minutes, steps, threads, seed))
+        return Sides(f"writing-{length.name}", WORK, length.options, partial(run, books=books), lambda: scores(books))
+
+    one_command("experiments.writing", __doc__, [*SIDES], prepared, tries="twenty steps on three books, for no page")
 
 
 if __name__ == "__main__":

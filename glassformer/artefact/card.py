@@ -155,6 +155,8 @@ def _data(model: Artefact) -> Iterator[str]:
     yield f"* Licence: {data.licence or 'not stated'}"
     if data.validation_files:
         yield f"* Held out: {_names(data.validation_files)}"
+    elif end := data.shares.get("end"):
+        yield f"* Held out: the last {end:.0%} of the text"
     elif data.validation:
         yield f"* Held out: {data.validation:.2%} of the documents, chosen by a hash of their text (seed {data.seed})"
     else:
@@ -260,6 +262,8 @@ def _amount(model: Artefact) -> str:
     how_many = f"all {there:,} {unit}" if count == there else f"{count:,} of {there:,} {unit}, drawn at random,"
     held_out = model.metrics.get("measured_on") == "held-out text"
     if held_out and not data.validation_files:
+        if end := data.shares.get("end"):
+            return f": {how_many} of the last {end:.0%} of the text of {_names(data.files)}, which was held out"
         things = "records" if unit == "records" else "documents"
         return f": {how_many} of the {data.validation:.2%} of the {things} of {_names(data.files)} that were held out"
     return f": {how_many} of {_names(data.validation_files if held_out else data.files)}"

@@ -14,14 +14,14 @@ from typing import Any
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.progress import NoProgress, Progress
 from glassformer.data.corpus import fingerprint_of
-from glassformer.data.files import files_of
+from glassformer.data.files import files_for
 from glassformer.data.rows import named
 from glassformer.data.settings import CorpusSection, DataSection, RecordSection, TranslateData
 from glassformer.data.split import Split
 from glassformer.data.table_format import names_columns
 from glassformer.errors import ConfigError, DataError
 from glassformer.paths import refuse_no_path
-from glassformer.tasks import task_named, task_of
+from glassformer.tasks import task_of
 from glassformer.tasks.baselines import repeated
 from glassformer.tasks.predict import precision
 from glassformer.tasks.score import Scores
@@ -79,7 +79,7 @@ def evaluate(
             "measures what was held out"
         )
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Windows deletes no mapped file
-        shares = {"validation": data.validation, "test": data.test}
+        shares = data.shares
         cache = (None if files else _tokens_of_the_run(model, data, shares, progress)) or Path(folder)
         guesses_words = model.config.head is not None and isinstance(data, CorpusSection | TranslateData)
         if guesses_words and "unigram_counts" not in model.metrics:
@@ -149,7 +149,7 @@ def _training_source(model: Artefact, asked: Preparation, progress: Progress) ->
     """The training records of a model, read again for the baselines; a note where that is not possible."""
     try:
         data = _with_rejects(_own_text(model, "train"), None)
-        again = replace(asked, data=data, shares={"validation": data.validation, "test": data.test}, log=_nothing)
+        again = replace(asked, data=data, shares=data.shares, log=_nothing)
         return task_of(model.measured_as.name, model.config).prepared(model.measured_as, again)[1]["train"]
     except (ConfigError, DataError) as error:
         progress.note(
@@ -187,6 +187,7 @@ def _named_files(
             "validation_files": (),
             "validation": 0.0,
             "test": 0.0,
+            **({"end": 0.0} if "end" in type(usual).model_fields else {}),
             "length": min(model.length or _LENGTH, limit),
             **{name: () for name in ("target_files", "validation_target_files") if name in type(usual).model_fields},
             **columns,
@@ -200,7 +201,7 @@ def _by_role(trained: DataSection, usual: DataSection, files: Sequence[str | Pat
     """
     if not isinstance(trained, RecordSection):
         return {}
-    if not all(map(names_columns, files_of(files, text=trained.text, tables=True))):
+    if not all(map(names_columns, files_for(trained, files))):
         return {}
     columns = {role: of for role in _ROLES if (of := getattr(trained, role, None)) is not None}
     found = named(columns, {role: getattr(usual, role) or role for role in columns})
@@ -211,17 +212,16 @@ def _learned_from(model: Artefact, asked: DataSection) -> list[Path]:
     """Those of the files to measure on that the model has learned from: the same ones, or copies of them."""
     if model.data is None:
         return []
-    tables = task_named(model.task.name).reads_tables if model.task is not None else False
     learned = [path for path in map(Path, model.data.files) if path.exists()]
     own: tuple[Path, ...] = ()
     with suppress(DataError):  # it may have changed since, or be gone
-        own = files_of(learned, text=model.data.text, tables=tables) if learned else ()
+        own = files_for(model.data, learned) if learned else ()
     sizes: dict[int, list[Path]] = {}
     for path in own:
         sizes.setdefault(path.stat().st_size, []).append(path)
     return [
         path
-        for path in files_of(asked.files, text=asked.text, tables=tables)
+        for path in files_for(asked, asked.files)
         if any(
             path.samefile(other) or filecmp.cmp(path, other, shallow=False)
             for other in sizes.get(path.stat().st_size, ())
@@ -242,9 +242,10 @@ def _own_text(model: Artefact, split: Split) -> DataSection:
             got="none, and the text that the model was trained on did not come with it",
             do="name files",
         )
-    by_hash = {"validation": data.validation, "test": data.test, "train": 1.0}[split]
-    if not by_hash and not (data.validation_files and split == "validation"):
-        other = next((name for name in ("validation", "test") if getattr(data, name)), None)
+    shares = data.shares
+    held_out = {"validation": shares["validation"] or shares.get("end", 0.0), "test": data.test, "train": 1.0}[split]
+    if not held_out and not (data.validation_files and split == "validation"):
+        other = next((name for name in ("validation", "test") if shares[name]), None)
         raise ConfigError(
             "held-out text is needed" if other is None else f"held-out text of the split {split} is needed",
             got=f"a model that was trained on all of its text{'' if other is None else f' but the split {other}'}",

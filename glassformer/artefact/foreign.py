@@ -18,8 +18,8 @@ from glassformer.convert.huggingface import Report, read_huggingface, write_hugg
 from glassformer.errors import ConfigError
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import TASKS, predictor_of, task_named
+from glassformer.tasks.target_task import TargetSection
 from glassformer.tasks.task import TaskSection
-from glassformer.tasks.translate import TranslateSection
 from glassformer.tasks.translator import special_ids
 from glassformer.text.tokenizer import TARGET_FILE, Tokenizer
 
@@ -135,7 +135,7 @@ def searched(model: Artefact) -> Searched:
     section = model.task
     if section is not None and model.alone and model.has_tokenizer:
         return _written(model)
-    if not isinstance(section, TranslateSection) or not model.has_tokenizer:
+    if not isinstance(section, TargetSection) or not model.has_tokenizer:
         return Searched(model.token_settings, model.generation)
     target = model.tokenizer.target
     ids, pad = special_ids(target), target.pad_id

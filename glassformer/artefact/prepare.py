@@ -69,12 +69,12 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     for name in ("files", "validation_files"):
         if not (paths := getattr(data, name)):
             continue
-        found = find_files(paths, text=data.text, tables=kind.reads_tables)
-        size += sum(path.stat().st_size for path in found.used)
         targets = getattr(data, _TARGETS[name], ())
+        found = find_files(paths, text=data.text, reads="text" if targets else data.reads)
+        size += sum(path.stat().st_size for path in found.used)
         progress.note(found.beside(find_files(targets)) if targets else str(found))
     use_threads(recipe.train.threads)
-    check(recipe.train, held_out=bool(data.validation_files or data.validation))
+    check(recipe.train, held_out=bool(data.validation_files or data.shares["validation"] or data.shares.get("end")))
     kind.check_data(data)
     going_on = tokenizer is not None
     teacher = None
@@ -104,7 +104,7 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     else:
         kind = task_of(recipe.task.name, start.config)
         kind.check_body(recipe.task, start.config)
-    shares = {"validation": data.validation, "test": data.test}
+    shares = data.shares
     if not going_on:  # a resumed run keeps its split, also where the text has changed since
         shares = kind.resolve_shares(data)
     data = data.model_copy(update=shares)

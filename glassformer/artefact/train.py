@@ -35,7 +35,7 @@ from glassformer.training.settings import TuneSection
 # Tables of the recipe that must not change when a run is resumed: its checkpoints depend on them.
 _FIXED = ("task", "data", "tokenizer", "model", "tune", "distil")
 # Shares that are raised when there are few documents, and what identifies the teacher.
-_RESOLVED_BY_THE_RUN = (("data", "validation"), ("data", "test"), ("distil", "fingerprint"))
+_RESOLVED_BY_THE_RUN = (("data", "validation"), ("data", "test"), ("data", "end"), ("distil", "fingerprint"))
 # Enough masked words for an accuracy within about half a percent; `evaluate` measures on all.
 _MEASURED_ROWS = 1024
 _CHECKPOINTS = "checkpoints"
@@ -229,15 +229,15 @@ def _check_shares(recipe: Recipe, known: Recipe) -> None:
     """Raise ConfigError when the shares asked for give another split: documents already learned from must not be held
     out.
     """
-    asked = {"validation": recipe.data.validation, "test": recipe.data.test}
-    was = {"validation": known.data.validation, "test": known.data.test}
+    asked, was = recipe.data.shares, known.data.shares
     if asked == was:
         return
     now = task_named(recipe.task.name).resolve_shares(recipe.data)
-    for key in now:
-        if now[key] != was[key]:
-            widened = "" if now[key] == asked[key] else f", which with this text comes to {now[key]!r}"
-            raise _changed(f"data.{key}", was[key], f"{asked[key]!r}{widened}")
+    for key in {**now, **was}:
+        mine, before, its = (each.get(key, 0.0) for each in (now, was, asked))
+        if mine != before:
+            widened = "" if mine == its else f", which with this text comes to {mine!r}"
+            raise _changed(f"data.{key}", before, f"{its!r}{widened}")
 
 
 def _changed(name: str, was: object, got: str) -> ConfigError:

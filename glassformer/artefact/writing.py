@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.texts import Texts, texts_of, turns_of
@@ -19,35 +19,49 @@ if TYPE_CHECKING:
 Turns = str | Sequence[str] | Sequence[Mapping[str, str]]
 
 
+class _Translating(TypedDict, total=False):
+    """The options of `translate`, for its overloads."""
+
+    beams: int | None
+    n_best: int | None
+    max_tokens: int | None
+    prefix: str
+    paragraphs: bool
+    alignment: bool
+    search: DecodeSettings | None
+
+
+class _Generating(TypedDict, total=False):
+    """The options of `generate`, for its overloads."""
+
+    max_tokens: int | None
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
+    beams: int | None
+    n_best: int | None
+    stop: Sequence[str]
+    seed: int | None
+    search: DecodeSettings | None
+
+
+# What a method is given beside its options: itself and what is read.
+_NO_OPTIONS = ("self", "text", "prompt", "turns", "attention")
+
+
+def _asked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a method by their names, from all that it was given (its `locals()` as it begins)."""
+    options = {name: value for name, value in given.items() if name not in _NO_OPTIONS}
+    return {**options, **({"stop": list(options["stop"]) or None} if "stop" in options else {})}
+
+
 class Writing(Artefact):
     """Writes texts."""
 
     @overload
-    def translate(
-        self,
-        text: str,
-        *,
-        beams: int | None = None,
-        n_best: int | None = None,
-        max_tokens: int | None = None,
-        prefix: str = "",
-        paragraphs: bool = False,
-        alignment: bool = False,
-        search: DecodeSettings | None = None,
-    ) -> Translation: ...
+    def translate(self, text: str, **options: Unpack[_Translating]) -> Translation: ...
     @overload
-    def translate(
-        self,
-        text: Texts,
-        *,
-        beams: int | None = None,
-        n_best: int | None = None,
-        max_tokens: int | None = None,
-        prefix: str = "",
-        paragraphs: bool = False,
-        alignment: bool = False,
-        search: DecodeSettings | None = None,
-    ) -> list[Translation]: ...
+    def translate(self, text: Texts, **options: Unpack[_Translating]) -> list[Translation]: ...
     def translate(
         self,
         text: str | Texts,
@@ -69,15 +83,7 @@ class Writing(Artefact):
         a model that does not translate and for options that exclude each other, DataError where words that are asked
         for cannot be had.
         """
-        options = {
-            "beams": beams,
-            "n_best": n_best,
-            "max_tokens": max_tokens,
-            "prefix": prefix,
-            "paragraphs": paragraphs,
-            "alignment": alignment,
-            "search": search,
-        }
+        options = _asked(locals())
         found: list[Translation] = answers(self, "translate", texts_of(text), options)
         return found[0] if isinstance(text, str) else found
 
@@ -97,45 +103,13 @@ class Writing(Artefact):
         Of beams, that is what all have in common: with `beams=1` words come sooner. What the generator returns is the
         whole `Translation`. Raises as `translate` does, and ConfigError where several translations are asked for.
         """
-        options = {
-            "beams": beams,
-            "max_tokens": max_tokens,
-            "prefix": prefix,
-            "paragraphs": paragraphs,
-            "search": search,
-        }
+        options = _asked(locals())
         return stream_translation(self, {"text": text}, "", options)
 
     @overload
-    def generate(
-        self,
-        prompt: str = "",
-        *,
-        max_tokens: int | None = None,
-        temperature: float | None = None,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        beams: int | None = None,
-        n_best: int | None = None,
-        stop: Sequence[str] = (),
-        seed: int | None = None,
-        search: DecodeSettings | None = None,
-    ) -> Generation: ...
+    def generate(self, prompt: str = "", **options: Unpack[_Generating]) -> Generation: ...
     @overload
-    def generate(
-        self,
-        prompt: Texts,
-        *,
-        max_tokens: int | None = None,
-        temperature: float | None = None,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        beams: int | None = None,
-        n_best: int | None = None,
-        stop: Sequence[str] = (),
-        seed: int | None = None,
-        search: DecodeSettings | None = None,
-    ) -> list[Generation]: ...
+    def generate(self, prompt: Texts, **options: Unpack[_Generating]) -> list[Generation]: ...
     def generate(
         self,
         prompt: str | Texts = "",
@@ -158,17 +132,7 @@ class Writing(Artefact):
         longer prompt the end is read. Raises ConfigError for a model that is no decoder, and for options that exclude
         each other.
         """
-        options = {
-            "max_tokens": max_tokens,
-            "temperature": temperature,
-            "top_k": top_k,
-            "top_p": top_p,
-            "beams": beams,
-            "n_best": n_best,
-            "stop": list(stop) or None,
-            "seed": seed,
-            "search": search,
-        }
+        options = _asked(locals())
         found: list[Generation] = answers(self, "generate", texts_of(prompt), options)
         return found[0] if isinstance(prompt, str) else found
 
@@ -198,20 +162,7 @@ class Writing(Artefact):
         no turn and where the template refuses the conversation, CheckpointError for a template that is wrong,
         ConfigError for a model that does not chat, and for options that exclude each other.
         """
-        options = {
-            "system": system,
-            "history": history,
-            "template": template,
-            "max_tokens": max_tokens,
-            "temperature": temperature,
-            "top_k": top_k,
-            "top_p": top_p,
-            "beams": beams,
-            "n_best": n_best,
-            "stop": list(stop) or None,
-            "seed": seed,
-            "search": search,
-        }
+        options = _asked(locals())
         found: Reply = answers(self, "chat", [{"turns": turns_of(turns)}], options)[0]
         return found
 
@@ -234,19 +185,7 @@ class Writing(Artefact):
         """The characters of a reply as soon as no later token can change them; joined they are what `chat` gives for
         the same options. What the generator returns is the whole `Reply`. Raises as `chat` does.
         """
-        options = {
-            "system": system,
-            "history": history,
-            "template": template,
-            "max_tokens": max_tokens,
-            "temperature": temperature,
-            "top_k": top_k,
-            "top_p": top_p,
-            "beams": beams,
-            "stop": list(stop) or None,
-            "seed": seed,
-            "search": search,
-        }
+        options = _asked(locals())
         return stream_written(self, "chat", {"turns": turns_of(turns)}, "", options)
 
     def stream_generation(
@@ -265,16 +204,7 @@ class Writing(Artefact):
         """The characters behind a prompt as soon as no later token can change them; joined they are what `generate`
         gives for the same options. What the generator returns is the whole `Generation`. Raises as `generate` does.
         """
-        options = {
-            "max_tokens": max_tokens,
-            "temperature": temperature,
-            "top_k": top_k,
-            "top_p": top_p,
-            "beams": beams,
-            "stop": list(stop) or None,
-            "seed": seed,
-            "search": search,
-        }
+        options = _asked(locals())
         return stream_written(self, "generate", {"text": prompt}, "", options)
 
     def search_tree(
@@ -304,18 +234,7 @@ class Writing(Artefact):
         as the verb does, ConfigError for a model without a decoder, and DataError for a text of several parts and for
         blanks.
         """
+        options = _asked(locals())
         from glassformer.artefact.search_tree import search_tree
 
-        options = {
-            "beams": beams,
-            "n_best": n_best,
-            "max_tokens": max_tokens,
-            "prefix": prefix,
-            "temperature": temperature,
-            "top_k": top_k,
-            "top_p": top_p,
-            "stop": list(stop) or None,
-            "seed": seed,
-            "search": search,
-        }
         return search_tree(self, text, options, attention=attention)

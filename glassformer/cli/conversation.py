@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ from glassformer.cli.show import on_screen
 from glassformer.data.dialogues import in_a_line
 from glassformer.errors import DataError, GlassformerError
 from glassformer.json_text import parse_json
+from glassformer.paths import check_path, refuse_endless
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
@@ -120,7 +122,7 @@ def _reply(
 def _command(line: str, turns: list[str]) -> list[str] | None:
     """What a command leaves of the turns; None to leave. Raises DataError for what cannot be done."""
     name, _, rest = line.partition(" ")
-    file = rest.strip()
+    file = _unquoted(rest.strip())
     if name == "/quit":
         return None
     if name == "/reset":
@@ -129,6 +131,9 @@ def _command(line: str, turns: list[str]) -> list[str] | None:
     if name in ("/save", "/load") and not file:
         raise DataError(f"{name} needs a file", got="none", do=f"{name} conversation.json")
     if name == "/save":
+        check_path(file, DataError)
+        if os.path.lexists(file):
+            load_turns(Path(file))  # another file is not replaced by a conversation
         save_turns(Path(file), turns)
         note(f"{len(turns)} turns in {file}")
         return turns
@@ -139,8 +144,16 @@ def _command(line: str, turns: list[str]) -> list[str] | None:
     raise DataError("a command of the conversation is needed", got=name, do=HELP)
 
 
+def _unquoted(file: str) -> str:
+    """The name of a file without the quotes around it: nobody expects them in the name."""
+    quoted = len(file) > 2 and file[0] == file[-1] and file[0] in "'\""
+    return file[1:-1] if quoted else file
+
+
 def save_turns(path: Path, turns: list[str]) -> None:
     """Write a conversation, whole or not at all; raises DataError where it cannot be written."""
+    check_path(path, DataError)
+    refuse_endless(path, DataError)
     try:
         with atomic_write(path) as draft:
             draft.write_text(json.dumps({"turns": turns}, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -150,12 +163,36 @@ def save_turns(path: Path, turns: list[str]) -> None:
 
 def load_turns(path: Path) -> list[str]:
     """The turns of a conversation that was saved; raises DataError for another file."""
-    wanted = f"{path} must be a conversation that was saved"
+    check_path(path, DataError)
+    refuse_endless(path, DataError)
     try:
         given = parse_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(wanted, got=getattr(error, "strerror", None) or str(error)[:80]) from None
-    turns = given.get("turns") if isinstance(given, dict) else None
-    if not isinstance(turns, list) or not all(isinstance(turn, str) and turn.strip() for turn in turns):
-        raise DataError(wanted, got="no list of turns")
+    except OSError as error:
+        raise DataError(f"{path} must be a file that can be read", got=error.strerror or str(error)) from None
+    except ValueError as error:
+        raise _no_conversation(path, _no_json(error)) from None
+    if not isinstance(given, dict):
+        raise _no_conversation(path, f"a {'list' if isinstance(given, list) else 'single value'}")
+    if "turns" not in given:
+        named = ", ".join(repr(key[:20]) for key in list(given)[:4])
+        raise _no_conversation(path, f"an object with {named or 'nothing in it'}{', …' if len(given) > 4 else ''}")
+    turns = given["turns"]
+    if not isinstance(turns, list):
+        raise _no_conversation(path, f"turns = {repr(turns)[:40]}")
+    for number, turn in enumerate(turns, start=1):
+        if not isinstance(turn, str) or not turn.strip():
+            raise _no_conversation(path, f"turn {number} is {repr(turn)[:40]}")
+    if len(turns) % 2:
+        raise _no_conversation(path, f"{len(turns)} turns: the last one has no reply")
     return list(turns)
+
+
+def _no_json(error: ValueError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"text that is no JSON from line {error.lineno} on"
+    return "no UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
+
+
+def _no_conversation(path: Path, got: str) -> DataError:
+    wanted = f'{path} must hold a conversation as /save writes it: {{"turns": ["Hi", "Hello"]}}, turn and reply in turn'
+    return DataError(wanted, got=got, do="choose another file")

@@ -90,7 +90,7 @@ def embed_compare(
     opened = open_model(which, device=device, fast=fast, threads=threads)
     asked = list(pooling or (["first", "mean", "max"] if not words else ["first", "mean"]))
     told_of(opened, asked)
-    read = files_of(paths, text=text, tables=True)
+    read = files_of(paths, text=text, reads="words" if words else "tables")
     examples = _words(read, words_column, tags) if words else _texts(read, text, label)
     found = _ranked(
         opened, examples, list(strategy or ()), asked, rows, words=words, folds=folds, repeats=repeats, score=score,

@@ -33,6 +33,8 @@ def import_(
     model, report = read_foreign(source, Model)
     model.card = write_card(model, out)
     model.save(out)
+    default, aside_of_search = model.search
+    used = [] if default is None else sorted(report.generation.keys() - aside_of_search.keys())
     if json:
         record(
             {
@@ -44,7 +46,8 @@ def import_(
                 "task": report.use.task,
                 "labels": list(report.labels),
                 "generation": report.generation,
-                "generation_aside": model.search[1],
+                "generation_used": used,
+                "generation_aside": aside_of_search,
             },
             sys.stdout,
         )
@@ -52,9 +55,13 @@ def import_(
     for what, aside in (("setting", report.settings_aside), ("tensor", report.tensors_aside)):
         for name, reason in aside.items():
             note(f"left aside, {what} {name}: {reason}")
-    if report.generation:
-        note(f"kept for an export, settings of generation: {', '.join(sorted(report.generation))}")
-    for name, reason in model.search[1].items():
+    if used:
+        note(f"it writes by its settings of generation {', '.join(used)}; an export keeps them")
+    elif report.generation and default is None:
+        note(
+            f"kept for an export, as it writes nothing, settings of generation: {', '.join(sorted(report.generation))}"
+        )
+    for name, reason in aside_of_search.items():
         note(f"not used by our own decoding, setting of generation {name}: {reason}")
     note(f"{report.architecture or model.config.family} imported: {model}")
     print(out)

@@ -77,11 +77,11 @@ def _opened(file: str) -> BufferedReader:
 
 def _of_file(file: str, reader: Reader, bad: OnBad) -> Iterator[Text]:
     from glassformer.data.files import files_of
+    from glassformer.data.lines import of_each
 
     check_path(file, DataError)
     refuse_endless(file, DataError, do="- reads standard input")
-    for path in files_of([file], text=reader.column):
-        yield from reader.of_file(path, bad)
+    yield from of_each(files_of([file], text=reader.column), lambda path: reader.of_file(path, bad), bad)
 
 
 def texts_to_explain(texts: Sequence[str]) -> Iterator[str]:

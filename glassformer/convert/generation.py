@@ -1,6 +1,7 @@
 """How Hugging Face searches for a text: `generation_config.json`, or the same words in an older `config.json`.
 
-Nothing here reads these settings: they travel in and out, so that an exported model generates what the source does.
+They travel in and out, so that an exported model generates what the source does; `convert/search.py` makes of them how
+we search ourselves.
 """
 
 from __future__ import annotations

@@ -6,13 +6,15 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain, repeat
 from pathlib import Path
 
 import numpy as np
 
 from glassformer.checksum import read_sealed_json, sealed_json
-from glassformer.data.files import files_of
-from glassformer.data.lines import OnBad, Skipped, left_out, stop_unless
+from glassformer.data.end import parted
+from glassformer.data.files import files_for
+from glassformer.data.lines import OnBad, Skipped, left_out, of_each, stop_unless
 from glassformer.data.read import Document, Documents, read
 from glassformer.data.settings import CorpusSection, DataSection, RecordSection
 from glassformer.data.split import SPLITS, Repeats, Split, hash_fraction, repeats, shared, split_of, text_hash
@@ -45,16 +47,19 @@ class Corpus:
     leaked: int
     skipped: int
     first_skipped: tuple[str, ...]
+    files_skipped: int = 0
 
     def notes(self) -> list[str]:
         """Facts that a user should know before training, a sentence each."""
         notes = []
+        if end := self.shares.get("end"):
+            notes.append(f"few documents: held out is not one of them, but the last {end:.0%} of the text")
         if self.repeats.repeated:
             notes.append(str(self.repeats))
         if self.leaked:
             notes.append(f"{self.leaked:,} documents of the validation files are in the training text too")
         if self.skipped:
-            notes.append(left_out(self.skipped, self.first_skipped[0]))
+            notes.append(left_out(self.skipped, self.files_skipped, self.first_skipped[0]))
         return notes
 
 
@@ -68,14 +73,30 @@ _MORE: dict[Documents, str] = {
 
 
 def resolve_shares(section: CorpusSection) -> dict[str, float]:
-    """The shares to split documents by: those asked for, or larger ones where so few would leave a split empty.
+    """The shares to split documents by: those asked for, or larger ones where so few would leave a split empty; where
+    that would hold out a large part of a small text, the share of its end.
 
     Reads only until each split has a document. Raises DataError when there are too few for the splits wanted.
     """
     shares = {"validation": 0.0 if section.validation_files else section.validation, "test": section.test}
-    documents = _documents(section.files, section, on_bad(section))
+    if section.end:
+        return {**shares, "validation": 0.0, "end": section.end}
+    sizes: dict[float, int] = {}
+    documents = _measured(_documents(section.files, section, on_bad(section)), section.seed, sizes)
+    few: TooFewError | None = None
+    raised = shares
     try:
-        return shares_for((each.text for each in documents if not each.continued), shares, seed=section.seed)
+        raised = shares_for(documents, shares, seed=section.seed)
+    except TooFewError as error:
+        few = error
+    if few is None and raised == shares:
+        return shares
+    if shares["validation"] and not shares["test"] and _end_is_better(section, raised, sizes, few=few is not None):
+        return {"validation": 0.0, "test": 0.0, "end": max(shares["validation"], _END)}
+    if few is None:
+        return raised
+    try:
+        raise few
     except TooFewError as error:
         raise DataError(
             error.wanted,
@@ -111,6 +132,32 @@ def shares_for(texts: Iterable[str], shares: Shares, *, seed: int) -> dict[str, 
     return _raised_shares(sorted(places), shares)
 
 
+# The share of a small text that is held out at its end, and the largest that may be held out as a whole document.
+_END, _LARGE = 0.1, 0.2
+# The characters of a text of which an end can be held out.
+_SMALLEST = 200
+
+
+def _measured(documents: Iterable[Document], seed: int, sizes: dict[float, int]) -> Iterator[str]:
+    """The texts of documents; counts the characters of each by its hash fraction."""
+    place = 0.0
+    for document in documents:
+        if not document.continued:
+            place = hash_fraction(text_hash(document.text), seed)
+            yield document.text
+        sizes[place] = sizes.get(place, 0) + len(document.text)
+
+
+def _end_is_better(section: CorpusSection, raised: Shares, sizes: Mapping[float, int], *, few: bool) -> bool:
+    """Whether the end of the text is held out: whole documents would be a large part of it, or are too few."""
+    total = sum(sizes.values())
+    held_out = sum(size for place, size in sizes.items() if place < raised["validation"])
+    if total < _SMALLEST or not (few or held_out > _LARGE * total):
+        return False
+    count = sum(not each.continued for each in _documents(section.files, section, on_bad(section)))
+    return count == len(sizes)  # of documents that repeat others, the end is learned too
+
+
 def training_texts(section: CorpusSection, shares: Shares) -> Iterator[str]:
     """The texts of the training split, for a tokenizer to learn from."""
     for placed in _with_splits(section, shares, on_bad(section)):
@@ -137,7 +184,8 @@ def prepare(
     directory = Path(cache) / fingerprint[:16]
 
     def report(folder: Path) -> None:
-        counted = {"count": bad.count, "first": bad.first} if isinstance(bad, Skipped) else {"count": 0, "first": []}
+        found = bad if isinstance(bad, Skipped) else Skipped()
+        counted = {"count": found.count, "files": found.files, "first": found.first}
         (folder / _SKIPPED).write_text(sealed_json(counted), encoding="utf-8")
 
     stores = write_stores(
@@ -162,6 +210,7 @@ def prepare(
         leaked=shared(stores["train"].hashes, stores["validation"].hashes),
         skipped=skipped["count"],
         first_skipped=tuple(skipped["first"]),
+        files_skipped=skipped.get("files", 0),  # not in stores of earlier versions
     )
 
 
@@ -172,12 +221,19 @@ def on_bad(section: DataSection) -> OnBad:
 
 
 def _documents(paths: Iterable[str], section: CorpusSection, bad: OnBad) -> Iterator[Document]:
-    for path in files_of(paths, text=section.text):
-        yield from read(path, text=section.text, documents=section.documents, bad=bad)
+    def documents(path: Path) -> Iterator[Document]:
+        return read(path, text=section.text, documents=section.documents, bad=bad)
+
+    yield from of_each(files_for(section, paths), documents, bad)
 
 
 def _with_splits(section: CorpusSection, shares: Shares, bad: OnBad) -> Iterator[Placed]:
     """Each document with its split; later parts of a document have the split of its first part."""
+    if end := shares.get("end", 0.0):
+        handlers = chain([on_bad(section)], repeat(bad))  # the first reading only counts
+        for split, document in parted(lambda: _documents(section.files, section, next(handlers)), end):
+            yield Placed(split, text_hash(document.text), document)
+        return
     name, hashed = "train", 0
     for document in _documents(section.files, section, bad):
         if not document.continued:
@@ -206,7 +262,7 @@ def fingerprint_of(section: CorpusSection, tokenizer: Tokenizer, shares: Shares)
     """A digest of the files' contents, the tokenizer and the splits; reads the files completely."""
     settings = section.model_dump(include={"text", "documents", "seed", "on_bad_row"})
     files = [
-        [[table_kind(path), _digest(path)] for path in (files_of(named, text=section.text) if named else ())]
+        [[table_kind(path), _digest(path)] for path in (files_for(section, named) if named else ())]
         for named in (section.files, section.validation_files)
     ]
     facts = [_HASHED_AS, tokenizer.fingerprint, settings, dict(shares), files]

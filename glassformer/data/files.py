@@ -11,7 +11,8 @@ from pathlib import Path
 
 from glassformer.data.lines import not_text, open_bytes, special_file
 from glassformer.data.named_rows import NAME_IT
-from glassformer.data.rows import lacks_column
+from glassformer.data.rows import lacks_column, read_table
+from glassformer.data.settings import DataSection, Reads
 from glassformer.data.table_format import table_kind
 from glassformer.errors import DataError
 
@@ -19,6 +20,15 @@ _TEXT_SUFFIXES = {"", ".txt", ".text", ".md", ".rst"}
 _PATTERN_SIGNS = frozenset("*?[")
 _HEAD = 8192
 _NO_COLUMN = "no column"
+_TABLES = "tables (.jsonl, .csv, .tsv, .parquet)"
+# What a folder or a pattern must hold, by what is read.
+_WANTED: dict[Reads, str] = {
+    "text": f"text files (.txt, .md) or {_TABLES}",
+    "tables": _TABLES,
+    "pairs": _TABLES,
+    "dialogues": f"dialogues: text files (.txt, .md) or {_TABLES}",
+    "words": "words in columns (.conll, .conllu, .tsv) or tables (.jsonl, .parquet)",
+}
 # The most reasons that a note names, and the most files for each of them.
 _SHOWN = 4
 
@@ -72,15 +82,15 @@ def _names(paths: list[Path]) -> str:
     return ", ".join(shown) + (f" and {len(paths) - _SHOWN:,} more" if len(paths) > _SHOWN else "")
 
 
-def find_files(paths: Iterable[str | Path], *, text: str = "text", tables: bool = False) -> FoundFiles:
+def find_files(paths: Iterable[str | Path], *, text: str = "text", reads: Reads = "text") -> FoundFiles:
     """The files behind files, folders and patterns such as `data/*.txt` or `data/**/*.jsonl`.
 
-    A folder gives its plain text and its tables, or its `tables` alone, at any depth, sorted by name. What cannot be
-    used there is left aside: hidden, of a kind that is not read, binary, empty, or a table without the column `text`.
-    A pattern does the same, but takes plain text of any suffix. A file that is named itself is always used.
-    Raises DataError for a missing path, a pattern that nothing matches, and where nothing is left to read.
+    A folder gives what `reads` says, at any depth, sorted by name. What cannot be used there is left aside: hidden, of
+    a kind that is not read, binary, empty, or a table without the column `text`. A pattern does the same, but takes
+    plain text of any suffix. A file that is named itself is always used. Raises DataError for a missing path, a pattern
+    that nothing matches, and where nothing is left to read.
     """
-    search = _Search(text, tables)
+    search = _Search(text, reads)
     for named in map(Path, paths):
         if os.path.lexists(named):
             search.add_named(named)
@@ -93,9 +103,14 @@ def find_files(paths: Iterable[str | Path], *, text: str = "text", tables: bool 
     return FoundFiles(tuple(search.used.values()), tuple(search.left_aside))
 
 
-def files_of(paths: Iterable[str | Path], *, text: str = "text", tables: bool = False) -> tuple[Path, ...]:
+def files_of(paths: Iterable[str | Path], *, text: str = "text", reads: Reads = "text") -> tuple[Path, ...]:
     """The files that `find_files` uses."""
-    return find_files(paths, text=text, tables=tables).used
+    return find_files(paths, text=text, reads=reads).used
+
+
+def files_for(data: DataSection, paths: Iterable[str | Path]) -> tuple[Path, ...]:
+    """The files that `find_files` uses for a task with these settings."""
+    return files_of(paths, text=data.text, reads=data.reads)
 
 
 def plain_suffix(path: Path) -> str:
@@ -108,7 +123,7 @@ class _Search:
     """What has been found so far; `used` is keyed by the resolved path, so that no file is read twice."""
 
     text: str
-    tables: bool
+    reads: Reads
     used: dict[Path, Path] = field(default_factory=dict)
     left_aside: list[LeftAside] = field(default_factory=list)
 
@@ -151,8 +166,7 @@ class _Search:
                 some = True
         if not some:
             raise DataError(
-                f"{where} must hold {'' if self.tables else 'text files (.txt, .md) or '}"
-                "tables (.jsonl, .csv, .tsv, .parquet)",
+                f"{where} must hold {_WANTED[self.reads]}",
                 got=_reasons(self.left_aside[aside:]) or "an empty folder",
                 do=NAME_IT if any(each.reason.startswith(_NO_COLUMN) for each in self.left_aside[aside:]) else "",
             )
@@ -172,7 +186,7 @@ class _Search:
         if kind := special_file(path):
             return kind
         suffix = plain_suffix(path)
-        if suffix == ".json":
+        if suffix == ".json" and not (self.reads == "tables" and _is_squad(path, self.text)):
             return "JSON, not JSON lines"
         kind_of_table = table_kind(path)
         head = _head(path)
@@ -182,9 +196,33 @@ class _Search:
             return f"unknown suffix {suffix[:20]}"
         if head is not None and len(head) < _HEAD and not head.strip():
             return "only blanks" if head else "empty"
-        if kind_of_table is None:
-            return "not a table" if self.tables else ""
-        return f"{_NO_COLUMN} {self.text!r}" if lacks_column(path, self.text) else ""
+        return self._unread(path, named=any_suffix)
+
+    def _unread(self, path: Path, *, named: bool) -> str:
+        """Why a file is not of what is read; "" for one that is. `named`: its suffix was asked for."""
+        kind = table_kind(path)
+        if kind is None:
+            plain = self.reads in ("text", "dialogues") or (self.reads == "words" and named)
+            return "" if plain else "not a table"
+        columns = {"dialogues": (self.text, "messages"), "words": (self.text, "words")}.get(self.reads, (self.text,))
+        match self.reads, kind:
+            case (("pairs" | "dialogues"), ("csv" | "tsv")):
+                return ""  # two columns, whatever they are called
+            case "dialogues", "conll":
+                return "no dialogues"
+            case "words", "csv":
+                return "no words in columns"
+            case "words", ("tsv" | "conll"):
+                return ""
+        return f"{_NO_COLUMN} {self.text!r}" if all(lacks_column(path, each) for each in columns) else ""
+
+
+def _is_squad(path: Path, column: str) -> bool:
+    """Whether a file is SQuAD's JSON with such a column."""
+    try:
+        return next(read_table(path, [column]), None) is not None
+    except DataError:
+        return False
 
 
 def _head(path: Path) -> bytes | None:

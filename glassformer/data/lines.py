@@ -5,10 +5,10 @@ from __future__ import annotations
 import gzip
 import stat
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple, TypeVar, cast
 
 from glassformer.errors import DataError
 
@@ -55,23 +55,50 @@ def stop_unless(setting: str) -> OnBad:
 
 
 class Skipped:
-    """Counts bad rows and keeps the first few messages."""
+    """Counts bad rows, and files that could not be read to their end (`files`), and keeps the first few messages."""
 
     def __init__(self, keep: int = 5) -> None:
-        self.count = 0
+        self.count = self.files = 0
         self.first: list[str] = []
         self._keep = keep
 
     def __call__(self, error: DataError) -> None:
-        """Count one bad row."""
+        """Count one bad row, or one file from there on."""
         self.count += 1
+        self.files += error.ends
         if len(self.first) < self._keep:
             self.first.append(str(error))
 
 
-def left_out(count: int, first: str) -> str:
-    """The note about rows that were skipped."""
-    return f"{count:,} bad rows were left out, the first: {first}"
+def left_out(count: int, files: int, first: str) -> str:
+    """The note about `count` rows and files that were skipped, so many of them `files`: the message of the first."""
+    rows = count - files
+    told = [f"{rows:,} bad row{'' if rows == 1 else 's'}"] * bool(rows)
+    told += [f"{files:,} file{'' if files == 1 else 's'} that cannot be read to the end"] * bool(files)
+    return f"{' and '.join(told)} {'was' if count == 1 else 'were'} left out, the first: {first}"
+
+
+Read = TypeVar("Read")
+
+
+def of_each(files: Sequence[Path], read: Callable[[Path], Iterator[Read]], bad: OnBad) -> Iterator[Read]:
+    """What `read` gives of each of these files; one that cannot be read goes to `bad`, and what follows in it is left
+    out. Where nothing could be read at all, the first such error is raised.
+    """
+    some, first = False, None
+    for path in files:
+        try:
+            for each in read(path):
+                some = True
+                yield each
+        except DataError as error:
+            if len(files) == 1 and not some:
+                raise
+            first = error if first is None else first
+            error.ends = True
+            bad(error if error.where else error.about(str(path), None))
+    if first is not None and not some:
+        raise first
 
 
 def is_zipped(path: Path) -> bool:

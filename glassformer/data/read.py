@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from glassformer.data.files import files_of, plain_suffix
-from glassformer.data.lines import OnBad, read_lines, stop
+from glassformer.data.lines import OnBad, of_each, read_lines, stop
 from glassformer.data.rows import read_table
 from glassformer.data.table_format import table_kind
 from glassformer.errors import DataError
@@ -33,23 +33,27 @@ def read(
 
     In a table each row is one document, in its column `text` (a number, from 0 on, where there is no header); in plain
     text a document ends at a blank line, at each line, or at the end of the file. Raises DataError for a file that is
-    missing, empty, binary, damaged or of blanks only; a row or line that cannot be used goes to `bad`.
+    missing, empty, binary, damaged or of blanks only; a row or line that cannot be used goes to `bad`, and one of
+    several files that cannot be read.
     """
-    for file in files_of([path], text=text):
-        if plain_suffix(file) == ".json":  # as plain text, its braces and quotes would be learned
-            raise DataError(f"{file} must be text or a table", got="JSON", do="write one object a line, as .jsonl")
-        some = False
+    yield from of_each(files_of([path], text=text), lambda file: _of_file(file, text, documents, bad), bad)
 
-        def left_out(error: DataError) -> None:
-            nonlocal some
-            bad(error)
-            some = True  # not of blanks only: what is there is left out, and the other files are read
 
-        for document in _rows(file, text, left_out) if table_kind(file) else _plain(file, documents, left_out):
-            some = True
-            yield document
-        if not some:
-            raise DataError(f"{file} must hold text", got="only blanks")
+def _of_file(file: Path, text: str, documents: Documents, bad: OnBad) -> Iterator[Document]:
+    if plain_suffix(file) == ".json":  # as plain text, its braces and quotes would be learned
+        raise DataError(f"{file} must be text or a table", got="JSON", do="write one object a line, as .jsonl")
+    some = False
+
+    def left_out(error: DataError) -> None:
+        nonlocal some
+        bad(error)
+        some = True  # not of blanks only: what is there is left out, and the other files are read
+
+    for document in _rows(file, text, left_out) if table_kind(file) else _plain(file, documents, left_out):
+        some = True
+        yield document
+    if not some:
+        raise DataError(f"{file} must hold text", got="only blanks")
 
 
 def _rows(path: Path, column: str, bad: OnBad) -> Iterator[Document]:

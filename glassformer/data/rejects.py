@@ -17,7 +17,7 @@ import numpy as np
 
 from glassformer.atomic import atomic_write
 from glassformer.data.corpus import on_bad
-from glassformer.data.files import files_of
+from glassformer.data.files import files_for
 from glassformer.data.lines import OnBad, Skipped, left_out
 from glassformer.errors import DataError
 from glassformer.paths import check_path
@@ -47,6 +47,8 @@ class RejectsFile(Skipped):
         super().__call__(error)
         found_at = _PLACE.fullmatch(error.where)
         file, number, place = found_at.group("file", "number", "place") if found_at else (None, None, None)
+        if found_at is None and error.where in self._files:  # a file that cannot be read at all
+            file = error.where
         found = {"file": file, "line": None if number is None else int(number), "reason": str(error), "row": error.row}
         if place is not None:
             found["place"] = place
@@ -78,7 +80,7 @@ class RejectsFile(Skipped):
     @property
     def sentence(self) -> str:
         """What was set aside, for a note."""
-        return f"{left_out(self.count, self.first[0])}; set aside in {self.path}"
+        return f"{left_out(self.count, self.files, self.first[0])}; set aside in {self.path}"
 
 
 @contextmanager
@@ -118,11 +120,11 @@ def bad_rows(data: Any, log: Callable[[str], None]) -> Iterator[OnBad]:
         if isinstance(bad, RejectsFile) and bad.count:
             log(bad.sentence)
         elif isinstance(bad, Skipped) and bad.count:
-            log(left_out(bad.count, bad.first[0]))
+            log(left_out(bad.count, bad.files, bad.first[0]))
 
 
 @contextmanager
 def _rejecting(data: Any) -> Iterator[RejectsFile]:
-    inputs = files_of([*data.files, *data.validation_files], text=data.text, tables=True)
+    inputs = files_for(data, [*data.files, *data.validation_files])
     with rejecting(data.rejects, inputs) as bad:
         yield bad

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from glassformer.settings import MOST_TOKENS, Seed, Settings
+
+Reads = Literal["text", "tables", "pairs", "dialogues", "words"]
+"""What a task reads of a folder: running text and tables, tables alone, tables of two columns, dialogues in text or
+tables, words in columns.
+"""
 
 
 class DataSection(Settings):
@@ -16,6 +21,7 @@ class DataSection(Settings):
     `licence` is a text of yours for the model card. `text` is the column of a table that holds the text.
     """
 
+    reads: ClassVar[Reads] = "text"
     files: tuple[str, ...] = ()
     validation_files: tuple[str, ...] = ()
     licence: str = ""
@@ -26,16 +32,28 @@ class DataSection(Settings):
     length: int = Field(default=128, ge=2, le=MOST_TOKENS)
     on_bad_row: Literal["stop", "skip"] = "stop"
 
+    @property
+    def shares(self) -> dict[str, float]:
+        """The parts of the text or the records that are not learned from."""
+        return {"validation": self.validation, "test": self.test}
+
 
 class CorpusSection(DataSection):
     """Running text. `pack`: documents are joined to full rows, else each has a row of its own; `document_mask`:
-    the documents of a row do not see each other.
+    the documents of a row do not see each other. `end` is the share of the text that is held out at its end, instead of
+    whole documents for validation: so it is chosen where one of few documents would be a large part of the text.
     """
 
     documents: Literal["blank-line", "line", "file"] = "blank-line"
     pack: bool = True
     document_mask: bool | None = None
+    end: float = Field(default=0.0, ge=0, lt=1)
     cache: str | None = None
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """With that of the end, where it is held out."""
+        return {**super().shares, **({"end": self.end} if self.end else {})}
 
 
 class RecordSection(DataSection):
@@ -43,6 +61,7 @@ class RecordSection(DataSection):
     the rows that cannot be used, which are left out then.
     """
 
+    reads: ClassVar[Reads] = "tables"
     validation: float = Field(default=0.1, ge=0, lt=1)
     header: Literal["auto", "yes", "no"] = "auto"
     rejects: str | None = None
@@ -85,6 +104,7 @@ class TagData(RecordSection):
     and `spans` a list of {"start", "end", "label"} with character offsets in it.
     """
 
+    reads: ClassVar[Reads] = "words"
     words: str | None = None
     tags: str | None = None
     spans: str = "spans"
@@ -113,6 +133,7 @@ class ChatData(RecordSection):
     default three by an encoder, and by a decoder alone all that fit into a row.
     """
 
+    reads: ClassVar[Reads] = "dialogues"
     text: str = "turns"
     history: int | None = Field(default=None, ge=1, le=1000)
     validation: float = Field(default=0.05, ge=0, lt=1)
@@ -126,6 +147,7 @@ class TranslateData(RecordSection):
     from that are left out (`data/pair_checks.py`).
     """
 
+    reads: ClassVar[Reads] = "pairs"
     text: str = "source"
     target: str = "target"
     target_files: tuple[str, ...] = ()

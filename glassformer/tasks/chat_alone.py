@@ -6,8 +6,8 @@ B rows · S tokens of a row · N = B·S · V vocabulary · W width
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,11 +15,8 @@ import torch
 from torch import Tensor
 
 from glassformer.config import ModelConfig
-from glassformer.data.corrupt import IGNORED
 from glassformer.data.dialogues import Dialogue, read_dialogues
-from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad
-from glassformer.data.order import Order
 from glassformer.data.settings import ChatData, RecordSection
 from glassformer.data.split import Split
 from glassformer.decode.request import Hypothesis
@@ -28,28 +25,25 @@ from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.blocked_cross_entropy import blocked_cross_entropy
-from glassformer.tasks.chat import MOST, WRITTEN, ChatSection, silent
-from glassformer.tasks.chat_scores import reply_scores
+from glassformer.tasks.chat import MOST, ChatSection, silent
+from glassformer.tasks.chat_scores import replies_to_write, reply_scores, with_replies
 from glassformer.tasks.chatter import joined
 from glassformer.tasks.dialogue_source import DialogueSource, Exchanges
 from glassformer.tasks.generate import special_ids_of
 from glassformer.tasks.language_model import check_writes
+from glassformer.tasks.next_token_scores import MOST_COUNTED, NextTokenScores
 from glassformer.tasks.next_tokens import NEXT
 from glassformer.tasks.predict import predict
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.reply import Reply
 from glassformer.tasks.rows import Axis, Row
-from glassformer.tasks.score import THIS_MODEL, Scores, Unigram, compared
+from glassformer.tasks.score import THIS_MODEL, Scores, Unigram
 from glassformer.tasks.talker import Talk, Talker
 from glassformer.tasks.task import Context, Preparation, Source, TaskSection, evaluating
-from glassformer.tasks.translation_evaluation import TargetLosses, token_scores
 from glassformer.tasks.turns import Lesson, TurnWriter, lessons, told_apart
 from glassformer.text.chat_template import MARKS, ChatTemplates, own_templates
 from glassformer.text.special import GPT2
 from glassformer.text.tokenizer import Tokenizer
-
-# Rows that are measured together, and tokens whose vocabulary scores are in memory together.
-_ROWS, _TOGETHER = 32, 512
 
 
 class ChatAlone(RecordTask[Talk, Reply]):
@@ -61,9 +55,10 @@ class ChatAlone(RecordTask[Talk, Reply]):
     marks: ClassVar[tuple[str, ...]] = tuple(MARKS.values())
     weights: ClassVar[Mapping[str, float]] = {NEXT: 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {NEXT: "token"}
-    fits_baselines = False
+    fits_baselines = True
     in_one_pass = False
-    baseline_names = ("unigram", "right_replies")
+    baseline_names = ("unigram", "trigram", "right_replies")
+    of_tokens = ("loss", "perplexity", "accuracy")
     best = "-loss"
     shares = ()
     section: ChatSection
@@ -77,8 +72,8 @@ class ChatAlone(RecordTask[Talk, Reply]):
 
     @classmethod
     def compared_by(cls, section: Any) -> str:
-        """The loss per token; only models with the same tokens are compared."""
-        return cls.best
+        """Bits per byte: losses per token are of different tokens where vocabularies differ."""
+        return "-bits_per_byte"
 
     @classmethod
     def check_body(cls, section: ChatSection, body: ModelConfig) -> None:
@@ -99,11 +94,10 @@ class ChatAlone(RecordTask[Talk, Reply]):
         return {"text": data.text}
 
     @classmethod
-    def records(cls, data: Any, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
+    def records_of(cls, data: Any, path: Path, bad: OnBad) -> Iterator[Record]:
         """A record for each dialogue."""
-        for path in files_of(files, text=data.text, tables=True):
-            for dialogue in read_dialogues(path, column=data.text, header=data.has_header, bad=bad):
-                yield Record({"text": joined(dialogue.turns), "dialogue": dialogue}, dialogue.where)
+        for dialogue in read_dialogues(path, column=data.text, header=data.has_header, bad=bad):
+            yield Record({"text": joined(dialogue.turns), "dialogue": dialogue}, dialogue.where)
 
     @classmethod
     def texts_of(cls, record: Record) -> tuple[str, ...]:
@@ -205,27 +199,29 @@ class ChatAlone(RecordTask[Talk, Reply]):
     # ------------------------------------------------------------------ measuring
 
     def evaluate(self, model: Transformer, source: DialogueSource, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity and accuracy of the tokens of the right replies, and what the model's own greedy replies are
-        like: `reply_scores` of at most 200 of them.
+        """Loss, perplexity, bits per byte and accuracy of the tokens of the right replies, and what the model's own
+        greedy replies are like: `reply_scores` of at most 200 of them.
         """
         scores = self.evaluate_in_training(model, source, limit=limit)
-        count = min(WRITTEN, len(source.examples), limit or WRITTEN)
-        numbers = Order(len(source.examples), count, source.fingerprint, 0).of_epoch(0, 0).tolist()
-        chosen = [source.examples[number] for number in numbers]
+        chosen = [source.examples[number] for number in replies_to_write(source, limit)]
         with evaluating(model):
             fast = torch.is_autocast_enabled(next(model.parameters()).device.type)
             talker = self.talking(model)
             examples = (talker.example({"turns": [each._asdict() for each in one.before]}, "") for one in chosen)
-            replies = [found.reply for found in predict(talker, model, examples, fast=fast)]
-        own = {**scores.of[THIS_MODEL], **reply_scores(replies)}
-        right = reply_scores([each.reply for each in chosen])
-        return Scores(
-            scores.count, scores.unit, {**scores.of, THIS_MODEL: own, "right replies": right}, report={"written": count}
-        )
+            written = [found.reply for found in predict(talker, model, examples, fast=fast)]
+        return with_replies(scores, written, [each.reply for each in chosen])
 
     def evaluate_in_training(self, model: Transformer, source: DialogueSource, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity and accuracy of the tokens of the right replies."""
-        return token_scores(reply_losses(model, source, self.unigram, limit), self.unigram)
+        """Loss, perplexity, bits per byte and accuracy of the tokens of the right replies."""
+        return self._scoring.measured(model, source, source.rows_of(limit))
+
+    def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
+        """With those of somebody who counts which token followed which two in the training dialogues."""
+        return self._scoring.beside_trigram(scores, train.stream[:MOST_COUNTED], source, source.rows_of(limit))
+
+    @property
+    def _scoring(self) -> NextTokenScores:
+        return NextTokenScores(self.unigram, self.tokenizer.byte_counts)
 
     def talking(self, model: Transformer) -> Talker:
         """What replies with the likeliest token each time."""
@@ -274,37 +270,6 @@ class ChatAlone(RecordTask[Talk, Reply]):
     def merge(self, example: Talk, found: Sequence[list[Hypothesis]]) -> Reply:
         """The reply."""
         return self._own.merge(example, found)
-
-
-def reply_losses(model: Transformer, source: DialogueSource, unigram: Unigram, limit: int | None) -> TargetLosses:
-    """The losses of the tokens of the right replies after the turns and the right tokens before them, by row; of all
-    rows, or of so many, always the same, that they hold about `limit` replies.
-    """
-    count = len(source)
-    if limit is not None:
-        count = min(count, math.ceil(limit * count / len(source.examples)))
-    order = Order(len(source), count, source.fingerprint, 0).of_epoch(0, 0)
-    device, head = next(model.parameters()).device, model.head
-    assert head is not None
-    none = np.zeros(0, np.int64)
-    sums = np.zeros((4, count))  # tokens, losses, right, unigram
-    with evaluating(model):
-        for begin in range(0, count, _ROWS):
-            rows = order[begin : begin + _ROWS]
-            batch = source.batch(rows, np.zeros_like(rows), shape=(len(rows), source.lengths))
-            labels = batch.labels[NEXT].flatten()  # [N]
-            asked = labels != IGNORED
-            states = model(batch.to(device).inputs, heads=()).states.flatten(0, 1)[asked.to(device)]  # [n, W]
-            row = begin + np.repeat(np.arange(len(rows)), source.lengths)[asked.numpy()]  # [n]
-            for start in range(0, len(row), _TOGETHER):
-                some = slice(start, start + _TOGETHER)
-                right = labels[asked][some]
-                found = compared(head(states[some], model.word_table), right.to(device))
-                frequent, _ = unigram.guess(none, none, right.numpy())
-                each = [np.ones(len(right)), *(one.double().cpu().numpy() for one in found), frequent]
-                for into, values in zip(sums, each, strict=True):
-                    np.add.at(into, row[some], values)
-    return TargetLosses(order, *sums)
 
 
 def _log_rows(sources: Mapping[Split, DialogueSource], length: int, log: Any) -> None:

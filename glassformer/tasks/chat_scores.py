@@ -6,8 +6,15 @@ R replies · n words of a reply
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Protocol
 
+from glassformer.data.order import Order
+from glassformer.tasks.score import THIS_MODEL, Scores
 from glassformer.text.words import find_words
+
+WRITTEN = 200
+"""Replies that are written to measure how different and long they are."""
 
 REPEATED = 4
 """Sequences of so many words that stand more than once in a reply are counted."""
@@ -28,6 +35,30 @@ def reply_scores(replies: Sequence[str]) -> dict[str, float]:
         "repeated_4": sum(len(each) - len(set(each)) for each in fours) / count if count else 0.0,
         "empty": sum(not each for each in words) / max(1, len(words)),
     }
+
+
+class Replies(Protocol):
+    """A source of dialogues."""
+
+    fingerprint: str
+
+    @property
+    def examples(self) -> Sequence[Any]:
+        """The replies, each with the turns before it."""
+        ...
+
+
+def replies_to_write(source: Replies, limit: int | None) -> list[int]:
+    """Which replies of a source are written to measure them, always the same ones."""
+    count = min(WRITTEN, len(source.examples), limit or WRITTEN)
+    return Order(len(source.examples), count, source.fingerprint, 0).of_epoch(0, 0).tolist()
+
+
+def with_replies(scores: Scores, written: Sequence[str], right: Sequence[str]) -> Scores:
+    """Scores with those of replies that a model has written, beside those of the right ones."""
+    own = {**scores.of[THIS_MODEL], **reply_scores(written)}
+    of = {**scores.of, THIS_MODEL: own, "right replies": reply_scores(right)}
+    return replace(scores, of=of, report={"written": len(written)})
 
 
 def _sequences(words: Sequence[str], size: int) -> list[tuple[str, ...]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from array import array
 from collections.abc import Sequence
 from functools import cached_property
@@ -93,6 +94,20 @@ class DialogueSource:
     def padding(self) -> float:
         """The share of the rows' tokens that are padding."""
         return 1 - len(self._ids.values) / max(1, len(self) * self.lengths)
+
+    @property
+    def stream(self) -> Integers:
+        """The tokens of all lessons, one lesson behind the other."""
+        ends = self._ids.offsets[1:]
+        last = self._labels.values[ends - 1]  # the last token of a lesson is not read
+        known = last != IGNORED
+        return np.insert(self._ids.values.astype(np.int64), ends[known], last[known])
+
+    def rows_of(self, replies: int | None) -> int | None:
+        """So many rows that they hold about so many replies; None for all."""
+        if replies is None:
+            return None
+        return min(len(self), math.ceil(replies * len(self) / len(self.examples)))
 
     @property
     def target_tokens(self) -> npt.NDArray[np.int32]:

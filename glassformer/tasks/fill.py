@@ -166,7 +166,7 @@ class Fill(Predictor[Masked, Filled]):
         word = self.tokenizer.decode([id_], skip_special=False).strip()
         if "\ufffd" in word:  # no whole letter
             word = self.tokenizer.text(id_).strip()
-        return word.removeprefix("##") or self.tokenizer.token(id_)
+        return word.removeprefix("##") or self.tokenizer.text(id_) or self.tokenizer.token(id_)
 
     def _joins(self, before: int | None, id_: int) -> bool:
         """Whether this token continues the word before it."""

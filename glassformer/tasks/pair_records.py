@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from glassformer.data.files import files_of
+from glassformer.data.files import files_for, files_of
 from glassformer.data.flat import Texts
-from glassformer.data.lines import OnBad
+from glassformer.data.lines import OnBad, of_each
 from glassformer.data.pair_checks import check_pairs
 from glassformer.data.pair_tables import pair_columns, unread_told
 from glassformer.data.parallel import SOURCE, TARGET, read_parallel
@@ -55,10 +55,7 @@ def pair_records(data: TranslateData, files: Sequence[str], bad: OnBad) -> Itera
     held_out = bool(data.validation_files) and files == data.validation_files
     targets = data.validation_target_files if held_out else data.target_files
     if not data.target_files and not targets:
-        for path in files_of(files, text=data.text, tables=True):
-            columns = pair_columns(columns_of(data), path)
-            for row in read_table(path, names_of(columns), format=format_of(data, path), bad=bad):
-                yield Record(by_role(row.values, columns), row.where)
+        yield from of_each(files_for(data, files), lambda path: _of_table(data, path, bad), bad)
         return
     sides = files_of(files), files_of(targets) if targets else ()
     if len(sides[0]) != len(sides[1]):
@@ -70,6 +67,12 @@ def pair_records(data: TranslateData, files: Sequence[str], bad: OnBad) -> Itera
         for row in read_parallel(source, target, bad=bad):
             if row.values[SOURCE] or row.values[TARGET]:  # lines that are empty in both files are no pair
                 yield Record({"text": row.values[SOURCE], "target": row.values[TARGET]}, row.where)
+
+
+def _of_table(data: TranslateData, path: Path, bad: OnBad) -> Iterator[Record]:
+    columns = pair_columns(columns_of(data), path)
+    for row in read_table(path, names_of(columns), format=format_of(data, path), bad=bad):
+        yield Record(by_role(row.values, columns), row.where)
 
 
 def pair_of(values: Mapping[str, object], where: str) -> TextPair:

@@ -10,9 +10,11 @@ import math
 from abc import abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
+from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, Self
 
 import numpy as np
@@ -20,8 +22,8 @@ import torch
 
 from glassformer.data.batch import Integers
 from glassformer.data.corpus import TooFewError, on_bad, shares_for
-from glassformer.data.files import files_of
-from glassformer.data.lines import OnBad
+from glassformer.data.files import files_for
+from glassformer.data.lines import OnBad, of_each
 from glassformer.data.order import Order
 from glassformer.data.rejects import bad_rows
 from glassformer.data.rows import Columns, by_role, names_of, read_table
@@ -180,11 +182,15 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     @classmethod
     def records(cls, data: Any, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
         """The records of these files by role; raises DataError for a missing column."""
+        yield from of_each(files_for(data, files), lambda path: cls.records_of(data, path, bad), bad)
+
+    @classmethod
+    def records_of(cls, data: Any, path: Path, bad: OnBad) -> Iterator[Record]:
+        """The records of a file."""
         columns = cls.columns(data)
-        for path in files_of(files, text=data.text, tables=True):
-            found = cls.format_of(data, path)
-            for row in read_table(path, names_of(columns), format=found, bad=bad):
-                yield Record(by_role(row.values, columns), row.where, data.kept(row.own))
+        found = cls.format_of(data, path)
+        for row in read_table(path, names_of(columns), format=found, bad=bad):
+            yield Record(by_role(row.values, columns), row.where, data.kept(row.own))
 
     @classmethod
     def format_of(cls, data: Any, path: Any) -> TableFormat:
@@ -236,12 +242,9 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     @classmethod
     def _prepared(cls, section: Any, preparation: Preparation, bad: OnBad) -> tuple[Self, dict[Split, Source]]:
         data, log = preparation.data, preparation.log
-        for path in (
-            ()
-            if preparation.measuring
-            else files_of([*data.files, *data.validation_files], text=data.text, tables=True)
-        ):
-            log(f"{path.name}: {cls.format_of(data, path)}")
+        for path in () if preparation.measuring else files_for(data, [*data.files, *data.validation_files]):
+            with suppress(DataError):  # which is told where the file is read
+                log(f"{path.name}: {cls.format_of(data, path)}")
         by_split: dict[Split, list[Record]] = {}
         for split, found in groupby(cls._split(data, preparation.shares, bad), key=lambda pair: pair[0]):
             by_split.setdefault(split, []).extend(record for _, record in found)

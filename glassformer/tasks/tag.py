@@ -10,6 +10,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +20,6 @@ from torch import Tensor
 
 from glassformer.config import ModelConfig
 from glassformer.data.corrupt import IGNORED
-from glassformer.data.files import files_of
 from glassformer.data.lines import OnBad
 from glassformer.data.settings import TagData
 from glassformer.data.table_format import TableFormat
@@ -154,11 +154,10 @@ class Tag(RecordTask[Tagged, Tagging]):
         return {"text": data.text}
 
     @classmethod
-    def records(cls, data: Any, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
-        """The sentences of these files, with their tags or spans."""
-        for path in files_of(files, text=data.text, tables=True):
-            for row in tagged_rows(path, data, bad=bad, tagged=True):
-                yield Record(row.values, row.where, data.kept(row.own))
+    def records_of(cls, data: Any, path: Path, bad: OnBad) -> Iterator[Record]:
+        """The sentences of a file, with their tags or spans."""
+        for row in tagged_rows(path, data, bad=bad, tagged=True):
+            yield Record(row.values, row.where, data.kept(row.own))
 
     @classmethod
     def format_of(cls, data: Any, path: Any) -> TableFormat:

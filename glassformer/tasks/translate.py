@@ -5,45 +5,33 @@ B rows · R rows of the source · S tokens of the source · T tokens of the targ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
-import numpy as np
 import torch
 from pydantic import Field
-from torch import Tensor
 
-from glassformer.config import ModelConfig
-from glassformer.data.files import files_of
+from glassformer.data.files import files_for
 from glassformer.data.lines import OnBad
-from glassformer.data.parallel import TARGET
 from glassformer.data.settings import RecordSection, TranslateData
 from glassformer.data.split import Split
-from glassformer.decode.defaults import SearchDefaults
-from glassformer.decode.options import BEAMS, LENGTH_PENALTY
-from glassformer.decode.request import Hypothesis
-from glassformer.decode.settings import LengthPenalty
 from glassformer.errors import DataError
-from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.alignment_loss import ALIGNMENT, loss_of_links
-from glassformer.tasks.blocked_cross_entropy import blocked_cross_entropy
 from glassformer.tasks.pair_records import (
     columns_of,
-    log_rows,
-    pair_of,
     pair_records,
     read_pairs,
     table_told,
     unread_columns,
 )
-from glassformer.tasks.pair_source import PairSource, TextPair
+from glassformer.tasks.pair_source import PairSource, TextPair, TextPairs
 from glassformer.tasks.predict import predict
-from glassformer.tasks.records import Record, RecordTask
-from glassformer.tasks.rows import Axis, Row
-from glassformer.tasks.score import THIS_MODEL, Scores, Unigram
-from glassformer.tasks.task import Context, Preparation, Source, TaskSection, evaluating
+from glassformer.tasks.records import Record
+from glassformer.tasks.score import THIS_MODEL, Scores
+from glassformer.tasks.target_task import TargetSection, TargetTask
+from glassformer.tasks.task import Preparation, Source, TaskSection, evaluating
 from glassformer.tasks.translation import Translation
 from glassformer.tasks.translation_baselines import TargetWords, copied
 from glassformer.tasks.translation_evaluation import (
@@ -51,63 +39,29 @@ from glassformer.tasks.translation_evaluation import (
     different_sources,
     scores_of_translations,
     target_losses,
-    token_scores,
 )
 from glassformer.tasks.translation_scores import References, System, translation_scores
-from glassformer.tasks.translator import Translator, check_translates, special_ids
-from glassformer.text.special import MARIAN
-from glassformer.text.tokenizer import Tokenizer
+from glassformer.tasks.translator import Translator, special_ids
 
 
-class TranslateSection(TaskSection):
-    """`label_smoothing` is the share of the target probability that all tokens of the vocabulary get alike (Szegedy et
-    al. 2016). `best`: the score on validation pairs by which the best model is kept, and by which `train.patience`
-    stops. Translations are searched with `beams` hypotheses and the `length_penalty` of Wu et al. (2016, eq. 14).
-    `alignment` is the weight of the loss by which one head of the decoder's last block learns which words belong
-    together, λ of Garg et al. (2019, §4.2); 0 = none does.
-    """
+class TranslateSection(TargetSection):
+    """`best`: the score on validation pairs by which the best model is kept, and by which `train.patience` stops."""
 
-    found: ClassVar[tuple[str, ...]] = ()
     name: Literal["translate"] = "translate"
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
     best: Literal["loss", "bleu"] = "loss"
-    beams: int = Field(default=BEAMS, ge=1, le=1000)
-    length_penalty: LengthPenalty = LENGTH_PENALTY
-    alignment: float = Field(default=0.0, ge=0, le=1)
 
 
-class Translate(RecordTask[TextPair, Translation]):
-    """The probability of each token of the target, given the source and the target's tokens before it.
-
-    Learned by teacher forcing: the decoder reads the right target, shifted by one.
-    """
+class Translate(TargetTask):
+    """The probability of each token of a translation, given the source and the translation's tokens before it."""
 
     Section: ClassVar[type[TaskSection]] = TranslateSection
     Data: ClassVar[type[RecordSection]] = TranslateData
-    special: ClassVar = MARIAN
-    weights: ClassVar[Mapping[str, float]] = {TARGET: 1.0}
-    axes: ClassVar[Mapping[str, Axis]] = {TARGET: "token"}
-    two_sided = True
-    in_one_pass = False
     fits_baselines = False
     baseline_names: ClassVar[tuple[str, ...]] = ("unigram", "copy_source")
-    best = "-loss"
-    shares = ()
     of_tokens: ClassVar[tuple[str, ...]] = ("loss", "perplexity")
     section: TranslateSection
-    frequent: TargetWords | None
-
-    def __init__(
-        self,
-        section: TranslateSection,
-        tokenizer: Tokenizer,
-        *,
-        length: int | None,
-        search: SearchDefaults | None = None,
-    ) -> None:
-        self.section, self.tokenizer, self.length, self.search = section, tokenizer, length, search
-        self.translator = self.searching(section.beams)
-        self.unigram, self.frequent = Unigram(np.zeros(1, np.int64)), None  # counted where there are training pairs
+    frequent: TargetWords | None = None  # counted where there are training pairs
 
     def searching(self, beams: int) -> Translator:
         """What translates with so many beams; an imported model as it is searched by default."""
@@ -123,11 +77,6 @@ class Translate(RecordTask[TextPair, Translation]):
     def best_of(cls, section: TranslateSection) -> str:
         """The score by which the best model is kept."""
         return "bleu" if section.best == "bleu" else cls.best
-
-    @classmethod
-    def weights_of(cls, section: TranslateSection) -> Mapping[str, float]:
-        """Of the tokens of the target, and of the links of words where a head learns them."""
-        return {**cls.weights, **({ALIGNMENT: section.alignment} if section.alignment else {})}
 
     @classmethod
     def compared_by(cls, section: TranslateSection) -> str:
@@ -151,40 +100,7 @@ class Translate(RecordTask[TextPair, Translation]):
         """The source: all translations of a text are in one split."""
         return str(record.values["text"])
 
-    @classmethod
-    def texts_of(cls, record: Record) -> tuple[str, ...]:
-        """Source and target."""
-        return str(record.values["text"]), str(record.values["target"])
-
-    def example(self, values: Mapping[str, object], where: str) -> TextPair:
-        """A source, and its target where it is known."""
-        return pair_of(values, where)
-
-    def rows(self, example: TextPair) -> Iterator[Row]:
-        """A row for each part of the source."""
-        return self.translator.rows(example)
-
-    def known_by(self, example: TextPair) -> str:
-        """The source."""
-        return example.text
-
     # ------------------------------------------------------------------ training
-
-    @classmethod
-    def check_body(cls, section: TranslateSection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model has an encoder, a decoder and a vocabulary head."""
-        check_translates(body)
-
-    @classmethod
-    def from_records(
-        cls,
-        section: TranslateSection,
-        preparation: Preparation,
-        records: Sequence[Record],
-        held_out: Sequence[Record] = (),
-    ) -> Self:
-        """Nothing is determined by the records."""
-        return cls(section, preparation.tokenizer, length=preparation.data.length, search=preparation.search)
 
     @classmethod
     def _prepared(cls, section: Any, preparation: Preparation, bad: OnBad) -> tuple[Self, dict[Split, Source]]:
@@ -192,68 +108,20 @@ class Translate(RecordTask[TextPair, Translation]):
         assert isinstance(data, TranslateData)
         task = cls.from_records(section, preparation, [])
         if not data.target_files:
-            for path in files_of([*data.files, *data.validation_files], text=data.text, tables=True):
-                if not preparation.measuring or unread_columns(data, path):
-                    log(table_told(data, path))
+            for path in files_for(data, [*data.files, *data.validation_files]):
+                with suppress(DataError):  # which is told where the file is read
+                    if not preparation.measuring or unread_columns(data, path):
+                        log(table_told(data, path))
         tell = _nothing if preparation.measuring else log
         found = read_pairs(data, cls._split(data, preparation.shares, bad), bad, tell)
-        begin, losses = task.translator.ids.begin, cls.weights_of(section)
-        sources = {
-            split: PairSource(pairs, preparation.tokenizer, start=begin, longest=data.length, losses=losses)
-            for split, pairs in found.items()
-        }
-        if not len(sources["train"]):
-            raise DataError(
-                f"pairs of at most data.length = {data.length} tokens on each side are needed",
-                got=f"{len(found['train']):,} longer ones",
-                do="" if preparation.measuring else "raise data.length",
-            )
-        task.unigram = unigram_of(preparation, sources["train"])
-        task.frequent = frequent_words(preparation, sources["train"])
-        log_rows(sources, data.length, tell)
-        return task, {split: source for split, source in sources.items() if len(source)}
-
-    def model(self, body: ModelConfig) -> ModelConfig:
-        """The body unchanged: its vocabulary head is trained."""
-        return body
-
-    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """The sum of the smoothed cross-entropies of the target's tokens, and that of the links of words where a head
-        learns them.
-        """
-        cross_scores: list[Tensor] | None = [] if self.section.alignment else None
-        states = model(batch.inputs, batch.decoder_inputs, heads=(), cross_scores=cross_scores).states  # [B, T, W]
-        head = model.head
-        assert head is not None
-        table = model.word_table if head.weight is None else head.weight  # [V, W]
-        losses = {
-            TARGET: blocked_cross_entropy(
-                head.compared(states).flatten(0, 1),  # [N, W]
-                table,
-                head.bias,
-                batch.labels[TARGET].flatten(),  # [N]
-                smoothing=self.section.label_smoothing,
-                never=self.translator.ids.never,
-            )
-        }
-        if cross_scores is not None:
-            losses[ALIGNMENT] = loss_of_links(cross_scores[0], batch, batch.labels[TARGET], self.tokenizer)
-        return losses
+        task.frequent = frequent_words(preparation, found["train"])
+        return task, task._sources(found, preparation, "pairs", tell)
 
     # ------------------------------------------------------------------ measuring
 
-    @property
-    def baseline_loss(self) -> float:
-        """The loss, smoothed as in training, of knowing only how frequent each token of the targets is."""
-        counts, share = self.unigram.counts, self.section.label_smoothing
-        of_each = -np.log(self.unigram.probability(np.arange(len(counts))))  # [V]
-        possible = np.delete(of_each, self.translator.ids.never)
-        return float((1 - share) * of_each @ counts / counts.sum() + share * possible.mean())
-
     def facts(self) -> dict[str, Any]:
         """How frequent each token of the training targets is, and which words most of them have."""
-        words = {} if self.frequent is None else {"target_words": self.frequent.facts()}
-        return {"unigram_counts": self.unigram.counts.tolist(), **words}
+        return {**super().facts(), **({} if self.frequent is None else {"target_words": self.frequent.facts()})}
 
     def evaluate(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
         """BLEU, chrF and TER of its translations, loss, perplexity and accuracy of the target's tokens, beside copied
@@ -267,7 +135,7 @@ class Translate(RecordTask[TextPair, Translation]):
         """
         if self.section.best == "bleu":
             return self._measured(model, source, limit, beams=1)
-        return token_scores(target_losses(model, source, self.unigram, limit), self.unigram)
+        return super().evaluate_in_training(model, source, limit=limit)
 
     def _measured(self, model: Transformer, source: PairSource, limit: int | None, *, beams: int) -> Scores:
         losses = target_losses(model, source, self.unigram, limit)
@@ -293,36 +161,11 @@ class Translate(RecordTask[TextPair, Translation]):
         mine = System([found.translation for _, found in pairs])
         return translation_scores(sources, references, mine, {COPY: System(copied(sources))})
 
-    # ------------------------------------------------------------------ for an existing model
 
-    @classmethod
-    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For a model that was trained to translate; raises ConfigError for another one."""
-        section = context.section if isinstance(context.section, TranslateSection) else TranslateSection()
-        cls.check_body(section, model.config)
-        return cls(section, tokenizer, length=context.length, search=context.search)
-
-    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """The best translations of each row."""
-        return self.translator.predict(model, batches)
-
-    def merge(self, example: TextPair, found: Sequence[list[Hypothesis]]) -> Translation:
-        """The translations of the sentences in their places."""
-        return self.translator.merge(example, found)
-
-
-def unigram_of(preparation: Preparation, source: PairSource) -> Unigram:
-    """How frequent each token of the training targets is: as it was saved, else counted."""
-    counts = preparation.facts.get("unigram_counts")
-    if counts is not None:
-        return Unigram(np.array(counts, np.int64))
-    return Unigram.count(source.target_tokens, preparation.tokenizer.target.vocabulary_size)
-
-
-def frequent_words(preparation: Preparation, source: PairSource) -> TargetWords:
+def frequent_words(preparation: Preparation, pairs: TextPairs) -> TargetWords:
     """The words of most training targets: as they were saved, else counted."""
     facts = preparation.facts.get("target_words")
-    return TargetWords(facts) if facts is not None else TargetWords.of(zip(*source.examples.sides, strict=True))
+    return TargetWords(facts) if facts is not None else TargetWords.of(zip(*pairs.sides, strict=True))
 
 
 def _nothing(message: str) -> None:

@@ -8,8 +8,6 @@ method that counts; calls, operators and filters are counted where Jinja itself 
 from __future__ import annotations
 
 import json
-import operator
-import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,20 +18,27 @@ from typing import Any
 import jinja2
 from jinja2 import nodes
 from jinja2.exceptions import SecurityError
-from jinja2.ext import Extension, loopcontrols
+from jinja2.ext import loopcontrols
 from jinja2.filters import FILTERS
-from jinja2.parser import Parser
-from jinja2.runtime import Context, Macro
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
-from jinja2.visitor import NodeTransformer
 
-# Steps of a template, characters that it writes and of one of its values, and seconds for all. A conversation of a
-# thousand turns needs some ten thousand steps; a part of a list counts as so many characters.
-MOST_STEPS, MOST_CHARACTERS, MOST_SECONDS, _OF_A_PART = 300_000, 4_000_000, 5.0, 20
-# Numbers in formats and arguments of filters, such as the width of a column, and bits of a whole number.
-_MOST_DIGITS, _MOST_NUMBER, _MOST_BITS = 3, 10_000, 4096
-_WIDE = re.compile(rf"\d{{{_MOST_DIGITS + 1},}}|\*|\{{[^{{}}]*\{{")
+from glassformer.text.template_limits import (
+    MOST_BITS,
+    MOST_CHARACTERS,
+    MOST_NUMBER,
+    MOST_SECONDS,
+    MOST_STEPS,
+    OF_A_PART,
+    WIDE,
+    EndlessTemplateError,
+    check_growth,
+    is_small,
+    size_of,
+)
+from glassformer.text.template_syntax import Counted, Generation
+
 # Methods of texts that a template may use: the others are of no use in one, and some make long texts of short ones.
 _OF_TEXTS = """
 capitalize casefold count endswith find format index isalnum isalpha isascii isdecimal isdigit islower isnumeric
@@ -45,10 +50,6 @@ abs capitalize count d default dictsort e escape first float format groupby inde
 list lower map max min reject rejectattr replace reverse round safe select selectattr sort string striptags sum
 title trim truncate unique upper urlencode wordcount
 """.split()  # noqa: SIM905 - legible
-
-
-class EndlessTemplateError(SecurityError):
-    """A template that does more than any conversation needs."""
 
 
 class RefusedError(jinja2.TemplateError):
@@ -74,74 +75,6 @@ def _check_name(name: object) -> None:
         raise SecurityError(f"the name {name[:40]!r} in a namespace")
 
 
-class Generation(Extension):
-    """`{% generation %}` … `{% endgeneration %}`: what is between is written by the model. `spans` are the characters
-    [start, end) of each, while `written` has the pieces of the text so far.
-    """
-
-    tags = {"generation"}  # noqa: RUF012 - Jinja's own declaration
-
-    def __init__(self, environment: jinja2.Environment) -> None:
-        super().__init__(environment)
-        self.written: list[str] = []
-        self.spans: list[tuple[int, int]] = []
-
-    def parse(self, parser: Parser) -> nodes.Node:
-        """The statement up to its end."""
-        line = next(parser.stream).lineno
-        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
-        return nodes.CallBlock(self.call_method("_mark"), [], [], body).set_lineno(line)
-
-    def _mark(self, caller: Macro) -> str:
-        text = str(caller())
-        start = sum(map(len, self.written))
-        self.spans.append((start, start + len(text)))
-        return text
-
-
-class _Counted(NodeTransformer):
-    """Puts the counting methods of `Sandbox` into a syntax tree; raises SecurityError for what reads other files."""
-
-    def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802 - as Jinja calls it
-        self.generic_visit(node)
-        assert isinstance(node.iter, nodes.Expr)
-        node.iter = _through("looped", node.iter)
-        return node
-
-    def visit_Output(self, node: nodes.Output) -> nodes.Node:  # noqa: N802 - as Jinja calls it
-        self.generic_visit(node)
-        node.nodes = [
-            _through("wrote", nodes.Const(each.data) if isinstance(each, nodes.TemplateData) else each)
-            for each in node.nodes
-        ]
-        return node
-
-    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802 - as Jinja calls it
-        self.generic_visit(node)
-        return _through("joined", *node.nodes)
-
-    def _list(self, node: Any) -> nodes.Node:
-        self.generic_visit(node)
-        return node if getattr(node, "ctx", "load") != "load" else _through("kept", node)
-
-    visit_List = visit_Dict = visit_Tuple = _list  # noqa: N815 - as Jinja calls them
-
-    def _reads(self, node: nodes.Node) -> nodes.Node:
-        raise SecurityError(f"{type(node).__name__.lower()} on line {node.lineno}, which reads another file")
-
-    visit_Include = visit_Import = visit_FromImport = visit_Extends = _reads  # noqa: N815 - as Jinja calls them
-
-    def visit_ScopedEvalContextModifier(self, node: nodes.Node) -> nodes.Node:  # noqa: N802 - as Jinja calls it
-        raise SecurityError(f"autoescape on line {node.lineno}")
-
-
-def _through(method: str, *values: nodes.Expr) -> nodes.Call:
-    """The call of a method of the sandbox. A template cannot write this node, nor hide the method behind a name."""
-    call = nodes.Call(nodes.EnvironmentAttribute(method), list(values), [], None, None)
-    call.set_lineno(values[0].lineno)
-    return call
-
-
 class Sandbox(ImmutableSandboxedEnvironment):
     """What a template may use: what `transformers` gives to chat templates, counted."""
 
@@ -163,7 +96,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def compiled(self, text: str) -> jinja2.Template:
         """The template of a text. Raises jinja2.TemplateError, SyntaxError and RecursionError."""
-        tree = _Counted().visit(self.parse(text))
+        tree = Counted().visit(self.parse(text))
         return jinja2.Template.from_code(self, self.compile(tree), dict(self.globals))
 
     def rendered(self, template: jinja2.Template, values: Mapping[str, Any]) -> tuple[str, list[tuple[int, int]]]:
@@ -188,8 +121,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if isinstance(value, Iterator):
             return self._listed(value)
         if isinstance(value, int):
-            if value.bit_length() > _MOST_BITS:
-                raise EndlessTemplateError(f"a number of more than {_MOST_BITS:,} bits")
+            if value.bit_length() > MOST_BITS:
+                raise EndlessTemplateError(f"a number of more than {MOST_BITS:,} bits")
         elif size_of(value) > MOST_CHARACTERS:
             raise EndlessTemplateError(f"a value of more than {MOST_CHARACTERS:,} characters")
         return value
@@ -198,7 +131,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         found, total = [], 0
         for value in values:
             self._spend(1)
-            total += size_of(value) + _OF_A_PART
+            total += size_of(value) + OF_A_PART
             if total > MOST_CHARACTERS:
                 raise EndlessTemplateError(f"a list of more than {MOST_CHARACTERS:,} characters")
             found.append(value)
@@ -244,10 +177,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
             own = [each for each in given if not isinstance(each, jinja2.Environment | nodes.EvalContext | Context)]
             others = given[: len(given) - len(own)]
             for each in (*own[1:], *named.values()):
-                if isinstance(each, int | float) and abs(each) > _MOST_NUMBER:
+                if isinstance(each, int | float) and abs(each) > MOST_NUMBER:
                     raise EndlessTemplateError(f"{each} in the filter {name}")
             own = [self.kept(each) for each in own]
-            _check_growth(name, own[:1], [*own[1:], *named.values()])
+            check_growth(name, own[:1], [*own[1:], *named.values()])
             return self.kept(function(*others, *own, **named))
 
         return counted
@@ -261,7 +194,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def wrap_str_format(self, value: Any) -> Any:
         """`format` of a text that asks for no wide columns."""
         found = super().wrap_str_format(value)
-        if found is not None and (value.__name__ != "format" or _WIDE.search(value.__self__)):
+        if found is not None and (value.__name__ != "format" or WIDE.search(value.__self__)):
             raise EndlessTemplateError(f"a wide column in {value.__self__[:40]!r}")
         return found
 
@@ -273,69 +206,17 @@ class Sandbox(ImmutableSandboxedEnvironment):
         __self._spend(1 + sum(sizes))
         owner = getattr(__obj, "__self__", None)
         if isinstance(owner, str):
-            _check_growth(__obj.__name__, [owner], [__self.kept(each) for each in (*args, *kwargs.values())])
+            check_growth(__obj.__name__, [owner], [__self.kept(each) for each in (*args, *kwargs.values())])
         return __self.kept(super().call(__context, __obj, *args, **kwargs))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """+, *, ** and %."""
         self._spend(1)
         if operator == "%" and isinstance(left, str):
-            _check_growth("format", [left], [right])
-        if operator in ("*", "**") and not _is_small(operator, left, right):
+            check_growth("format", [left], [right])
+        if operator in ("*", "**") and not is_small(operator, left, right):
             raise EndlessTemplateError(f"a result of more than {MOST_CHARACTERS:,} characters by {operator}")
         return self.kept(super().call_binop(context, operator, left, right))
-
-
-def size_of(value: Any) -> int:
-    """The characters of a value, and those that its parts count as, each as often as it is reached; counted until there
-    are more than is allowed.
-    """
-    if isinstance(value, str):
-        return len(value)
-    total, waiting = 0, [value]
-    while waiting and total <= MOST_CHARACTERS:
-        each = waiting.pop()
-        total += _OF_A_PART
-        if isinstance(each, str):
-            total += len(each)
-        elif isinstance(each, Mapping):
-            waiting += [*each.keys(), *each.values()]
-        elif isinstance(each, list | tuple | set | frozenset):
-            waiting += each
-        elif isinstance(each, Namespace):
-            waiting.append(each._Namespace__attrs)  # it hides all others
-    return total
-
-
-def _is_small(operator_: str, left: Any, right: Any) -> bool:
-    """Whether a product or a power can be computed: that of whole numbers by their bits, that of texts by their
-    length.
-    """
-    if isinstance(left, int) and isinstance(right, int):
-        bits = operator.mul(left.bit_length(), abs(right)) if operator_ == "**" else left.bit_length()
-        return bits <= _MOST_BITS
-    sizes = [size_of(each) for each in (left, right) if isinstance(each, str | list | tuple)]
-    times = max((each for each in (left, right) if isinstance(each, int)), default=1)
-    return sum(sizes) * times <= MOST_CHARACTERS
-
-
-def _check_growth(name: str, of: list[Any], given: list[Any]) -> None:
-    """Refuse what would make a very long text of short ones, before it is made; raises EndlessTemplateError."""
-    text = of[0] if of else ""
-    longest = max((size_of(each) for each in given if isinstance(each, str)), default=0)
-    grown = 0
-    if name == "replace" and given and isinstance(text, str):
-        grown = text.count(given[0]) * longest if isinstance(given[0], str) else 0
-    elif name == "join":
-        lengths = sorted(len(each) for each in (text, *given) if isinstance(each, str | list | tuple | dict | set))
-        grown = lengths[-1] * lengths[-2] if len(lengths) > 1 else 0
-    elif name == "indent" and isinstance(text, str):
-        width = max((each for each in given if type(each) is int), default=4)
-        grown = (text.count("\n") + 1) * max(width, longest)
-    elif name == "format" and isinstance(text, str) and _WIDE.search(text):
-        raise EndlessTemplateError(f"a wide column in {text[:40]!r}")
-    if grown > MOST_CHARACTERS:
-        raise EndlessTemplateError(f"a text of more than {MOST_CHARACTERS:,} characters by {name}")
 
 
 def _refuse(message: object) -> None:
@@ -343,7 +224,7 @@ def _refuse(message: object) -> None:
 
 
 def _now(format: str) -> str:
-    if len(format) > 100 or _WIDE.search(format):
+    if len(format) > 100 or WIDE.search(format):
         raise EndlessTemplateError(f"a wide column in {format[:40]!r}")
     return datetime.now().strftime(format)
 

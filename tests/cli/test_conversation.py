@@ -12,7 +12,7 @@ import pytest
 
 import glassformer as gf
 from glassformer.artefact import verbs
-from glassformer.cli.conversation import converse, load_turns
+from glassformer.cli.conversation import converse, load_turns, save_turns
 from glassformer.cli.show import on_screen
 from glassformer.cli.streams import ReaderGoneError
 from glassformer.errors import DataError
@@ -70,6 +70,55 @@ def test_it_is_saved_and_gone_on_with(tmp_path: Path, talk: Talk, capsys: pytest
     kept.write_text(json.dumps({"turns": [""]}), encoding="utf-8")
     with pytest.raises(DataError):
         talk(model, "Hi", kept=kept)
+
+
+@pytest.mark.parametrize("quote", ['"', "'", ""])
+def test_quotes_around_the_name_of_a_file_are_not_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, talk: Talk, quote: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    talk(talking(), "Hi", f"/save {quote}my chat.json{quote}", "/reset", f"/load  {quote}my chat.json{quote}")
+    assert [path.name for path in tmp_path.iterdir()] == ["my chat.json"]
+    assert len(load_turns(tmp_path / "my chat.json")) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "got"),
+    [
+        (b'["Hi", "Hello"]', "a list"),
+        (b'{"messages": [], "id": 1}', "'messages'"),
+        (b"{}", "nothing"),
+        (b"Hi\nHello\n", "line 1"),
+        (b'{"turns": "Hi"}', "'Hi'"),
+        (b'{"turns": ["Hi", {"role": "user"}]}', "turn 2"),
+        (b'{"turns": ["Hi", " "]}', "turn 2"),
+        (b'{"turns": ["Hi"]}', "1 turns"),
+        (b"\xff\xfe", "UTF-8"),
+        (b"", "line 1"),
+    ],
+)
+def test_a_file_of_another_shape_is_told_by_what_is_in_it(
+    tmp_path: Path, content: bytes, got: str, talk: Talk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And never replaced by a conversation."""
+    path = tmp_path / "other.json"
+    path.write_bytes(content)
+    with pytest.raises(DataError) as caught:
+        load_turns(path)
+    assert str(path) in caught.value.wanted
+    assert '{"turns": ["Hi", "Hello"]}' in caught.value.wanted
+    assert got in caught.value.got
+    assert caught.value.do
+    talk(talking(), f"/load {path}", f"/save {path}")
+    assert path.read_bytes() == content
+    assert capsys.readouterr().err.count("other.json") == 2
+
+
+@pytest.mark.parametrize("name", ["~/chat.json", "a\0b", "/dev/zero"])
+def test_what_is_no_path_of_a_file_is_refused(name: str) -> None:
+    for use in (load_turns, lambda path: save_turns(path, [])):
+        with pytest.raises(DataError):
+            use(Path(name))
 
 
 def stopped_after(parts: list[str]) -> Callable[..., Iterator[str]]:

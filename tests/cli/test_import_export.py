@@ -14,6 +14,7 @@ import transformers
 
 from glassformer.artefact.open import load
 from glassformer.models.inputs import Inputs
+from tests.writers import writing
 
 Run = Callable[..., Any]
 
@@ -50,6 +51,23 @@ def test_out_to_hugging_face_and_back_to_the_bit(run: Run, trained: Path, tmp_pa
     assert [mask["guesses"] for mask in one.records[0]["masks"]] == [
         mask["guesses"] for mask in two.records[0]["masks"]
     ]
+
+
+def test_it_is_told_by_which_settings_of_generation_a_model_writes(run: Run, tmp_path: Path) -> None:
+    there = tmp_path / "theirs"
+    run("export", writing().save(tmp_path / "writer"), there)
+    generation = {"do_sample": True, "temperature": 0.5, "max_new_tokens": 7}
+    (there / "generation_config.json").write_text(json.dumps(generation), encoding="utf-8")
+    told = run("import", there, tmp_path / "ours")
+    assert all(name in told.err for name in generation)
+    (record,) = run("import", there, tmp_path / "again", "--json").records
+    assert record["generation_used"] == sorted(generation)
+    assert record["generation_aside"] == {}
+    found = load(tmp_path / "ours").search[0]
+    assert found is not None
+    assert (found.settings.temperature, found.settings.max_tokens) == (0.5, 7)
+    (record,) = run("generate", tmp_path / "ours", "She", "--json").records
+    assert len(record["tokens"]) <= 7
 
 
 @pytest.mark.parametrize("kind", ["wordpiece", "bpe"])

@@ -11,10 +11,18 @@ from pathlib import Path
 import pytest
 
 from glassformer.data.corpus import prepare, training_texts
-from glassformer.data.files import FoundFiles, LeftAside, files_of, find_files
+from glassformer.data.files import FoundFiles, LeftAside, files_for, files_of, find_files
 from glassformer.data.lines import read_lines
 from glassformer.data.read import read
-from glassformer.data.settings import CorpusSection
+from glassformer.data.settings import (
+    AnswerData,
+    ChatData,
+    ClassifyData,
+    CorpusSection,
+    DataSection,
+    TagData,
+    TranslateData,
+)
 from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer
 
@@ -69,7 +77,7 @@ def test_a_folder_is_its_text_and_its_tables(tmp_path: Path) -> None:
     }
     texts = [document.text for document in read(tmp_path / "data")]
     assert texts == ["plain text", "json lines", "commas", "tabs", "word"]
-    assert [path.name for path in files_of([tmp_path / "data"], text="value", tables=True)] == ["e.tsv"]
+    assert [path.name for path in files_of([tmp_path / "data"], text="value", reads="tables")] == ["e.tsv"]
 
 
 def test_training_learns_from_text_and_tables_of_a_folder(
@@ -118,6 +126,43 @@ def test_patterns_stand_for_what_they_match(tmp_path: Path, monkeypatch: pytest.
     assert ".hidden.txt" not in reasons(everything)
     (tmp_path / "what[1].txt").write_text("a name with brackets")
     assert [path.name for path in files_of(["what[1].txt"])] == ["what[1].txt"]
+
+
+ASKED = {"context": "c", "qas": [{"id": "1", "question": "q", "answers": []}]}
+SQUAD = {"data": [{"title": "", "paragraphs": [ASKED]}]}
+KINDS: dict[str, bytes] = {
+    "turns.txt": b"Hi\nHello\n",
+    "turns.jsonl": b'{"turns": ["Hi", "Hello"]}\n',
+    "messages.jsonl": b'{"messages": []}\n',
+    "texts.jsonl": b'{"text": "a"}\n',
+    "pair.csv": b"Hi,Hello\nWho,Me\n",
+    "pair.tsv": b"Hi\tHello\nWho\tMe\n",
+    "words.conll": b"EU\tO\n",
+    "words.jsonl": b'{"words": ["EU"], "tags": ["O"]}\n',
+    "squad.json": json.dumps(SQUAD).encode(),
+    "other.json": b'{"data": 1}',
+}
+
+
+@pytest.mark.parametrize(
+    ("data", "read"),
+    [
+        (ChatData(), ["messages.jsonl", "pair.csv", "pair.tsv", "turns.jsonl", "turns.txt"]),
+        (TranslateData(), ["pair.csv", "pair.tsv"]),
+        (TagData(), ["pair.tsv", "texts.jsonl", "words.conll", "words.jsonl"]),
+        (AnswerData(), ["squad.json"]),
+        (ClassifyData(), ["texts.jsonl", "words.conll"]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_folder_and_a_pattern_give_what_the_task_reads(data: DataSection, read: list[str], tmp_path: Path) -> None:
+    for name, content in KINDS.items():
+        (tmp_path / name).write_bytes(content)
+    assert [path.name for path in files_for(data, [tmp_path])] == read
+    words_in_text = ["turns.txt"] if isinstance(data, TagData) else []  # a suffix that was asked for
+    found = [path.name for path in files_for(data, [str(tmp_path / "*")])]
+    assert sorted(found) == sorted({*read, *words_in_text})
+    assert [path.name for path in files_for(ChatData(), [str(tmp_path / "*.txt")])] == ["turns.txt"]
 
 
 @pytest.mark.parametrize("pattern", ["data/*.nothing", "nowhere/*.txt", "data/a**b.txt", "*[.txt"])

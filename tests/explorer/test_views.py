@@ -13,7 +13,8 @@ import pytest
 import torch
 
 import glassformer as gf
-from experiments.views import MODELS, VIEWS, View, page
+from experiments.view import MODELS, View
+from experiments.views import VIEWS, page
 from glassformer.artefact.model import Model
 from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.search_tree import trace_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,10 +18,10 @@ from glassformer.data.dialogues import Dialogue, read_dialogues
 from glassformer.errors import CheckpointError, ConfigError, DataError
 from glassformer.models.inputs import Inputs
 from glassformer.tasks.chat import ChatSection
-from glassformer.tasks.chat_alone import ChatAlone, reply_losses
+from glassformer.tasks.chat_alone import ChatAlone
 from glassformer.tasks.dialogue_source import DialogueSource, Exchanges
 from glassformer.tasks.next_tokens import NEXT
-from glassformer.tasks.score import Unigram
+from glassformer.tasks.score import THIS_MODEL, Unigram
 from glassformer.tasks.turns import TurnWriter, lessons, messages_of, told_apart
 from glassformer.text.chat_template import ChatTemplate, ChatTemplates, Message, own_templates, template_tokens
 from tests.refusals import refused
@@ -117,15 +118,43 @@ def test_the_loss_is_that_of_each_reply_alone_after_its_turns(family: str) -> No
                     logits = model.module(Inputs(ids=row)).logits[0, len(given) - 1 : -1]
                     total += float(cross_entropy(logits, torch.tensor(reply), reduction="sum").detach())
                     count += len(reply)
-    losses = reply_losses(model.module, source, Unigram(np.ones(300, np.int64)), None)
-    assert losses.tokens.sum() == count
-    assert losses.losses.sum() == pytest.approx(total, abs=ORDER * count)
     task = ChatAlone(ChatSection(), model.tokenizer, own_templates(model.tokenizer))
+    task.unigram = Unigram(np.ones(300, np.int64))
+    scores = task.evaluate_in_training(model.module, source)
+    assert scores.count == count
+    assert scores.of[THIS_MODEL]["loss"] * count == pytest.approx(total, abs=ORDER * count)
+    replies = "".join(source.examples[number].reply for number in range(len(source.examples)))
+    bits = total / math.log(2) / len(replies.encode())  # the ends have no bytes
+    assert scores.of[THIS_MODEL]["bits_per_byte"] == pytest.approx(bits)
     batch = source.batch(np.arange(len(source)), np.zeros(len(source), np.int64), shape=(len(source) + 1, WIDE))
     assert batch.counts[NEXT] == count == int((batch.labels[NEXT] != IGNORED).sum())
     assert float(task.losses(model.module, batch)[NEXT].detach()) == pytest.approx(total, abs=ORDER * count)
     assert len(source.examples) == sum(sum(each.replies) for each in dialogues)
     assert source.examples[0].before[-1].role == "user"
+
+
+def test_a_trigram_stands_beside_it_as_beside_a_language_model() -> None:
+    """Counted in the whole dialogues of training, asked for the replies alone, with intervals like the model's."""
+    model = talking("llama", length=WIDE)
+    train, source = (make(model, [dialogue(n) for n in sizes], length=WIDE) for sizes in ((4, 5, 6), (2, 3)))
+    task = ChatAlone(ChatSection(), model.tokenizer, own_templates(model.tokenizer))
+    task.unigram = Unigram.count(train.target_tokens, model.tokenizer.vocabulary_size)
+    scores = task.evaluate(model.module, source, limit=2)
+    scores = task.beside(scores, train, source, limit=2, log=None)
+    assert {"unigram", "trigram", "right replies"} < set(scores.of)
+    names = {"loss", "perplexity", "bits_per_byte"}
+    assert names <= set(scores.of["trigram"]) < set(scores.of[THIS_MODEL])
+    assert {THIS_MODEL, "unigram", "trigram"} <= set(scores.measures)
+    tokens = [id_ for each in map(dialogue, (4, 5, 6)) for id_ in whole_ids(model, each)]
+    assert sorted(train.stream.tolist()) == sorted(tokens)
+    assert scores.of["trigram"]["loss"] < scores.of["unigram"]["loss"]  # the replies are known by heart
+
+
+def whole_ids(model: gf.Model, given: Dialogue) -> list[int]:
+    """The tokens of all lessons of a dialogue that fits into a row."""
+    writer = TurnWriter(model.tokenizer, own_templates(model.tokenizer).named(), [model.tokenizer.end_id or 0])
+    told = [lessons(writer, messages, learned, room=WIDE, history=None) for messages, learned in told_apart(given)]
+    return [id_ for its in told for one in its if one is not None for id_ in one.ids]
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama"])

@@ -17,6 +17,7 @@ from glassformer.errors import ConfigError, DataError
 from glassformer.models.families import bert, gpt2, llama, marian
 from glassformer.models.inputs import Inputs
 from glassformer.tasks.language_model import LanguageModel, LanguageModelSection, check_writes, stream_of
+from glassformer.tasks.next_token_scores import NextTokenScores
 from glassformer.tasks.next_tokens import NEXT, NextTokens
 from glassformer.tasks.score import Unigram
 from glassformer.tasks.trigram import Trigram
@@ -136,8 +137,8 @@ def test_loss_and_scores_are_those_of_an_independent_computation(
 
 
 def test_a_row_of_ends_alone_has_no_bytes_and_no_warning(recwarn: pytest.WarningsRecorder) -> None:
-    task = LanguageModel(LanguageModelSection(), Unigram(np.ones(300, np.int64)), np.ones(300, np.int64))
-    (measure,) = task._scores(np.array([[1.0, 0, 1, 0], [math.log(2), 1, 1, 1]])).measures.values()
+    scoring = NextTokenScores(Unigram(np.ones(300, np.int64)), np.ones(300, np.int64))
+    (measure,) = scoring.of_sums(np.array([[1.0, 0, 1, 0], [math.log(2), 1, 1, 1]])).measures.values()
     low, high = measure.intervals()["bits_per_byte"][1:]
     assert measure.values()["bits_per_byte"] == pytest.approx(1 + 1 / math.log(2))
     assert 1 <= low <= high <= 1 + 1 / math.log(2) + ORDER
