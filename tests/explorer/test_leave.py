@@ -167,7 +167,7 @@ def test_the_menu_is_walked_through_by_keys(window: Page, slides_page: Path) -> 
     entries = window.locator(".menu button")
     entries.first.wait_for()
     focused = "document.activeElement.textContent"
-    assert window.evaluate(focused) == entries.first.text_content()
+    until(window, f"first => {focused} === first", entries.first.text_content())
     window.keyboard.press("ArrowUp")
     until(window, f"last => {focused} === last", entries.last.text_content())
     assert "Link" in (entries.last.text_content() or "")
