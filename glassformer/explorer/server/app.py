@@ -68,7 +68,7 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
         "start": start.model_dump(mode="json"),
     }
     desk.look_ahead(start)
-    first = compressed(shell(begun(desk, start, offered)).encode())
+    first = compressed(shell(start.model, begun(desk, start, offered)).encode())
     scripts = script_files()
     packed_scripts: dict[str, bytes] = {}
 
@@ -219,8 +219,10 @@ def json_of(name: str, answer: bytes) -> str:
     return f'<script type="application/json" id="{name}">{text}</script>'
 
 
-def shell(elements: Sequence[str]) -> str:
-    """The page before its script has run: script and style are files of this server, the elements are inert."""
+def shell(title: str, elements: Sequence[str]) -> str:
+    """The page before its script has run: the head of the page with the name of the model, and elements that are inert;
+    script and style are files of this server.
+    """
     return "\n".join(
         (
             "<!doctype html>",
@@ -235,7 +237,10 @@ def shell(elements: Sequence[str]) -> str:
             '<script type="module" src="script/core.js"></script>',
             "</head>",
             "<body>",
-            f'<div id="explorer"><noscript>{escape(WITHOUT_SCRIPT)}</noscript></div>',
+            '<div id="explorer">',
+            f'<header class="top"><b class="brand">glassformer</b><p class="crumbs">{escape(title)}</p></header>',
+            f"<noscript>{escape(WITHOUT_SCRIPT)}</noscript>",
+            "</div>",
             *elements,
             "</body>",
             "</html>",

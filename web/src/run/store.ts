@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { DifferenceSource } from "../compare/difference.ts";
-import { setBy } from "../edit/hand.ts";
+import { setBy } from "../edit/set_by.ts";
 import type { Cell } from "./axes.ts";
 import { type Dots, DRAWN_WHOLE } from "./dots.ts";
 import { MissingTensor } from "./evaluator.ts";
