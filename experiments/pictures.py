@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import re
-import shutil
 import sys
 import tempfile
 from collections import Counter
@@ -17,12 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from experiments.chromium import chromium
 from experiments.results import RESULTS
 
 PICTURES = RESULTS.parent / "pictures"
 SIZE = {"width": 1200, "height": 720}
 MOST_BYTES = {"first-screen.png": 150_000, "one-number.gif": 600_000}
-ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-background-networking")
 ATTENTION = "encoder.blocks.0.self_attention"
 START = (f"{ATTENTION}.weights", "0,1,1,0")
 
@@ -177,28 +176,21 @@ def save_film(film: Film) -> None:
 
 def main(given: Sequence[str] = ()) -> None:
     """Take both pictures anew, or those that are named."""
-    from playwright.sync_api import sync_playwright
-
     import glassformer as gf
     from glassformer.demo.texts import slides, slides_model
 
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        raise SystemExit("the pictures are taken by Chromium: apt-get install chromium")
     PICTURES.mkdir(exist_ok=True)
     makers = {"first-screen.png": first_screen, "one-number.gif": one_number}
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         file = Path(folder) / "slides.html"
         trace = gf.load(slides_model()).trace([sentence.masked for sentence in slides().sentences])
         trace.to_html(file, title="slides")
-        browser = driver.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
         for name in given or makers:
             makers[name](browser, file)
             size = (PICTURES / name).stat().st_size
             print(f"{PICTURES / name}: {size:,} bytes")
             if size > MOST_BYTES[name]:
                 raise SystemExit(f"{name} must have at most {MOST_BYTES[name]:,} bytes")
-        browser.close()
 
 
 if __name__ == "__main__":

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING
 
 from bench.page import opening, replaying, searching, staying, touching
 from bench.page.models import Models, models
-from bench.page.window import Case, Samples, chromium
+from bench.page.window import ARGUMENTS, Case, Samples
 from experiments import results
+from experiments.chromium import chromium
 from glassformer.explorer.page import built, script_files
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def main() -> None:
         parser.error(f"there is no row {', '.join(sorted(unknown))}")
     wanted = [row for row in ROWS if row in (chosen.rows or ROWS) and not (chosen.resume and measured(row))]
     samples = Samples.trial() if chosen.trial else Samples()
-    with chromium() as browser, models() as made:
+    with chromium(*ARGUMENTS) as browser, models() as made:
         for row in wanted:
             began, load = time.perf_counter(), os.getloadavg()[0]
             print(f"python -m bench.page {row}", file=sys.stderr, flush=True)

@@ -6,7 +6,6 @@ element of the picture that was written.
 
 from __future__ import annotations
 
-import shutil
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,15 +16,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
     # Nothing but this machine has an address.
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    "--js-flags=--expose-gc",
 )
 SIZE = {"width": 1280, "height": 720}
 WAIT = 60_000
@@ -40,12 +33,14 @@ PROBE = """
     if (this.canvas.isConnected) queueMicrotask(() => { probe.painted += 1; probe.picture = performance.now(); });
     return clearRect.apply(this, given);
   };
-  const { fetch } = globalThis;
-  globalThis.fetch = async (...given) => {
+  const awaited = (work) => async function (...given) {
     probe.pending += 1;
-    try { return await fetch(...given); }
+    try { return await work.apply(this, given); }
     finally { setTimeout(() => { probe.pending -= 1; probe.late = performance.now(); }, 0); }
   };
+  globalThis.fetch = awaited(globalThis.fetch);
+  // An answer is there when its body is: the numbers of a run have megabytes.
+  for (const kind of ["json", "text", "arrayBuffer"]) Response.prototype[kind] = awaited(Response.prototype[kind]);
   // When the input came, and when the browser gave it to the page: a move of the mouse waits for the next frame.
   const begin = (event) => { probe.began = event.timeStamp; probe.given = performance.now(); };
   for (const kind of ["mousemove", "keydown", "click"]) addEventListener(kind, begin, { capture: true });
@@ -142,20 +137,6 @@ def late(what: str, values: Sequence[float], goal: float | None, **more: Any) ->
 def middle(what: str, values: Sequence[float], goal: float | None, **more: Any) -> Case:
     """A case of a few runs: their median."""
     return Case(what, statistics.median(values), goal=goal, more={"runs": [round(each, 1) for each in values], **more})
-
-
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    """Headless Chromium; ends the bench where there is none."""
-    found = shutil.which("chromium")
-    if found is None:
-        raise SystemExit("this bench needs Chromium: apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=found, args=[*ARGUMENTS, "--js-flags=--expose-gc"])
-        yield opened
-        opened.close()
 
 
 @contextmanager

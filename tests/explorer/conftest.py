@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
+from experiments.chromium import MISSING, chromium, path
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test with a browser that fails runs once more, and the summary names it.
@@ -35,16 +25,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Headless Chromium; skips where it or its driver is not installed."""
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not installed: pip install playwright"
-    )
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("there is no Chromium: apt-get install chromium")
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
+    if path() is None:
+        pytest.skip(MISSING)
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")

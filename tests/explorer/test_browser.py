@@ -15,7 +15,7 @@ from glassformer.look.cell import Words
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from tests.contracts.families import Row
-from tests.explorer.watched import LOOKS, until
+from tests.explorer.watched import LOOKS, place_of, until
 from tests.look.rows import row_named, slides_trace
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def test_a_number_leads_home_to_a_word_and_a_weight(opened: Page, slides_page: P
         opened.locator(f'article a[data-operand="{name}"][data-at="{index}"]').click()
         article = number_at(opened, name, index)
     assert article.get_attribute("data-kind") == "given"
-    assert "used by" in opened.locator(".inspector").inner_text().lower()
+    until(opened, "document.querySelector('.inspector').innerText.toLowerCase().includes('used by')", timeout=WAIT)
     opened.go_back()
     number_at(opened, "encoder.embed.word", "0,0,3")
 
@@ -177,16 +177,17 @@ def test_keys_lead_through_the_levels_and_the_address_keeps_the_place(opened: Pa
     until(opened, "location.hash.includes('cell=0,')")
     opened.keyboard.press("Enter")
     opened.wait_for_selector("article")
-    number = opened.evaluate("location.hash")
+    number = place_of(opened)
     assert "level=number" in number
     opened.keyboard.press("Escape")
     opened.wait_for_selector("h1:not(article h1)")
     opened.keyboard.press("Escape")
     opened.wait_for_selector(".sentence")
+    assert "level=block" in place_of(opened)
     opened.go_back()
     opened.go_back()
     opened.wait_for_selector("article")
-    assert opened.evaluate("location.hash") == number
+    assert place_of(opened) == number
 
 
 def test_every_number_of_the_page_is_worked_out_again(opened: Page, slides_page: Path) -> None:

@@ -15,7 +15,7 @@ from glassformer.demo.texts import slides, slides_model
 from glassformer.look.trace import Trace
 from tests.explorer.serving import desk_of, small_model
 from tests.explorer.test_server_browser import serving
-from tests.explorer.watched import until, watched
+from tests.explorer.watched import place_of, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -114,13 +114,13 @@ def test_a_word_is_masked_and_a_look_forbidden_and_the_copied_code_gives_the_sho
 
 def test_the_address_holds_the_changes_and_back_undoes_them(window: Page, file: Path) -> None:
     show(window, file, f"tensor={WEIGHTS}&cell=0,0,1,0")
-    before = window.url
+    before = place_of(window)
     window.keyboard.press("h")
     assert listed(window, 1) == ["head 0 off, encoder block 0, self-attention"]
-    address = window.url
+    address = file.as_uri() + place_of(window)
     window.go_back()
     listed(window, 0)
-    assert window.url == before
+    assert place_of(window) == before
     window.go_forward()
     listed(window, 1)
     window.goto("about:blank")
@@ -140,7 +140,7 @@ def test_a_number_is_set_by_keys_alone_and_what_follows_from_it_is_told(window: 
     assert shown(window, name, "0,0,0,0") == -2.5
     changed = gf.load(slides_model()).trace(TEXTS).intervene(gf.set_number(name, (0, 0, 0, 0), -2.5))
     before = gf.load(slides_model()).trace(TEXTS)
-    told = int(window.locator(".since").get_attribute("data-changed") or 0)
+    told = int(window.locator(".since[data-changed]").get_attribute("data-changed") or 0)
     others = sum(int((changed[each].double() - before[each].double()).abs().gt(1e-5).sum()) for each in changed)
     assert 0 < others <= told <= others * 1.5
 
@@ -155,7 +155,7 @@ def test_words_are_put_in_and_left_out_and_the_changes_of_cells_go_with_them(win
     found = listed(window, 2)
     assert "text 1: “often” put in" in found
     assert "better → summer forbidden in head 0, encoder block 0, self-attention" in found
-    assert f"forbid,{ATTENTION},0,0,5,4" in window.url
+    until(window, "moved => location.hash.includes(moved)", f"forbid,{ATTENTION},0,0,5,4", timeout=WAIT)
     assert shown(window, WEIGHTS, "0,0,5,4") == 0
 
 
@@ -216,7 +216,7 @@ def test_a_slow_run_is_told_and_can_be_stopped(window: Page) -> None:
         assert window.locator(".sentence").count() > 0
         window.locator(".busy-says button").click()
         window.locator(".told").wait_for(timeout=WAIT)
-        assert "changes=" not in window.url
+        until(window, "!location.hash.includes('changes=')", timeout=WAIT)
         listed(window, 0)
         window.unroute("**/api/runs")
         window.goto("about:blank")
@@ -232,12 +232,19 @@ def test_a_page_that_is_too_large_names_the_command(window: Page, tmp_path: Path
     assert "glassformer explore english 'She likes the [MASK].'" in told
 
 
+# Goes to a place, and resolves when it is drawn.
+GO = """place => new Promise((drawn) => {
+  if (location.hash === `#${place}`) { drawn(); return; }
+  addEventListener("hashchange", () => requestAnimationFrame(() => requestAnimationFrame(drawn)), { once: true });
+  location.hash = place;
+})"""
+
+
 def middle_of(page: Page, place: str) -> tuple[float, float]:
     """Where a cell of the tensor's grid is, once it is in hand."""
-    page.evaluate("address => { location.hash = address }", place)
+    page.evaluate(GO, place)
     frame = page.locator(".main .frame-of-cell").last
     frame.wait_for(timeout=WAIT)
-    page.wait_for_timeout(100)
     box = frame.bounding_box()
     assert box is not None
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
@@ -250,7 +257,7 @@ def dragged(page: Page, start: str, end: str, *, shift: bool = False) -> None:
     page.mouse.down()
     page.mouse.move((at[0] + to[0]) / 2, (at[1] + to[1]) / 2, steps=3)
     page.mouse.move(*to, steps=3)
-    assert "Drop it on another cell" in page.locator(".foot").inner_text()
+    page.locator(".foot", has_text="Drop it on another cell").wait_for(timeout=WAIT)
     if shift:
         page.keyboard.down("Shift")
     page.mouse.up()
@@ -317,7 +324,7 @@ def test_a_drag_that_is_left_changes_nothing_and_a_click_stays_a_click(window: P
     window.mouse.move(*to, steps=4)
     window.keyboard.press("Escape")
     window.mouse.up()
-    assert "level=tensor" in window.url
+    assert "level=tensor" in place_of(window)
     listed(window, 0)
     window.mouse.click(*to)
     window.wait_for_url("**cell=0,0,3,2**", timeout=WAIT)

@@ -95,8 +95,14 @@ def test_a_change_is_subtracted(page: Page, trace: Trace) -> None:
     at(page, SUM, "0,2,3", "level=tensor")
     until(page, "() => document.querySelector('[data-sides]')?.dataset.sides?.split(' ')[0] !== undefined")
     until(page, "() => document.querySelector('main h1')?.textContent.includes('word + position')")
-    a, b = sides(page)
-    assert a == b
+    until(
+        page,
+        """() => {
+            const [a, b] = document.querySelector("[data-sides]").dataset.sides.split(" ");
+            return a === b;
+        }""",
+        timeout=WAIT,
+    )
 
 
 def test_a_sentence_is_compared_with_another(page: Page, trace: Trace) -> None:

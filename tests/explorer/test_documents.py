@@ -29,7 +29,7 @@ from tests.explorer.test_browser import WAIT, check, more_row, show
 from tests.explorer.test_page import blocks
 from tests.explorer.test_people import judged
 from tests.explorer.test_server_browser import serving
-from tests.explorer.watched import watched
+from tests.explorer.watched import until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -126,9 +126,8 @@ def test_each_link_opens_its_picture(row: dict[str, Any], runs: Opened, reposito
     window.locator(f'main[data-level="{wanted[1]}"]').wait_for(timeout=WAIT)
     window.locator("main canvas, main article, main table, main .heads").first.wait_for(timeout=WAIT)
     assert window.locator("main .wrong").all_inner_texts() == []
-    hash_ = window.evaluate("location.hash")
     for part in row["open"].split("&"):
-        assert part.split(".")[0] in hash_, (row["key"], hash_)
+        until(window, "part => location.hash.includes(part)", part.split(".")[0], timeout=WAIT)
 
 
 def test_the_list_greys_what_a_run_lacks_and_says_why(runs: Opened) -> None:
@@ -175,6 +174,7 @@ def test_a_number_of_each_picture_is_followed_home(example: str, scene: str, run
     rng = random.Random(f"{example} {scene}")
     window.locator("main details.twin summary").click()
     links = window.locator("main details.twin a")
+    links.first.wait_for(timeout=WAIT)  # the rows are made when it is opened
     links.nth(rng.randrange(links.count())).click()
     article = window.locator("article[data-tensor]")
     article.wait_for(timeout=WAIT)
@@ -197,13 +197,17 @@ def test_two_words_are_those_that_are_chosen(runs: Opened) -> None:
     assert chosen == ["better", "She", "1", "0"]
     window.locator(".controls select").nth(1).select_option(label="summer")
     window.locator("main details.twin summary").click()
-    rows = window.locator("main details.twin tbody tr").evaluate_all(
-        "all => all.map(row => [row.cells[0].innerText, row.cells[1].innerText, row.cells[2].innerText])"
-    )
-    weights = {cell: number for tensor, cell, number in rows if tensor == "attention weights"}
-    expected = found["encoder.blocks.0.self_attention.weights"][0, 1, 4]
-    assert [float(number) for number in weights.values()] == pytest.approx(
-        [float(expected[4]), float(expected[3])], abs=0.0051
+    weights = found["encoder.blocks.0.self_attention.weights"][0, 1, 4]
+    until(
+        window,
+        """expected => {
+            const rows = [...document.querySelectorAll("main details.twin tbody tr")].map(({ cells }) => cells);
+            const shown = rows.filter(([tensor]) => tensor.innerText === "attention weights");
+            const numbers = shown.map(([, , number]) => Number(number.innerText));
+            return numbers.length === 2 && numbers.every((each, place) => Math.abs(each - expected[place]) < 0.0051);
+        }""",
+        [float(weights[4]), float(weights[3])],
+        timeout=WAIT,
     )
 
 
@@ -214,7 +218,12 @@ def test_writing_shows_the_likeliest_words_of_each_step(runs: Opened) -> None:
     window.locator("main details.twin summary").click()
     rows = window.locator("main details.twin tbody tr")
     best = found["head.probabilities"].topk(4, dim=-1)
-    assert rows.count() == len(best.values)
+    until(
+        window,
+        "count => document.querySelectorAll('main details.twin tbody tr').length === count",
+        len(best.values),
+        timeout=WAIT,
+    )
     for step in range(rows.count()):
         links = rows.nth(step).locator("a").evaluate_all("all => all.map(each => each.getAttribute('href'))")
         ids = [int(str(re.search(r"cell=\d+,(\d+)", link)[1])) for link in links]  # type: ignore[index]
@@ -344,5 +353,7 @@ def test_everyone_can_read_the_list_and_the_pictures(theme: str, runs: Opened, r
     _, window = runs("gradients")
     for place in ("level=pictures", "level=scene&scene=two-words", "level=scene&scene=gradients"):
         window.evaluate("hash => { location.hash = hash }", f"{place}&theme={theme}")
+        level = "pictures" if "pictures" in place else "scene"
+        window.locator(f"html[data-theme={theme}] main[data-level={level}]").wait_for(timeout=WAIT)
         window.locator(".gallery li, main canvas, .flow table").first.wait_for(timeout=WAIT)
         assert judged(window, repository) == [], place

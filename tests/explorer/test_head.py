@@ -47,9 +47,9 @@ def slides_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def headline(page: Page) -> str:
-    """The answer at the top."""
-    page.wait_for_selector(".answered h1", timeout=WAIT)
+def headline(page: Page, part: str = "looks at") -> str:
+    """The answer at the top, once it has this part."""
+    until(page, "part => document.querySelector('.answered h1')?.innerText.includes(part)", part, timeout=WAIT)
     return page.locator(".answered h1").inner_text()
 
 
@@ -96,13 +96,13 @@ def test_the_answer_is_the_largest_weights_of_the_word_in_hand(opened: Page, sli
 
 def test_keys_change_the_head_and_lead_out(opened: Page, slides_page: Path) -> None:
     show(opened, slides_page, f"level=head&tensor={WEIGHTS}&cell=0,0,1,0")
-    assert "head 0" in headline(opened)
+    headline(opened, "head 0")
     opened.keyboard.press("]")
     until(opened, "location.hash.includes('cell=0,1,1,0')")
-    assert "head 1" in headline(opened)
+    headline(opened, "head 1")
     opened.keyboard.press("0")
     until(opened, "location.hash.includes('heads=0.1,0.0')")
-    assert "two heads" in headline(opened)
+    headline(opened, "two heads")
     opened.locator(".stage canvas").last.focus()
     opened.keyboard.press("ArrowDown")
     until(opened, "location.hash.includes('cell=0,1,2,0')")
@@ -121,7 +121,7 @@ def test_pointing_at_a_word_draws_its_lines(opened: Page, slides_page: Path) -> 
     before = canvas.evaluate("canvas => canvas.toDataURL()")
     canvas.hover(position={"x": 20, "y": 80 + 32 * 4 + 10})
     until(opened, "before => document.querySelectorAll('.stage canvas')[1].toDataURL() !== before", before)
-    assert "better" in opened.locator(".inspector").inner_text()
+    opened.locator(".inspector", has_text="better").wait_for(timeout=WAIT)
 
 
 def test_every_attention_tensor_links_to_its_head(opened: Page, slides_page: Path) -> None:
@@ -130,7 +130,7 @@ def test_every_attention_tensor_links_to_its_head(opened: Page, slides_page: Pat
     opened.locator("main a", has_text="head").click()
     until(opened, "location.hash.includes('level=head')")
     assert "cell=0,1,3,3" in opened.evaluate("location.hash")
-    assert "head 1" in headline(opened)
+    headline(opened, "head 1")
 
 
 @pytest.mark.parametrize("more", ["", "&show=across", "&heads=0.0,0.1&show=only"])
@@ -161,7 +161,7 @@ def test_a_head_of_a_run_that_is_not_sent_whole_has_its_numbers(
     with serving(desk) as address:
         page.goto(f"{address}#level=head&tensor={WEIGHTS}&cell=1,1,2,0")
         page.wait_for_selector(".stages", timeout=WAIT)
-        assert "head 1" in headline(page)
+        headline(page, "head 1")
         (run,) = desk.runs.values()
         links = page.locator(f'.stages a[data-number="{WEIGHTS}"]').evaluate_all("all => all.map(a => a.dataset.value)")
         assert [float(value) for value in links] == run.trace[WEIGHTS][1, 1, 2].tolist()

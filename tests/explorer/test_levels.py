@@ -17,7 +17,7 @@ from glassformer.look.trace import Trace
 from tests.explorer.serving import TEXTS, desk_of, small_model
 from tests.explorer.test_browser import more_row, opened, show  # noqa: F401 (a fixture)
 from tests.explorer.test_server_browser import serving, window  # noqa: F401 (a fixture)
-from tests.explorer.watched import LOOKS, until
+from tests.explorer.watched import LOOKS, place_of, until
 from tests.look.rows import row_named, slides_trace
 
 if TYPE_CHECKING:
@@ -131,6 +131,7 @@ def test_the_parts_of_a_model_have_all_its_weights_and_its_answers(
     read = {operand.name for formula in found.statement.formulas.values() for operand in formula.rule.operands.values()}
     weights = sum(tensor.numel() for name, tensor in found.parameters.items() if name in read)
     assert sum(count for _, count in rows) == weights
+    opened.wait_for_selector("a[data-answer]", state="attached", timeout=WAIT)
     answers = opened.locator("a[data-answer]").evaluate_all(
         "all => all.map(({dataset}) => [dataset.answer, dataset.cell, Number(dataset.share)])"
     )
@@ -143,8 +144,7 @@ def test_a_small_model_starts_with_its_tensors_a_larger_one_with_its_parts(opene
     for family, level in (("slides", "block"), ("bert", "model")):
         traced(family).to_html(tmp_path / "page.html")
         show(opened, tmp_path / "page.html")
-        assert f"level={level}" in opened.evaluate("location.hash") or level == "block"
-        opened.wait_for_selector("canvas")
+        opened.wait_for_selector(f"main[data-level={level}] canvas")
         assert (opened.locator(".under").count() == 1) is (level == "model")
 
 
@@ -165,7 +165,7 @@ def test_keys_lead_from_the_model_to_a_head_and_back(opened: Page, tmp_path: Pat
     until(opened, "location.hash.includes('encoder.blocks.1.self_attention.weights&cell=0,2')")
     opened.keyboard.press("Enter")
     until(opened, "!location.hash.includes('level=heads')")
-    assert "encoder.blocks.1.self_attention.weights" in opened.evaluate("location.hash")
+    assert "encoder.blocks.1.self_attention.weights" in place_of(opened)
     opened.go_back()
     opened.wait_for_selector("tr[data-head]", state="attached")
     opened.keyboard.press("Escape")

@@ -65,17 +65,18 @@ def workshop(browser: Browser) -> Iterator[Page]:
     assert wrong == []
 
 
-def shares(page: Page, row: int) -> list[float]:
-    """The shares of a row as they stand on the page."""
-    page.locator(f'td[data-share="{row},0"]').wait_for(timeout=WAIT)
-    found: list[float] = page.locator("td[data-share]").evaluate_all("all => all.map((one) => +one.dataset.value)")
-    return found
-
-
 def expect(page: Page, row: int, wanted: Sequence[float]) -> None:
-    """The row on the page is that of Python, to the rounding of float32."""
-    found = torch.tensor(shares(page, row), dtype=torch.float32)
-    torch.testing.assert_close(found, torch.tensor(wanted, dtype=torch.float32), rtol=0, atol=2e-7)
+    """The shares of a row become those of Python, to the rounding of float32."""
+    until(
+        page,
+        """([row, wanted]) => {
+            const shown = [...document.querySelectorAll("td[data-share]")].map(({ dataset }) => dataset);
+            return shown[0]?.share === `${row},0` && shown.length === wanted.length
+                && shown.every(({ value }, key) => Math.abs(Math.fround(value) - Math.fround(wanted[key])) <= 2e-7);
+        }""",
+        [row, list(wanted)],
+        timeout=WAIT,
+    )
 
 
 def written(file: Path, *words: str) -> Path:
@@ -124,8 +125,8 @@ def test_rows_are_laid_in_one_after_the_other(workshop: Page, tmp_path: Path) ->
     for count in (1, 2, 3):
         workshop.locator(".stepper a[aria-label='lay the next row in']").click()
         until(workshop, "count => location.hash.includes(`rows.${count}`)", count)
-        assert len(shares(workshop, count - 1)) == 3
-    assert workshop.locator(".stepper a[aria-label='lay the next row in']").count() == 0
+        until(workshop, "row => document.querySelectorAll(`td[data-share^='${row},']`).length === 3", count - 1)
+    workshop.locator(".stepper a[aria-label='lay the next row in']").wait_for(state="detached", timeout=WAIT)
 
 
 def test_words_stay_words(tmp_path: Path) -> None:

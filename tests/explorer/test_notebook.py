@@ -96,6 +96,7 @@ def test_the_stored_page_works_in_its_frame(window: Page, tmp_path: Path) -> Non
     follow(frame)
     assert window.locator("p").all_inner_texts() == ["above", "below"]
     frame.get_by_role("button", name="Save", exact=True).click()
+    frame.locator(".menu button").first.wait_for(timeout=WAIT)
     assert "Link" not in frame.locator(".menu").inner_text()
     with window.expect_download(timeout=WAIT) as waiting:
         frame.locator(".menu button").filter(has_text="HTML file").click()

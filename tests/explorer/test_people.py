@@ -18,6 +18,7 @@ from glassformer.look.cell import Words
 from glassformer.look.run import trace
 from tests.explorer.serving import desk_of
 from tests.explorer.test_server_browser import serving
+from tests.explorer.watched import place_of
 from tests.look.rows import row_named, slides_trace
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def test_the_way_to_a_number_and_back_by_keys_alone(browser: Browser, file: Path
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
         page.wait_for_selector("article", timeout=WAIT)
-        place = page.evaluate("location.hash")
+        place = place_of(page)
         # Every link and every control can be reached, and none holds the focus.
         seen = set()
         for _ in range(200):
@@ -146,7 +147,7 @@ def test_the_way_to_a_number_and_back_by_keys_alone(browser: Browser, file: Path
         page.wait_for_selector("dialog[open]")
         page.keyboard.press("Escape")
         page.wait_for_selector("dialog[open]", state="detached")
-        assert page.evaluate("location.hash") == place
+        assert place_of(page) == place
         page.keyboard.press("Escape")
         page.wait_for_selector("main[data-level=tensor]")
         page.keyboard.press("Escape")

@@ -14,7 +14,7 @@ import glassformer as gf
 from glassformer.demo.texts import slides, slides_model
 from glassformer.look.trace import Trace
 from tests.explorer.test_browser import WAIT, number_at, show
-from tests.explorer.watched import until
+from tests.explorer.watched import place_of, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -68,8 +68,8 @@ def test_a_word_of_another_sentence_comes_to_the_front(window: Page, file: Path)
     draw(window, file, "box", "0,1,2")
     window.locator(".sentences button", has_text="often").click()
     until(window, "location.hash.includes('cell=2,4,2')")
-    assert "sentence=2" in window.evaluate("location.hash")
-    front = window.locator(".sentences .line[data-front=true]")
+    assert "sentence=2" in place_of(window)
+    front = window.locator(".sentences .line[data-front=true]", has_text="They")
     assert front.inner_text().split() == ["in", "front", "They", "go", "hiking", "quite", "often"]
 
 

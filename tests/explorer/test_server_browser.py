@@ -88,13 +88,12 @@ def test_the_tour_of_a_live_page_is_told_in_its_numbers(
         for step in (13, 15):
             window.locator(".tour-ways > select").select_option(str(step))
             until(window, f"new URLSearchParams(location.hash.slice(1)).get('tour') === '{step}'")
+            window.wait_for_selector(f'.tour h2:has-text("step {step} of")', timeout=WAIT)
             shown = window.locator(".tour a[data-shown]").first
             shown.wait_for(timeout=WAIT)
-            name, index = shown.get_attribute("data-shown"), shown.get_attribute("data-at")
-            assert name is not None
-            assert index is not None
-            value = float(run.trace[name][tuple(map(int, index.split(",")))])
-            assert float(shown.get_attribute("data-value") or "nan") == value
+            # All of it at once: the step may still be told anew.
+            name, index, told = shown.evaluate("({ dataset }) => [dataset.shown, dataset.at, dataset.value]")
+            assert float(told) == float(run.trace[name][tuple(map(int, index.split(",")))])
         window.goto("about:blank")
 
 

@@ -9,13 +9,17 @@ import json
 import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
+from glassformer.demo.texts import slides_model
 from glassformer.explorer.server.asked import Asked
+from glassformer.explorer.server.desk import Desk
 from glassformer.explorer.server.guard import HEADERS, MOST_BYTES, Guard, hostname
+from glassformer.explorer.server.offers import Models, Offer
 from tests.explorer.serving import HOST, SENTENCES, TOKEN, Page, desk_of, run, served
 
 
@@ -97,18 +101,20 @@ def test_a_page_carries_no_script_of_its_own(page: Page) -> None:
 
 
 def test_what_comes_with_the_page_is_what_the_page_would_ask_for_and_no_script() -> None:
-    desk = desk_of()
-    start = Asked(model="slides", texts=SENTENCES[:2])
+    name = "</script><!--<script>"
+    desk = Desk(Models([Offer(name, slides_model(), SENTENCES)], device="cpu"))
+    start = Asked(model=name, texts=SENTENCES[:2])
     desk.begin(start)
     with served(desk, start) as page:
         text = page.get("").text
-        blocks = dict(re.findall(r'<script type="application/gzip" id="(\w+)">([\w+/=]*)</script>', text))
-        assert text.count("<script") == text.count("</script") == 1 + len(blocks)
-        sent = {name: gzip.decompress(base64.b64decode(block)) for name, block in blocks.items()}
+        told = dict(re.findall(r'<script type="application/json" id="(\w+)">([^<]*)</script>', text))
+        ((block, numbers),) = re.findall(r'<script type="application/gzip" id="(\w+)">([\w+/=]*)</script>', text)
+        assert text.count("<script") == text.count("</script") == 2 + len(told)
+        sent = {**told, block: gzip.decompress(base64.b64decode(numbers))}
         assert set(sent) == {"models", "run", "vocabulary", "numbers"}
         assert json.loads(sent["models"]) == page.get("api/models").json()
         assert json.loads(sent["run"]) == page.post(start.model_dump_json()).json()
-        assert json.loads(sent["vocabulary"]) == page.get("api/models/slides/vocabulary").json()
+        assert json.loads(sent["vocabulary"]) == page.get(f"api/models/{quote(name, safe='')}/vocabulary").json()
         assert sent["numbers"] == page.get(f"api/runs/{start.key}/numbers").content
 
 

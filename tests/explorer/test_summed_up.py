@@ -15,7 +15,7 @@ from glassformer.explorer.sections import sections_of
 from glassformer.look.trace import Trace
 from tests.explorer.test_browser import WAIT, check, opened, show, traced  # noqa: F401 (a fixture)
 from tests.explorer.test_page import record_of
-from tests.explorer.watched import until
+from tests.explorer.watched import place_of, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -107,7 +107,7 @@ def test_other_words_are_asked_about_and_stay_in_the_address(
     opened.keyboard.press("Home")
     opened.keyboard.press("Enter")
     until(opened, "location.hash.includes('level=head&')")
-    assert "cell=0,0,13,10" in opened.evaluate("location.hash")
+    assert "cell=0,0,13,10" in place_of(opened)
 
 
 def rolled_out(found: Trace, stack: str, sentence: int) -> list[Numbers]:
@@ -216,7 +216,7 @@ def test_a_part_of_the_text_is_measured_by_what_goes_there(
     opened.keyboard.press("Home")
     opened.keyboard.press("Enter")
     until(opened, "location.hash.includes('level=head&')")
-    assert "show=bare" in opened.evaluate("location.hash")
+    assert "show=bare" in place_of(opened)
 
 
 def test_of_a_pair_only_what_one_sentence_gives_the_other_is_measured(opened: Page, tmp_path: Path) -> None:  # noqa: F811

@@ -208,9 +208,7 @@ def walk(tab: Page, found: Trace, axe: str | None, tour: str = "slides") -> int:
     for order, title in enumerate(steps):
         address = f"{order + 1}" if tour == "slides" else f"{tour}.{order + 1}"
         tab.wait_for_url(lambda url, step=address: tour_in(url) == step)
-        heading = tab.locator(".tour h2")
-        heading.wait_for()
-        assert heading.inner_text().endswith(title)
+        until(tab, "title => document.querySelector('.tour h2')?.innerText.endsWith(title)", title, timeout=WAIT)
         tab.keyboard.press("a")
         until(tab, "(document.querySelector('.tour-answer')?.innerText ?? '') !== ''")
         check_strip(tab, found)

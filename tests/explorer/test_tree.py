@@ -21,7 +21,7 @@ from tests.explorer.test_people import judged, wider
 from tests.explorer.test_people import window as any_window
 from tests.explorer.test_server_browser import serving
 from tests.explorer.test_server_trees import translating
-from tests.explorer.watched import LOOKS, until, watched
+from tests.explorer.watched import LOOKS, at_rest, until, watched
 from tests.look.rows import row_named, slides_trace
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def file(tmp_path_factory: pytest.TempPathFactory, tree: SearchTree, found: Trac
 
 def node_of(tree: SearchTree, page: Page) -> Node:
     """The node in hand, by the address."""
+    at_rest(page)
     at = page.evaluate("new URLSearchParams(location.hash.slice(1)).get('at')")
     return tree.nodes[int(str(at).split(",")[-1])]
 
@@ -166,14 +167,22 @@ def test_word_by_word_shows_the_numbers_of_the_step(opened: Page, file: Path, tr
     for row in rows.all():
         token = int(str(row.get_attribute("data-token")))
         assert same(row.locator("a").get_attribute("data-value"), float(probabilities[token]))
-    assert opened.locator("tr[aria-current=true]").get_attribute("data-token") == str(
-        int(found.facts["decoder_inputs.ids"][0, 4])
+    until(
+        opened,
+        "token => document.querySelector('tr[aria-current=true]')?.dataset.token === token",
+        str(int(found.facts["decoder_inputs.ids"][0, 4])),
+        timeout=WAIT,
     )
     last = len(found.config.output_stack.blocks) - 1
     for kind, count in (("self_attention", 4), ("cross_attention", len(found.words.inputs[0]))):
         name = f"decoder.blocks.{last}.{kind}.weights"
         shown = opened.locator(f'[data-attention="{name}"] [data-value]')
-        assert shown.count() == count
+        until(
+            opened,
+            "([name, count]) => document.querySelectorAll(`[data-attention='${name}'] [data-value]`).length === count",
+            [name, count],
+            timeout=WAIT,
+        )
         mean = found[name][0, :, 3].double().mean(dim=0)
         values = [float(str(each.get_attribute("data-value"))) for each in shown.all()]
         assert torch.allclose(torch.tensor(values, dtype=torch.float64), mean[:count], atol=1e-6)
@@ -205,8 +214,12 @@ def test_any_node_of_a_live_page_opens_as_its_run(window: Page, model: Model) ->
         window.locator(".tree-ways select").nth(1).select_option("2", timeout=WAIT)
         window.wait_for_selector('.tree-told:has-text("beam of 2")', timeout=WAIT)
         expected = model.search_tree(text, beams=2)
-        window.wait_for_selector("tr[data-node]", state="attached")
-        assert window.locator("tr[data-node]").count() == len(expected.nodes)
+        until(
+            window,
+            "count => document.querySelectorAll('tr[data-node]').length === count",
+            len(expected.nodes),
+            timeout=WAIT,
+        )
 
 
 @pytest.fixture(scope="module")
@@ -234,7 +247,7 @@ def test_a_decoder_alone_is_read_word_by_word(opened: Page, tmp_path: Path) -> N
     first = opened.locator("tr[data-token]").first
     best = int(found["head.probabilities"][place].argmax())
     assert first.get_attribute("data-token") == str(best)
-    assert opened.locator(".shares").count() == 1
+    opened.locator(".shares").wait_for(timeout=WAIT)
 
 
 @pytest.mark.parametrize("picture", ["", "words"])

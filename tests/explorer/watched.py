@@ -35,6 +35,19 @@ def until(page: Page, expression: str | Callable[[], object], given: object = No
         page.wait_for_timeout(10)
 
 
+def at_rest(page: Page) -> None:
+    """Wait for what follows an input in the next tasks: the address is told to the browser one task after the picture,
+    and what stands beside the picture is drawn one task after it. What is fetched or computed is no part of this.
+    """
+    page.evaluate("new Promise((done) => setTimeout(() => setTimeout(() => setTimeout(done))))")
+
+
+def place_of(page: Page) -> str:
+    """The part of the address that says what is shown, once it is written."""
+    at_rest(page)
+    return str(page.evaluate("location.hash"))
+
+
 @contextmanager
 def watched(browser: Browser, *, height: int = 720, **options: Any) -> Iterator[Page]:
     """A window 1280 wide; errors and warnings of its page fail the test that closes it."""

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import { Dots, numberAt, Part } from "../src/run/dots.ts";
-import { HttpSource, RefusedError } from "../src/run/http_source.ts";
+import { HttpSource } from "../src/run/http_source.ts";
 import { FORMAT, type Formula } from "../src/run/record.ts";
+import { RefusedError } from "../src/run/requests.ts";
 import { Store } from "../src/run/store.ts";
 
 const FORMULA = { name: "scaled", axes: "query key", rule: { rule: "scale" } } as unknown as Formula;

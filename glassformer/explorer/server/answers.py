@@ -151,6 +151,19 @@ class Run:
         if wanted:
             self.numbers.fetch(self.key, trace, wanted)
 
+    def look_around(self, name: str) -> None:
+        """Have at hand what one who looks at this number may ask for next: the units of what it was made of, and of what
+        reads it. Of a long text nothing is worked out before it is asked for.
+        """
+        trace = self.trace
+        formulas, unit = trace.statement.formulas, trace.statement.unit
+        read = {other: {each.name for each in formula.rule.operands.values()} for other, formula in formulas.items()}
+        around = [*read.get(name, ()), *(other for other, names in read.items() if name in names)]
+        for each in dict.fromkeys(unit(other) for other in around if other in formulas):
+            names, nbytes = self.together.get(each, ([], 0))
+            if nbytes <= self.numbers.most_bytes // 3:
+                self.have(names)
+
     def explain(self, name: str, asked: Sequence[int]) -> bytes:
         """One number, its formula worked out on its operands: the largest terms, and what the others add up to."""
         trace = self.trace

@@ -6,7 +6,7 @@ What is told of a run never changes, for a run is called by what was asked for: 
 from __future__ import annotations
 
 import gzip
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from html import escape
 from typing import Annotated, Any
@@ -68,13 +68,13 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
         "start": start.model_dump(mode="json"),
     }
     desk.look_ahead(start)
-    first = shell(begun(desk, start, offered))
+    first = compressed(shell(start.model, begun(desk, start, offered)).encode())
     scripts = script_files()
     packed_scripts: dict[str, bytes] = {}
 
     @app.get("/")
-    async def page() -> Response:
-        return Response(first, media_type="text/html")
+    async def page(request: Request) -> Response:
+        return packed_as(request, first, "text/html")
 
     @app.get("/script/{name}")
     async def send_script(request: Request, name: FileName) -> Response:
@@ -191,30 +191,38 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
 
     @app.get("/api/runs/{key}/explain")
     async def explain(request: Request, key: RunKey, name: TensorName, cell: CellText = "") -> Response:
-        run = desk.run(key)
         index = [int(step) for step in cell.split(",")] if cell else []
-        return in_json(request, await desk.answer(lambda: run.explain(name, index)), NEVER_CHANGES)
+        return in_json(request, await desk.explain(key, name, index), NEVER_CHANGES)
 
     return app
 
 
-def begun(desk: Desk, start: Asked, offered: dict[str, Any]) -> dict[str, bytes]:
-    """What a page asks for first, as far as it is there and small, compressed: sent with it, it costs no request."""
+def begun(desk: Desk, start: Asked, offered: dict[str, Any]) -> list[str]:
+    """What a page asks for first, as far as it is there and small, as inert elements: sent with it, it costs no request."""
     if start.key not in desk.runs:
-        return {}
+        return []
     run = desk.run(start.key)
-    blocks = {
+    answers = {
         "models": packed(offered),
         "run": run.overview,
         "vocabulary": packed(desk.models[start.model].tokenizer.target.shown, level=6),
     }
-    if run.whole:
-        blocks["numbers"] = compressed(run.all_numbers())
-    return {name: block for name, block in blocks.items() if len(block) <= MOST_BESIDE}
+    found = [json_of(name, answer) for name, answer in answers.items() if len(answer) <= MOST_BESIDE]
+    numbers = compressed(run.all_numbers()) if run.whole else b""
+    return [*found, block_of("numbers", numbers)] if 0 < len(numbers) <= MOST_BESIDE else found
 
 
-def shell(blocks: Mapping[str, bytes]) -> str:
-    """The page before its script has run: script and style are files of this server, the blocks are inert."""
+def json_of(name: str, answer: bytes) -> str:
+    """Compressed JSON as an inert element that the page reads at once; the page itself is sent compressed."""
+    # In JSON this sign stands in texts alone: escaped, nothing in them can end the element.
+    text = gzip.decompress(answer).decode().replace("<", "\\u003c")
+    return f'<script type="application/json" id="{name}">{text}</script>'
+
+
+def shell(title: str, elements: Sequence[str]) -> str:
+    """The page before its script has run: the head of the page with the name of the model, and elements that are inert;
+    script and style are files of this server.
+    """
     return "\n".join(
         (
             "<!doctype html>",
@@ -225,11 +233,15 @@ def shell(blocks: Mapping[str, bytes]) -> str:
             "<title>glassformer</title>",
             '<link rel="icon" href="data:,">',
             '<link rel="stylesheet" href="script/core.css">',
+            # Fetched and compiled while the rest arrives, run behind it.
+            '<script type="module" src="script/core.js"></script>',
             "</head>",
             "<body>",
-            f'<div id="explorer"><noscript>{escape(WITHOUT_SCRIPT)}</noscript></div>',
-            *(block_of(name, data) for name, data in blocks.items()),
-            '<script type="module" src="script/core.js"></script>',
+            '<div id="explorer">',
+            f'<header class="top"><b class="brand">glassformer</b><p class="crumbs">{escape(title)}</p></header>',
+            f"<noscript>{escape(WITHOUT_SCRIPT)}</noscript>",
+            "</div>",
+            *elements,
             "</body>",
             "</html>",
             "",

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -57,6 +57,8 @@ class Desk:
         self.waiting: dict[str, Waiting[Any]] = {}
         self.runner = ThreadPoolExecutor(1, thread_name_prefix="run")
         self.readers = ThreadPoolExecutor(READERS, thread_name_prefix="read")
+        self.ahead = ThreadPoolExecutor(1, thread_name_prefix="ahead")
+        self.next: Future[None] | None = None
 
     def close(self) -> None:
         """Stop what is being done."""
@@ -64,6 +66,7 @@ class Desk:
             waiting.task.cancel()
         self.runner.shutdown(wait=False, cancel_futures=True)
         self.readers.shutdown(wait=False, cancel_futures=True)
+        self.ahead.shutdown(wait=False, cancel_futures=True)
 
     # ----------------------------------------------------------------- runs
 
@@ -157,3 +160,12 @@ class Desk:
     async def answer(self, work: Callable[[], Answer]) -> Answer:
         """An answer about a run that is kept."""
         return await in_thread(self.readers, work)
+
+    async def explain(self, key: str, name: str, cell: Sequence[int]) -> bytes:
+        """One number explained; once it is told, what may be asked for next is worked out, for the last number alone."""
+        run = self.run(key)
+        told = await self.answer(lambda: run.explain(name, cell))
+        if self.next is not None:
+            self.next.cancel()
+        self.next = self.ahead.submit(run.look_around, name)
+        return told

@@ -26,19 +26,33 @@ export interface Palette {
 }
 
 const STEPS = 64;
+
+/** The colours of a role at each step of strength; `shades`: those of the sides of a box, mixed when they are first met. */
+interface Ramp {
+  readonly rgb: readonly Rgb[];
+  readonly css: readonly string[];
+  readonly light: readonly boolean[];
+  readonly shades: Map<number, string[]>;
+  readonly text: string;
+  readonly fill: string;
+}
+
 const ROLES: readonly Role[] = ["query", "key", "value", "attention", "residual", "hidden"];
 
 /** The palette of colours by the names of the theme's variables. */
 export function paletteOf(read: (variable: string) => string): Palette {
   const [paper, ink] = [parse(read("--paper")), parse(read("--ink"))];
   const least = Number(read("--least"));
-  const ramps = new Map<Role, { rgb: Rgb[]; light: boolean[] }>();
+  const text = (name: string): string => css(parse(read(`--${name}`)));
+  const ramps = new Map<Role, Ramp>();
   for (const role of ROLES) {
     const full = toLab(parse(read(`--${role}`)));
     const labs = Array.from({ length: STEPS + 1 }, (_, step) => {
       return mix(toLab(paper), full, least + (1 - least) * (step / STEPS));
     });
-    ramps.set(role, { rgb: labs.map(toRgb), light: labs.map(([lightness]) => lightness > 0.62) });
+    const rgb = labs.map(toRgb);
+    const light = labs.map(([lightness]) => lightness > 0.62);
+    ramps.set(role, { rgb, css: rgb.map(css), light, shades: new Map(), text: text(`${role}-text`), fill: text(role) });
   }
   const step = (strength: number): number => Math.round(Math.min(Math.max(strength, 0), 1) * STEPS);
   const bytes = (role: Role, strength: number): Rgb => ramps.get(role)?.rgb[step(strength)] ?? [0, 0, 0];
@@ -46,14 +60,20 @@ export function paletteOf(read: (variable: string) => string): Palette {
   return {
     paper: css(paper),
     ink: css(ink),
-    quiet: css(parse(read("--quiet"))),
-    hair: css(parse(read("--hair"))),
-    faint: css(parse(read("--faint"))),
-    text: (role) => css(parse(read(`--${role}-text`))),
-    fill: (role) => css(parse(read(`--${role}`))),
-    cell: (role, strength) => css(bytes(role, strength)),
+    quiet: text("quiet"),
+    hair: text("hair"),
+    faint: text("faint"),
+    text: (role) => ramps.get(role)?.text ?? "",
+    fill: (role) => ramps.get(role)?.fill ?? "",
+    cell: (role, strength) => ramps.get(role)?.css[step(strength)] ?? "",
     bytes,
-    shade: (role, strength, by) => css(toRgb(mix(toLab(bytes(role, strength)), toLab(ink), by))),
+    shade(role, strength, by) {
+      const [shades, place] = [ramps.get(role)?.shades, step(strength)];
+      const known = shades?.get(by) ?? [];
+      shades?.set(by, known);
+      known[place] ??= css(toRgb(mix(toLab(bytes(role, strength)), toLab(ink), by)));
+      return known[place];
+    },
     on: (role, strength) => (ramps.get(role)?.light[step(strength)] === true ? dark : bright),
   };
 }

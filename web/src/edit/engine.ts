@@ -1,8 +1,9 @@
 /** What makes a run with changes: the server behind a page, or the page itself (`in_page.ts`), where the model is small. */
 
 import { CHUNKS } from "../chunks/chunks.ts";
-import { HttpSource, type Offer, type Wish } from "../run/http_source.ts";
+import { HttpSource } from "../run/http_source.ts";
 import type { Source } from "../run/source.ts";
+import type { Offer, Wish } from "../run/wishes.ts";
 import type { Change, Step, TextChange, Which } from "./changes.ts";
 
 /** A run with changes; `steps` are those that set its numbers, `refused` a sentence for each that could not be made. */

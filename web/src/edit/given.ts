@@ -4,9 +4,8 @@ import type { Fetch } from "../run/evaluator.ts";
 import type { Editing, RunRecord, Side } from "../run/record.ts";
 import type { Tensor } from "../run/safetensors.ts";
 import type { Change, Step, TextChange } from "./changes.ts";
-import { compared, wordsOf } from "./words.ts";
+import { compared, MASK, wordsOf } from "./words.ts";
 
-export const MASK = "[MASK]";
 /** A page recomputes no longer texts by itself. */
 const LONGEST = 64;
 

@@ -10,8 +10,9 @@ import type { Tensor } from "../run/safetensors.ts";
 import { numbersIn, type Source } from "../run/source.ts";
 import type { Change, Step, Which } from "./changes.ts";
 import type { Engine, Made, WordsBy } from "./engine.ts";
-import { MASK, Reader } from "./given.ts";
+import { Reader } from "./given.ts";
 import { handOf, misfit } from "./hand.ts";
+import { MASK } from "./words.ts";
 
 /** The engine of a page without a server. */
 export async function engineOfPage(source: Source): Promise<Engine> {

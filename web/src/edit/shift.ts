@@ -3,7 +3,7 @@
 import { axisNames } from "../run/axes.ts";
 import type { RunRecord, Side } from "../run/record.ts";
 import { type Change, same } from "./changes.ts";
-import { touches } from "./hand.ts";
+import { touches } from "./set_by.ts";
 import { movedTo } from "./words.ts";
 
 type Moves = (side: Side, sentence: number) => readonly (number | null)[] | null;

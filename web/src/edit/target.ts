@@ -3,8 +3,8 @@
 import type { Names } from "../run/names.ts";
 import type { Side } from "../run/record.ts";
 import type { Change, TextChange, Which } from "./changes.ts";
-import { MASK } from "./given.ts";
 import type { Session } from "./session.ts";
+import { MASK } from "./words.ts";
 
 export type Edit =
   | { readonly kind: "word"; readonly word: string }

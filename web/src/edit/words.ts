@@ -1,5 +1,8 @@
 /** Two readings of a text compared word by word: what was changed, put in, left out, and where each word stands now. */
 
+/** What stands in a text for a hidden word. */
+export const MASK = "[MASK]";
+
 /** A text by its words. */
 export function wordsOf(text: string): string[] {
   const trimmed = text.trim();

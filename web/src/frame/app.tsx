@@ -1,6 +1,6 @@
 /** The page: what is looked at on the left, the picture in the middle, why on the right. */
 
-import type { VNode } from "preact";
+import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { CHUNKS } from "../chunks/chunks.ts";
 import { Awaited, viewIn } from "../chunks/later.tsx";
@@ -13,7 +13,7 @@ import { short } from "../run/numbers.ts";
 import { withoutModel } from "./first.ts";
 import { Foot } from "./foot.tsx";
 import { Help } from "./help.tsx";
-import { StoreContext, useAnswer, usePalette, useStore } from "./hooks.ts";
+import { StoreContext, useAnswer, useNextTask, usePalette, useStore } from "./hooks.ts";
 import { Inspector } from "./inspector.tsx";
 import { Rail } from "./rail.tsx";
 import { go, goTo, inPicture, state } from "./state.ts";
@@ -32,6 +32,11 @@ export function App({ session }: { session: Session }): VNode {
   );
 }
 
+/** What stands beside the picture follows another run one task after it, as it follows the address. */
+function Beside({ children }: { children: ComponentChildren }): VNode {
+  return <StoreContext.Provider value={useNextTask(useStore())}>{children}</StoreContext.Provider>;
+}
+
 function Page(): VNode {
   const store = useStore();
   const { names } = store;
@@ -40,9 +45,9 @@ function Page(): VNode {
   const { level, tensor, cell } = state.value;
   // A page without a model has no boxes.
   const bare = names.run.formulas.length === 0 ? withoutModel(names.run.facts) : level;
-  const { View, Beside, chunk } = LEVELS[level === "block" || bare === "training" ? bare : level];
+  const { View, Beside: beside, chunk } = LEVELS[level === "block" || bare === "training" ? bare : level];
   // Where no number is in hand, none is opened: of a large run it would have to be fetched.
-  const answer = useAnswer(Beside === undefined && inPicture.value ? tensor : "", cell);
+  const answer = useAnswer(beside === undefined && inPicture.value ? tensor : "", cell);
   const up = (): void => {
     const above = LEVELS[level].up(state.value, names);
     if (above !== null) go(above);
@@ -72,18 +77,22 @@ function Page(): VNode {
   const value = answer === null ? null : answer.kind === "computed" ? answer.found.value : answer.value;
   return (
     <div class="frame" data-tour={state.value.tour !== ""}>
-      {top}
-      <BusyLine />
-      {rail}
+      <Beside>
+        {top}
+        <BusyLine />
+        {rail}
+      </Beside>
       {state.value.tour !== "" && <Strip />}
       {state.value.tour !== "" && <Awaited chunk={CHUNKS.tours} />}
       <main class="main" ref={main} data-level={level}>
         <View answer={answer} />
         {chunk !== undefined && <Awaited chunk={chunk} />}
       </main>
-      <Inspector answer={answer} />
-      {foot}
-      {keys}
+      <Beside>
+        <Inspector answer={answer} />
+        {foot}
+        {keys}
+      </Beside>
       <p class="away" aria-live="polite">
         {answer !== null &&
           value !== null &&

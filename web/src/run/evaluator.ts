@@ -100,33 +100,32 @@ export function operandsOf(rule: Rule): [string, Operand][] {
   });
 }
 
-/** Numbers that lie along an axis: where the first is, and how far each step goes. */
-interface Line {
-  readonly name: string;
-  readonly first: readonly number[];
-  readonly axis: number;
-  readonly by: number;
+/** Numbers of an operand that are met along an axis. */
+interface Met {
+  readonly values: ArrayLike<number>;
+  factor(step: number): Factor;
 }
 
-/** One of them. Its index is worked out when it is asked for: of thousands few are looked at. */
-class Along implements Factor {
+/** A term of a sum along an axis. Its name and its factors are made when they are asked for: of thousands few are looked at. */
+export class Along implements Term {
   readonly value: number;
-  readonly #line: Line;
+  readonly #over: string;
   readonly #step: number;
+  readonly #factors: (step: number) => Factor[];
 
-  constructor(line: Line, step: number, value: number) {
+  constructor(over: string, step: number, value: number, factors: (step: number) => Factor[]) {
     this.value = value;
-    this.#line = line;
+    this.#over = over;
     this.#step = step;
+    this.#factors = factors;
   }
 
-  get name(): string {
-    return this.#line.name;
+  get what(): string {
+    return `${this.#over} ${this.#step}`;
   }
 
-  get index(): readonly number[] {
-    const { first, axis, by } = this.#line;
-    return first.map((start, at) => (at === axis ? start + by * this.#step : start));
+  get factors(): Factor[] {
+    return this.#factors(this.#step);
   }
 }
 
@@ -184,27 +183,27 @@ export class Evaluator {
   }
 
   /** The numbers of an operand met along an axis: where they are is worked out once, for a vocabulary has thousands. */
-  along(operand: Operand, over: string, cell: Cell): Factor[] {
-    const tensor = this.tensor(operand.name);
+  along(operand: Operand, over: string, cell: Cell): Met {
+    const { name } = operand;
+    const { shape, data } = this.tensor(name);
     const count = this.size(operand, over);
-    const found = new Array<Factor>(count);
-    const moved = stepAlong(operand, tensor.shape, over);
+    const moved = stepAlong(operand, shape, over);
     if (moved === null) {
-      for (const [step, here] of this.steps(operand, over, cell)) found[step] = this.factor(operand, here);
-      return found;
+      const all = Array.from(this.steps(operand, over, cell), ([, here]) => this.factor(operand, here));
+      return { values: all.map(({ value }) => value), factor: (step) => all[step] ?? plain(NaN) };
     }
     const { axis, by } = moved;
-    const first = indexOf(operand, tensor.shape, { ...cell, [over]: 0 }, this.scoredAt);
-    const line = { name: operand.name, first, axis, by };
-    const stride = by * sizeOf(tensor.shape.slice(axis + 1));
-    const start = first.reduce((flat, index, each) => flat * (tensor.shape[each] ?? 1) + index, 0);
-    const { data } = tensor;
+    const first = indexOf(operand, shape, { ...cell, [over]: 0 }, this.scoredAt);
+    const stride = by * sizeOf(shape.slice(axis + 1));
+    const start = first.reduce((flat, index, each) => flat * (shape[each] ?? 1) + index, 0);
+    const values = new Float64Array(count);
     for (let step = 0; step < count; step++) {
       const value = data[start + step * stride];
-      if (value === undefined) throw new Error(`there is no number ${step} of ${operand.name} along ${over}`);
-      found[step] = new Along(line, step, value);
+      if (value === undefined) throw new Error(`there is no number ${step} of ${name} along ${over}`);
+      values[step] = value;
     }
-    return found;
+    const index = (step: number): number[] => first.map((from, at) => (at === axis ? from + by * step : from));
+    return { values, factor: (step) => ({ name, index: index(step), value: values[step] ?? NaN }) };
   }
 
   /** The number of tokens of a side. */

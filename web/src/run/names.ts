@@ -3,7 +3,7 @@
 import { axisNames, readAxes } from "./axes.ts";
 import { operandsOf } from "./evaluator.ts";
 import { written } from "./letters.ts";
-import type { Formula, Operand, RunRecord } from "./record.ts";
+import type { Formula, Operand, RunRecord, Side } from "./record.ts";
 
 /** What an index is called; `hidden` = a masked word, which the model did not see. */
 export interface Label {
@@ -34,6 +34,8 @@ export class Names {
   readonly formulas: ReadonlyMap<string, Formula>;
   readonly #answers = new Map<string, string>();
   readonly #readers = new Map<string, [Formula, Operand][]>();
+  /** The words met so far: a picture asks for the word of each of its cells. */
+  readonly #words: Readonly<Record<Side, Label[][]>> = { inputs: [], decoder_inputs: [] };
 
   constructor(run: RunRecord) {
     this.run = run;
@@ -93,7 +95,15 @@ export class Names {
   }
 
   /** A word of a text; a masked one is called by its answer. */
-  word(side: "inputs" | "decoder_inputs", sentence: number, token: number): Label {
+  word(side: Side, sentence: number, token: number): Label {
+    const rows = this.#words[side];
+    const row = rows[sentence] ?? [];
+    rows[sentence] = row;
+    row[token] ??= this.#word(side, sentence, token);
+    return row[token];
+  }
+
+  #word(side: Side, sentence: number, token: number): Label {
     const row = this.run.words[side][sentence];
     const word = row === undefined ? `token ${token}` : (row[token] ?? "padding");
     const answer = side === "inputs" ? this.#answers.get(`${sentence} ${token}`) : undefined;

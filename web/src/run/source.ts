@@ -56,19 +56,44 @@ export function numbersIn(tensor: Tensor, index: readonly number[]): ArrayLike<n
 }
 
 /** The bytes of an inert block: base64 of gzip. */
-export async function unpacked(id: string): Promise<ArrayBuffer> {
-  const text = document.getElementById(id)?.textContent;
-  if (text == null) throw new Error(`this page has no block ${id}`);
-  return new Response(new Blob([decoded(text)]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+export function unpacked(id: string): Promise<ArrayBuffer> {
+  return inflated(elementOf(id)?.textContent ?? lacks(id));
 }
 
-/** What came with a page of a server, as JSON or as bytes; undefined where it has to be asked for. Read once. */
-export function arrived(id: string): Promise<ArrayBuffer> | undefined {
-  const block = typeof document === "undefined" ? null : document.getElementById(id);
-  if (block === null) return undefined;
-  const bytes = unpacked(id);
-  block.remove();
-  return bytes;
+function lacks(id: string): never {
+  throw new Error(`this page has no block ${id}`);
+}
+
+function elementOf(id: string): HTMLElement | null {
+  return typeof document === "undefined" ? null : document.getElementById(id);
+}
+
+/** Not by way of a Blob: the browser's own process would keep it, and each step would wait for that process. */
+function inflated(text: string): Promise<ArrayBuffer> {
+  const stream = new DecompressionStream("gzip");
+  const writer = stream.writable.getWriter();
+  // What is wrong with the bytes is told by who reads them.
+  Promise.all([writer.write(decoded(text)), writer.close()]).catch(() => null);
+  return new Response(stream.readable).arrayBuffer();
+}
+
+/** What came with a page of a server, as it stands there; undefined where it has to be asked for. Read once. */
+function taken(id: string): string | undefined {
+  const element = elementOf(id);
+  element?.remove();
+  return element?.textContent ?? undefined;
+}
+
+/** The same as JSON, at once. */
+export function toldBeside(id: string): unknown {
+  const text = taken(id);
+  return text === undefined ? undefined : JSON.parse(text);
+}
+
+/** The same as bytes, where it is a block. */
+export function bytesBeside(id: string): Promise<ArrayBuffer> | undefined {
+  const text = taken(id);
+  return text === undefined ? undefined : inflated(text);
 }
 
 /** base64 as bytes; browsers of before 2025 have only the slower way. */

@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { DifferenceSource } from "../compare/difference.ts";
-import { setBy } from "../edit/hand.ts";
+import { setBy } from "../edit/set_by.ts";
 import type { Cell } from "./axes.ts";
 import { type Dots, DRAWN_WHOLE } from "./dots.ts";
 import { MissingTensor } from "./evaluator.ts";
@@ -57,6 +57,9 @@ const CHECKS = 4000;
 const DOTS = { rows: 128, columns: 192 };
 const PICTURES = 200;
 
+/** So many answers of a server are kept. */
+const ANSWERS = 40;
+
 export class Store {
   readonly source: Source;
   readonly names: Names;
@@ -73,6 +76,8 @@ export class Store {
   retired = false;
   readonly #opened = new Map<string, Tensor>();
   readonly #pictures = new Map<string, Dots>();
+  /** The last answers about numbers that are not here: the numbers that read one were asked for with it. */
+  readonly #answers = new Map<string, Answer>();
 
   constructor(source: Source, steps: readonly Step[] = source.run.editing?.steps ?? []) {
     this.source = source;
@@ -122,6 +127,7 @@ export class Store {
   /** What is known of one number, where all that it takes is here; undefined where something is to be waited for. */
   answerAtHand(name: string, cell: readonly number[]): Answer | undefined {
     const { source } = this;
+    if (source.large?.shape(name) !== undefined) return this.#answers.get(keyOf(name, cell)) ?? this.#met(name, cell);
     const tensor = source.whole ? source.atHand?.(name) : undefined;
     if (tensor === undefined || cell.length !== tensor.shape.length) return undefined;
     this.#opened.set(name, tensor);
@@ -134,6 +140,20 @@ export class Store {
       if (error instanceof MissingTensor) return undefined;
       throw error;
     }
+  }
+
+  /** A number that was given, and stands as a factor in one of the last explanations: what is followed home is one of them. */
+  #met(name: string, cell: readonly number[]): Answer | undefined {
+    if (this.names.formulas.has(name)) return undefined;
+    const at = cell.join();
+    for (const answer of this.#answers.values()) {
+      const terms = answer.kind === "computed" ? answer.found.terms : [];
+      for (const { factors } of terms) {
+        const met = factors.find((factor) => factor.name === name && factor.index.join() === at);
+        if (met !== undefined) return { kind: "given", name, cell, value: met.value };
+      }
+    }
+    return undefined;
   }
 
   /** What is known of one number; rejects with an AbortError once `signal` is aborted. */
@@ -187,7 +207,13 @@ export class Store {
     const formula = this.names.formulas.get(name);
     if (formula !== undefined) {
       const found = await this.source.explain(formula, this.#named(name, cell), signal);
-      return this.#found(name, cell, found.value, found);
+      const answer = this.#found(name, cell, found.value, found);
+      this.#answers.set(keyOf(name, cell), answer);
+      for (const oldest of this.#answers.keys()) {
+        if (this.#answers.size <= ANSWERS) break;
+        this.#answers.delete(oldest);
+      }
+      return answer;
     }
     const part = await large.window(
       name,
@@ -247,6 +273,10 @@ export class Store {
       this.honesty.value = `whether looking changes a number could not be checked: ${why}`;
     }
   }
+}
+
+function keyOf(name: string, cell: readonly number[]): string {
+  return `${name} ${cell.join()}`;
 }
 
 function idle(): Promise<void> {

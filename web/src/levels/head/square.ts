@@ -2,7 +2,7 @@
 
 import { cut } from "../../draw/box.ts";
 import type { Item } from "../../draw/scene.ts";
-import type { Picture } from "../../run/http_source.ts";
+import type { Picture } from "../../run/dots.ts";
 import type { Role } from "../../run/names.ts";
 import { inCell } from "../../run/numbers.ts";
 import { COLUMN_WORDS, type Plan, type Shown } from "./plan.ts";

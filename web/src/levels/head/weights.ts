@@ -1,6 +1,6 @@
 /** The weights of one head for rows of words: the sum over the tokens looked at, the mean over those that look. */
 
-import type { Picture } from "../../run/http_source.ts";
+import type { Picture } from "../../run/dots.ts";
 import type { Tensor } from "../../run/safetensors.ts";
 import type { Unit } from "./units.ts";
 

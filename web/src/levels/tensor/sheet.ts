@@ -39,6 +39,9 @@ export class Sheet {
   readonly #rows: number;
   readonly #columns: number;
   readonly #filled: boolean;
+  readonly #last: string;
+  /** Along which axes hidden words are red. */
+  readonly #hides = new Map<string, boolean>();
 
   constructor(name: string, tensor: Tensor, names: Names, layout: Arrangement, scale = scaleOf(name, tensor)) {
     this.name = name;
@@ -46,6 +49,7 @@ export class Sheet {
     this.names = names;
     this.axes = names.axes(name);
     this.role = names.role(name);
+    this.#last = lastOf(name);
     this.scale = scale;
     this.layout = layout;
     this.#filled = names.formulas.get(name)?.rule.rule.startsWith("fill_") === true;
@@ -136,8 +140,13 @@ export class Sheet {
 
   /** Whether a row or a column is a masked word that nothing has filled yet. */
   hides(axis: string | null, index: number, sentence: number): boolean {
-    if (axis === null || !this.names.hides(this.name, axis)) return false;
-    return this.names.label(this.name, axis, index, sentence).hidden;
+    if (axis === null) return false;
+    let may = this.#hides.get(axis);
+    if (may === undefined) {
+      may = this.names.hides(this.name, axis);
+      this.#hides.set(axis, may);
+    }
+    return may && this.names.label(this.name, axis, index, sentence).hidden;
   }
 
   /**
@@ -156,7 +165,7 @@ export class Sheet {
 
   /** Whether this number says that a query may not look at a key. */
   #forbidden(value: number): boolean {
-    if (lastOf(this.name) === "may_look") return value === 0;
+    if (this.#last === "may_look") return value === 0;
     return this.#filled && (!Number.isFinite(value) || Math.abs(value) > this.scale * FAR);
   }
 
@@ -164,7 +173,7 @@ export class Sheet {
   private hiddenStrength(value: number): number {
     const absent = value === 0 || !Number.isFinite(value) || Math.abs(value) > this.scale * FAR;
     if (!absent) return this.strength(value);
-    return lastOf(this.name) === "word" ? 1 : 0.06;
+    return this.#last === "word" ? 1 : 0.06;
   }
 
   strength(value: number): number {

@@ -5,11 +5,12 @@ import { useEffect, useState } from "preact/hooks";
 import type { Session } from "../../edit/session.ts";
 import { useStore } from "../../frame/hooks.ts";
 import { go, type State, state } from "../../frame/state.ts";
-import { HttpSource, type TreeWish } from "../../run/http_source.ts";
+import { HttpSource } from "../../run/http_source.ts";
 import type { Names } from "../../run/names.ts";
 import type { RunRecord, Side } from "../../run/record.ts";
 import type { Source } from "../../run/source.ts";
 import type { Store } from "../../run/store.ts";
+import type { TreeWish } from "../../run/wishes.ts";
 import { type Node, Search, type SearchRecord } from "./search.ts";
 
 /** What is chosen at this level, as the address has it: `beams=8`, `alpha=0.6`, `draw=1`, `block=2`, `head=5`. */

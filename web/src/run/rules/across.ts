@@ -3,9 +3,11 @@
 import { exactSum } from "../arithmetic.ts";
 import type { Cell } from "../axes.ts";
 import {
+  Along,
   type Compute,
   constant,
   type Evaluator,
+  type Factor,
   type Fields,
   plain,
   step,
@@ -16,21 +18,20 @@ import {
 
 function exponentials(rule: Fields, tensors: Evaluator, cell: Cell): Working {
   const [x, over] = [rule.operand("x"), rule.text("over")];
-  const entries = tensors.along(x, over, cell);
+  const { values, factor } = tensors.along(x, over, cell);
+  const factors = (at: number): Factor[] => [factor(at)];
   let largest = -Infinity;
-  for (const entry of entries) largest = Math.max(largest, entry.value);
+  for (let at = 0; at < values.length; at++) largest = Math.max(largest, values[at] ?? NaN);
   if (largest === -Infinity) {
-    const terms = entries.map((entry) => ({ what: "nothing", factors: [entry], value: 0 }));
+    const terms = Array.from(values, (_, at) => ({ what: "nothing", factors: factors(at), value: 0 }));
     return { terms, result: 0, quantities: {} };
   }
-  const terms = entries.map((entry, at) => ({
-    what: `${over} ${at}`,
-    factors: [entry],
-    value: Math.exp(entry.value - largest),
-  }));
-  const sum = exactSum(terms.map((term) => term.value));
+  const powers = Float64Array.from(values, (value) => Math.exp(value - largest));
+  const terms: Term[] = [];
+  for (let at = 0; at < powers.length; at++) terms.push(new Along(over, at, powers[at] ?? NaN, factors));
+  const sum = exactSum(powers);
   const place = step(cell, over);
-  const [own, score] = [terms[place]?.value ?? 0, entries[place]?.value ?? 0];
+  const [own, score] = [powers[place] ?? 0, values[place] ?? 0];
   return { terms, result: own / sum, quantities: { score, largest, own, sum } };
 }
 
@@ -47,20 +48,22 @@ const largestOf: Compute = (rule, tensors, cell) => {
   const [x, real, over] = [rule.operand("x"), rule.maybe("real"), rule.text("over")];
   const terms: Term[] = [];
   let result = -Infinity;
-  const counts = real === null ? null : tensors.along(real, over, cell);
-  tensors.along(x, over, cell).forEach((entry, place) => {
-    if (counts?.[place]?.value === 0) return;
-    terms.push({ what: `${over} ${place}`, factors: [entry], value: entry.value });
-    result = Math.max(result, entry.value);
-  });
+  const counts = real === null ? null : tensors.along(real, over, cell).values;
+  const { values, factor } = tensors.along(x, over, cell);
+  for (let place = 0; place < values.length; place++) {
+    if (counts?.[place] === 0) continue;
+    const value = values[place] ?? NaN;
+    terms.push({ what: `${over} ${place}`, factors: [factor(place)], value });
+    result = Math.max(result, value);
+  }
   return { terms, result, quantities: {} };
 };
 
 function norm(rule: Fields, tensors: Evaluator, cell: Cell, centred: boolean): Working {
   const [x, over, bias] = [rule.operand("x"), rule.text("over"), rule.maybe("bias")];
-  const entries = tensors.along(x, over, cell).map((entry) => entry.value);
-  const mean = centred ? exactSum(entries) / entries.length : 0;
-  const spread = exactSum(entries.map((entry) => (entry - mean) ** 2)) / entries.length;
+  const { values } = tensors.along(x, over, cell);
+  const mean = centred ? exactSum(values) / values.length : 0;
+  const spread = exactSum(Float64Array.from(values, (value) => (value - mean) ** 2)) / values.length;
   const deviation = Math.sqrt(spread + rule.number("epsilon"));
   const [own, weight] = [tensors.factor(x, cell), tensors.factor(rule.operand("weight"), cell)];
   const per = constant(1 / deviation);

@@ -1,7 +1,17 @@
 /** Rules that select, add and multiply: see `look/rules/sums.py`. */
 
 import type { Cell } from "../axes.ts";
-import { type Compute, constant, type Evaluator, type Fields, step, type Term, total } from "../evaluator.ts";
+import {
+  Along,
+  type Compute,
+  constant,
+  type Evaluator,
+  type Factor,
+  type Fields,
+  step,
+  type Term,
+  total,
+} from "../evaluator.ts";
 import { activationOf } from "./activations.ts";
 
 const lookUp: Compute = (rule, tensors, cell) => {
@@ -32,12 +42,13 @@ const scale: Compute = (rule, tensors, cell) => {
 function products(rule: Fields, tensors: Evaluator, cell: Cell): Term[] {
   const [left, right, bias] = [rule.operand("left"), rule.operand("right"), rule.maybe("bias")];
   const [over, by] = [rule.text("over"), rule.number("scale")];
-  const [lefts, rights, scale] = [tensors.along(left, over, cell), tensors.along(right, over, cell), constant(by)];
-  const terms = lefts.map((one, place): Term => {
-    const two = rights[place];
-    if (two === undefined) throw new Error(`${right.name} has no ${over} ${place}`);
-    return { what: `${over} ${place}`, factors: [one, two, ...scale], value: one.value * two.value * by };
-  });
+  const [lefts, rights] = [tensors.along(left, over, cell), tensors.along(right, over, cell)];
+  const [one, two, scale] = [lefts.values, rights.values, constant(by)];
+  if (two.length < one.length) throw new Error(`${right.name} has no ${over} ${two.length}`);
+  const factors = (at: number): Factor[] => [lefts.factor(at), rights.factor(at), ...scale];
+  const terms: Term[] = [];
+  for (let at = 0; at < one.length; at++)
+    terms.push(new Along(over, at, (one[at] ?? NaN) * (two[at] ?? NaN) * by, factors));
   if (bias !== null) {
     const entry = tensors.factor(bias, cell);
     terms.push({ what: "bias", factors: [entry], value: entry.value });

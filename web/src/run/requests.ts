@@ -1,0 +1,40 @@
+/** Requests to the server, and what it answers where it cannot do what was asked. */
+
+import { carrier } from "./carrier.ts";
+
+/** The server's sentence about what it cannot do. */
+export class RefusedError extends Error {
+  readonly status: number;
+  readonly wanted: string;
+  readonly got: string;
+  readonly todo: string;
+
+  constructor(status: number, told: { text: string; wanted: string; got: string; do: string }) {
+    super(told.text);
+    this.status = status;
+    this.wanted = told.wanted;
+    this.got = told.got;
+    this.todo = told.do;
+  }
+}
+
+export function modelPath(name: string): string {
+  return `api/models/${encodeURIComponent(name)}`;
+}
+
+export async function request(path: string, options: RequestInit = {}): Promise<Response> {
+  const answer = await carrier.fetch(path, options);
+  if (answer.ok) return answer;
+  const told = (await answer.json().catch(() => null)) as {
+    error?: ConstructorParameters<typeof RefusedError>[1];
+  } | null;
+  throw new RefusedError(answer.status, told?.error ?? { text: answer.statusText, wanted: "", got: "", do: "" });
+}
+
+export async function inJson(path: string, signal?: AbortSignal): Promise<unknown> {
+  return (await request(path, { signal: signal ?? null })).json();
+}
+
+export async function inBytes(path: string, signal?: AbortSignal): Promise<ArrayBuffer> {
+  return (await request(path, { signal: signal ?? null })).arrayBuffer();
+}
