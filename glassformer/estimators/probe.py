@@ -43,10 +43,10 @@ def probe_of(pipeline: object) -> Probe:
         raise ConfigError("a page shows one kind of vector", got=", ".join(each.name for each in maker.features))
     (feature,) = maker.features
     weights, bias = np.asarray(regression.coef_, np.float64), np.asarray(regression.intercept_, np.float64)
-    if scaler is not None:
-        spread = np.ones(weights.shape[1]) if scaler.scale_ is None else np.asarray(scaler.scale_, np.float64)
-        weights = weights / spread
-        bias = bias - (0 if scaler.mean_ is None else weights @ np.asarray(scaler.mean_, np.float64))
+    if scaler is not None and scaler.with_std:
+        weights = weights / np.asarray(scaler.scale_, np.float64)
+    if scaler is not None and scaler.with_mean:
+        bias = bias - weights @ np.asarray(scaler.mean_, np.float64)
     mix = feature.strategy.mix
     return Probe(
         strategy="mix" if isinstance(mix, Mix) else feature.strategy.name,

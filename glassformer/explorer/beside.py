@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from glassformer.models.transformer import Transformer
     from glassformer.search.index import SearchIndex
 
+    Index = SearchIndex | str | Path
+    Start = Artefact | str | Path
+
 PROBE, NEIGHBOURS, MOVED = "probe", "neighbours", "moved"
 
 CARRIED = 20
@@ -42,8 +45,8 @@ def makers_beside(
     model: Transformer | None,
     *,
     probe: object = None,
-    index: SearchIndex | str | Path | None = None,
-    start: Artefact | str | Path | None = None,
+    index: Index | None = None,
+    start: Start | None = None,
     freeze: Sequence[str] = (),
 ) -> dict[str, Maker]:
     """What makes each of the sections that were asked for, of any run of this model.
@@ -91,13 +94,13 @@ def _probe(given: object) -> Probe:
     return probe_of(given)
 
 
-def _index(given: SearchIndex | str | Path) -> SearchIndex:
+def _index(given: Index) -> SearchIndex:
     from glassformer.search.index import SearchIndex
 
     return given if isinstance(given, SearchIndex) else SearchIndex.open(given)
 
 
-def _model(given: Artefact | str | Path) -> Artefact:
+def _model(given: Start) -> Artefact:
     from glassformer.artefact.open import load
 
     return load(given) if isinstance(given, str | Path) else given

@@ -30,10 +30,9 @@ from glassformer.look.verify import LIMITS, WITHOUT_WEIGHTS, Check, Verification
 from glassformer.models.transformer import Transformer
 
 if TYPE_CHECKING:
-    from glassformer.artefact.artefact import Artefact
+    from glassformer.explorer.beside import Index, Start
     from glassformer.explorer.notebook import Shown
     from glassformer.look.search_tree import SearchTree
-    from glassformer.search.index import SearchIndex
 
 REPEATED = 12
 """How many words of a text fit into the line that describes a trace."""
@@ -203,8 +202,8 @@ class Trace(Tensors):
         gradients: bool = False,
         training: str | Path | None = None,
         probe: object = None,
-        index: SearchIndex | str | Path | None = None,
-        start: Artefact | str | Path | None = None,
+        index: Index | None = None,
+        start: Start | None = None,
         sections: Mapping[str, Any] | None = None,
         place: str = "",
     ) -> None:

@@ -66,7 +66,8 @@ function useSection(name: string | undefined): unknown {
     };
   }, [source, name]);
   if (name === undefined) return null;
-  return found?.of === source && found.name === name ? found.told : undefined;
+  // What was told of the same model's run before stays until the next is here.
+  return found?.of.run.title === source.run.title && found.name === name ? found.told : undefined;
 }
 
 /** A picture with what can be chosen above it and the table below it. */
