@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from experiments.document_pictures import document_pictures
 from experiments.tables import DOCS, table
+from glassformer.look.layers import layers_of
 from glassformer.look.trace import Trace
 
 TEXT = """# Views
@@ -34,7 +35,8 @@ MODELS: Mapping[str, str] = {
     "marian": "a tiny Marian in the layout of transformers, imported",
     "llama": "a tiny Llama: rotary positions, shared key-value heads",
     "t5": "a tiny T5: what a distance adds to a score",
-    "trained": "a tiny BERT trained for some steps with two sentences watched, on two pairs of unequal length",
+    "trained": "a tiny BERT trained for some steps with two sentences watched, on two pairs of unequal length, with a "
+    "logistic regression, an index and the model it began from",
     "writer": "`writer` of the package, on what it writes behind *As Aliens entered our planet*; as long as it does "
     "not travel a tiny Llama",
     "chat": "`chat` of the package, on its reply to *Hi how are you*; as long as it does not travel a tiny Marian",
@@ -117,6 +119,7 @@ WRITES_NOTHING = dict.fromkeys(ENCODERS, "an encoder writes nothing")
 UNSEARCHED = dict.fromkeys(("gpt2", "marian", "llama", "t5"), "a run of tokens without words: nothing was searched for")
 NO_RIGHT = "of the hidden words of a pair no right ones are known"
 UNTRAINED = "nothing is known of its training: it comes from no folder of a run"
+UNMADE = "nothing was made with its model: `--probe`, `--index` and `--start` put it into a page"
 UNPADDED = "one sentence, or sentences of one length: nothing was filled up"
 ALONE = "it has no such answer: the picture of the document stands alone, with the commands that make one"
 
@@ -151,6 +154,13 @@ def decoding(found: Trace) -> Sequence[str]:
 
 
 ATTENTION = made_by("softmax", at="self_attention")
+
+
+def made_with(found: Trace) -> Sequence[str]:
+    """The layers of the run with whose model a regression, an index and a tuned model were made."""
+    return layers_of(found) if pairs(found) else []
+
+
 SCENES: tuple[View, ...] = (
     scene("cells", "scores, cell by cell", "slides: *Step I*", ATTENTION),
     scene("mixing", "weighted values, word after word", "slides: *Step II*", ATTENTION),
@@ -200,6 +210,36 @@ SCENES: tuple[View, ...] = (
         "notes: 1:42:05",
         lambda found: [name for name in ending("probabilities")(found) if name.startswith("head.")],
         empty={"encoder": NO_HEAD, "tagger": TAGS},
+    ),
+    scene(
+        "vectors",
+        "six ways to take the vector of a word: what is added up, layer by layer",
+        "notes: 1:48:27",
+        carried(layers_of),
+        **TOO_LARGE,
+    ),
+    scene("block-outputs", "the outputs of all blocks as features", "notes: 1:47:45", carried(layers_of), **TOO_LARGE),
+    scene(
+        "same-word",
+        "one word in two places: cosines by layer",
+        "in no source document",
+        carried(layers_of),
+        **TOO_LARGE,
+    ),
+    *(
+        scene(
+            name,
+            title,
+            source,
+            made_with,
+            empty=dict.fromkeys((each for each in MODELS if each != "trained"), UNMADE),
+            says=True,
+        )
+        for name, title, source in (
+            ("regression", "a frozen encoder and a logistic regression", "notes: 1:50:07"),
+            ("neighbours", "the nearest texts of an index", "guide: *Query, Key, and Value Vectors*"),
+            ("transfer", "from one model to the next: what moved, what is new", "notes: 1:27:19, 1:35:54"),
+        )
     ),
     scene(
         "next-sentence",

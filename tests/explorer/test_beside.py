@@ -17,6 +17,7 @@ from glassformer.artefact.model import Model
 from glassformer.config import SentenceHeadConfig
 from glassformer.errors import CheckpointError, ConfigError
 from glassformer.explorer.beside import MOVED, NEIGHBOURS, PROBE, makers_beside, moved_section, neighbours_section
+from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.desk import Desk
 from glassformer.explorer.server.offers import Models, Offer
 from glassformer.explorer.vectors import strategy_record, vectors_record
@@ -28,7 +29,6 @@ from glassformer.look.layers import layers_of
 from glassformer.look.run import trace
 from glassformer.search.index import SearchIndex
 from tests.explorer.serving import TEXTS, served, small_model
-from tests.explorer.serving import Asked as Wish
 from tests.look.rows import ALL
 from tests.refusals import refused
 
@@ -57,7 +57,7 @@ def test_the_layers_of_a_run_are_those_that_features_are_made_of(row: Any) -> No
 def joined(told: dict[str, Any], layers: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
     """What the page does with a strategy, in numpy: layers [S, W], the words alone last."""
     chosen = [layers[number] * share for number, share in told["layers"]]
-    return np.concatenate(chosen, axis=-1) if told["concat"] else sum(chosen[1:], chosen[0])
+    return np.concatenate(chosen, axis=-1) if told["concat"] else np.sum(chosen, axis=0)
 
 
 @pytest.mark.parametrize("asked", [*SIX, "word", "mean:1..3", Mix((0.1, 0.2, 0.3, 0.2, 0.2), 1.5)], ids=str)
@@ -117,7 +117,8 @@ def test_what_moved_is_counted_number_by_number(model: Model) -> None:
     assert part["largest"]["cell"] == [0, 2]
     assert part["largest"]["after"] - part["largest"]["before"] == pytest.approx(3, abs=1e-6)
     assert told["encoder.blocks.0"]["moved"] == 0 == told["encoder.blocks.0"]["change"]
-    assert told["sentence_head"]["new"] == sum(each.numel() for each in tuned.sentence_head.parameters())  # type: ignore[union-attr]
+    assert tuned.sentence_head is not None
+    assert told["sentence_head"]["new"] == sum(each.numel() for each in tuned.sentence_head.parameters())
     assert told["head"]["gone"] > 0
     assert told["head"]["numbers"] == 0
 
@@ -143,7 +144,7 @@ def test_a_server_tells_them_of_each_of_its_runs(model: Model, tmp_path: Path) -
     probe = Probe("last", "first", ("a", "b"), np.ones((1, width)), np.zeros(1))
     makers = makers_beside(model.module, probe=probe, index=index, start=model)
     offer = Offer("small", "nowhere", (TEXT,), makers=makers, model=model)
-    with served(Desk(Models([offer], device="cpu")), Wish(model="small", texts=(TEXT,))) as page:
+    with served(Desk(Models([offer], device="cpu")), Asked(model="small", texts=(TEXT,))) as page:
         run = page.overview("small", (TEXTS[1],))
         assert {PROBE, NEIGHBOURS, MOVED} <= set(run["sections"])
         told = page.get(f"api/runs/{run['run']}/section", name=NEIGHBOURS).json()
