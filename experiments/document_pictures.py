@@ -20,6 +20,10 @@ PAGES: Mapping[str, str] = {
     "padded": 'glassformer explain english "She likes the [MASK]." "He loves to [MASK] every day of the summer."'
     " --html padded.html",
     "gradients": 'glassformer explain en-fr "I am a student." --gradients --html gradients.html',
+    "help": 'glassformer explain english "Help Prince Mayuko Transfer Huge Inheritance" "The man needs help."'
+    " --probe probe.json --index runs/passages --html help.html",
+    "spam": 'glassformer explain runs/spam "Help Prince Mayuko Transfer Huge Inheritance" --start english'
+    " --html spam.html",
 }
 """The examples that the links are opened on; in the page of any other run they lead to the same picture."""
 
@@ -28,7 +32,8 @@ TEXT = """## Pictures of the source documents
 Every picture of the four documents that this project began with, and its link: open the page that the command writes
 and put the link behind its address. On the page of any other run the link leads to the same picture of that run, or to
 the reason why it has none. `tests/explorer/test_documents.py` opens each. In the page itself the list is *Pictures of
-the documents*, at the left. The rows are `glassformer/explorer/pictures.toml`.
+the documents*, at the left. The rows are `glassformer/explorer/pictures.toml`. How `probe.json`, `runs/passages` and
+`runs/spam` are made: [features](features.md#on-a-page).
 """
 
 
@@ -44,15 +49,9 @@ def document_pictures() -> str:
     parts = [TEXT, *commands, ""]
     for key, title in listing["documents"].items():
         rows = [
-            [
-                row["title"],
-                row["where"],
-                "*later*: " + row["later"] if "later" in row else f"`{row['page']}.html{address(row)}`",
-            ]
+            [row["title"], row["where"], f"`{row['page']}.html{address(row)}`"]
             for row in listing["picture"]
             if row["document"] == key
         ]
         parts += [f"### {title}", "", table(["picture", "where", "link"], rows), ""]
-    later = {row["later"] for row in listing["picture"] if "later" in row}
-    parts += [f"- *{name}*: {text}" for name, text in listing["later"].items() if name in later]
-    return "\n".join([*parts, ""])
+    return "\n".join(parts)

@@ -18,7 +18,8 @@ MODELS: Mapping[str, str] = {
     "marian": "a tiny Marian in the layout of transformers, imported",
     "llama": "a tiny Llama: rotary positions, shared key-value heads",
     "t5": "a tiny T5: what a distance adds to a score",
-    "trained": "a tiny BERT trained for some steps with two sentences watched, on two pairs of unequal length",
+    "trained": "a tiny BERT trained for some steps with two sentences watched, on two pairs of unequal length, with a "
+    "logistic regression, an index and the model it began from",
     "writer": "`writer` of the package, on what it writes behind *As Aliens entered our planet*; as long as it does "
     "not travel a tiny Llama",
     "chat": "`chat` of the package, on its reply to *Hi how are you*; as long as it does not travel a tiny Marian",
@@ -101,6 +102,7 @@ WRITES_NOTHING = dict.fromkeys(ENCODERS, "an encoder writes nothing")
 UNSEARCHED = dict.fromkeys(("gpt2", "marian", "llama", "t5"), "a run of tokens without words: nothing was searched for")
 NO_RIGHT = "of the hidden words of a pair no right ones are known"
 UNTRAINED = "nothing is known of its training: it comes from no folder of a run"
+UNMADE = "nothing was made with its model: `--probe`, `--index` and `--start` put it into a page"
 UNPADDED = "one sentence, or sentences of one length: nothing was filled up"
 ALONE = "it has no such answer: the picture of the document stands alone, with the commands that make one"
 

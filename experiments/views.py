@@ -6,6 +6,8 @@ is left empty has its reason here, and the test holds that there is nothing to b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from experiments.document_pictures import document_pictures
 from experiments.tables import DOCS, table
 from experiments.view import (
@@ -21,6 +23,7 @@ from experiments.view import (
     PICTURE,
     TAGS,
     TOO_LARGE,
+    UNMADE,
     UNPADDED,
     UNSEARCHED,
     UNTRAINED,
@@ -36,6 +39,8 @@ from experiments.view import (
     pairs,
     scene,
 )
+from glassformer.look.layers import layers_of
+from glassformer.look.trace import Trace
 
 TEXT = """# Views
 
@@ -48,6 +53,13 @@ Built by `python -m experiments.views`.
 """
 
 ATTENTION = made_by("softmax", at="self_attention")
+
+
+def made_with(found: Trace) -> Sequence[str]:
+    """The layers of the run with whose model a regression, an index and a tuned model were made."""
+    return layers_of(found) if pairs(found) else []
+
+
 SCENES: tuple[View, ...] = (
     scene("cells", "scores, cell by cell", "slides: *Step I*", ATTENTION),
     scene("mixing", "weighted values, word after word", "slides: *Step II*", ATTENTION),
@@ -97,6 +109,36 @@ SCENES: tuple[View, ...] = (
         "notes: 1:42:05",
         lambda found: [name for name in ending("probabilities")(found) if name.startswith("head.")],
         empty={"encoder": NO_HEAD, "tagger": TAGS},
+    ),
+    scene(
+        "vectors",
+        "six ways to take the vector of a word: what is added up, layer by layer",
+        "notes: 1:48:27",
+        carried(layers_of),
+        **TOO_LARGE,
+    ),
+    scene("block-outputs", "the outputs of all blocks as features", "notes: 1:47:45", carried(layers_of), **TOO_LARGE),
+    scene(
+        "same-word",
+        "one word in two places: cosines by layer",
+        "in no source document",
+        carried(layers_of),
+        **TOO_LARGE,
+    ),
+    *(
+        scene(
+            name,
+            title,
+            source,
+            made_with,
+            empty=dict.fromkeys((each for each in MODELS if each != "trained"), UNMADE),
+            says=True,
+        )
+        for name, title, source in (
+            ("regression", "a frozen encoder and a logistic regression", "notes: 1:50:07"),
+            ("neighbours", "the nearest texts of an index", "guide: *Query, Key, and Value Vectors*"),
+            ("transfer", "from one model to the next: what moved, what is new", "notes: 1:27:19, 1:35:54"),
+        )
     ),
     scene(
         "next-sentence",

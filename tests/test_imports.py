@@ -60,7 +60,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "estimators": LIBRARY | {"features", "artefact"},
     "demo.writing": EVERYONE | {"artefact", "look"},  # and shows some steps of what they write
     "artefact": LIBRARY | {"features"},
-    "explorer": LIBRARY | {"artefact"},
+    "explorer": LIBRARY | {"artefact", "features", "search", "estimators"},  # what a page shows beside a run
     "cli": LIBRARY | {"features", "artefact", "search", "estimators", "explorer", "demo"},
     "__main__": {"cli"},
 }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from glassformer.cli.embed import told_of
+from glassformer.cli.embed_compare_out import Made, write_mix_of, write_probe_of
 from glassformer.cli.layout import print_table
 from glassformer.cli.opened import open_model, split_model
 from glassformer.cli.options import (
@@ -71,6 +72,14 @@ def embed_compare(
             "--mix-out", help="Write the learned mix of layers here, for --strategy mix:FILE.  [default: none]"
         ),
     ] = None,
+    probe_out: Annotated[
+        Path | None,
+        typer.Option(
+            "--probe-out",
+            help="Write the logistic regression on the best vectors here, learned on all labels: explain --html and "
+            "explore show it with --probe FILE.  [default: none]",
+        ),
+    ] = None,
     out: Out = None,
     json: Json = False,
     fast: Fast = False,
@@ -83,6 +92,8 @@ def embed_compare(
     """
     from glassformer.data.files import files_of
 
+    if probe_out is not None and words:
+        raise ConfigError("a logistic regression is written for texts", got="--probe-out with --words")
     which, paths = split_model("embed compare", files, model, is_data=lambda path: Path(path).exists())
     if not paths:
         raise DataError("a file with texts and labels is needed", got="none", do="glassformer embed compare --help")
@@ -92,12 +103,15 @@ def embed_compare(
     told_of(opened, asked)
     read = files_of(paths, text=text, reads="words" if words else "tables")
     examples = _words(read, words_column, tags) if words else _texts(read, text, label)
-    found = _ranked(
+    made = _ranked(
         opened, examples, list(strategy or ()), asked, rows, words=words, folds=folds, repeats=repeats, score=score,
         seed=seed,
     )  # fmt: skip
+    found = made.ranking
     if mix_out is not None:
-        _write_mix(mix_out, found)
+        write_mix_of(mix_out, found)
+    if probe_out is not None:
+        write_probe_of(probe_out, made, opened, read)
     with results(out) as handle:
         if json:
             for each in (*found.vectors, *found.baselines):
@@ -154,7 +168,7 @@ def _ranked(
     repeats: int,
     score: str,
     seed: int,
-) -> Ranking:
+) -> Made:
     import numpy as np
 
     from glassformer.artefact.embed import embed, vectors_of
@@ -199,10 +213,11 @@ def _ranked(
     texts = None if words else [str(examples.records[number][0]["text"]) for number in kept]
     total = (len(chosen) + len(of_layers) + 1 + (texts is not None)) * folds * repeats
     with progress.counting("fits", total=total) as advance:
-        return rank(
+        found = rank(
             chosen, of_layers, texts, labels, groups, folds=folds, repeats=repeats, score=score, seed=seed,
             advance=advance,
         )  # fmt: skip
+    return Made(found, chosen, of_layers, labels)
 
 
 def _has(name: str, blocks: int) -> bool:
@@ -226,22 +241,6 @@ def _drawn(examples: _Examples, rows: int, seed: int) -> list[int]:
     enough = order[: max(1, int((sizes[order].cumsum() <= rows).sum()))]
     note(f"{int(sizes[enough].sum()):,} of {int(sizes.sum()):,} labels were drawn at random (--rows)")
     return sorted(enough.tolist())
-
-
-def _write_mix(path: Path, found: Ranking) -> None:
-    from glassformer.features.mix import write_mix
-    from glassformer.paths import check_path
-
-    if not found.mixes:
-        raise ConfigError("a mix is written where one was learned", got="--mix-out without the strategy mix")
-    check_path(path, DataError)
-    names = [each.name for each in found.vectors if each.name.startswith("mix.")]
-    pooling = names[0].removeprefix("mix.")
-    try:
-        write_mix(path, found.mixes[pooling])
-    except OSError as error:
-        raise DataError(f"the mix must be written to {path}", got=error.strerror or str(error)) from None
-    note(f"{path}: the mix learned with the pooling {pooling}, on all {found.examples:,} labels")
 
 
 def as_record(found: Ranking, each: Ranked) -> dict[str, Any]:

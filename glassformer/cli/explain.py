@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from itertools import chain
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from glassformer.cli.beside import IndexFolder, ProbeFile, StartModel, beside
 from glassformer.cli.explain_writing import (
     Beams,
     LooksOf,
@@ -43,6 +44,7 @@ from glassformer.wrapping import in_one_line
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
     from glassformer.config import ModelConfig
+    from glassformer.explorer.sections import Maker
     from glassformer.look.search_tree import SearchTree
     from glassformer.look.trace import Trace
     from glassformer.look.walkthrough import Note, NotesOf
@@ -88,6 +90,9 @@ def explain(
         ),
     ] = False,
     held_out: HeldOutTexts = None,
+    probe: ProbeFile = None,
+    index: IndexFolder = None,
+    start: StartModel = None,
     write: Write = None,
     looks: LooksOf = None,
     beams: Beams = None,
@@ -110,7 +115,10 @@ def explain(
     if write is None:
         refuse_without({"looks": looks, **searched})
     else:
-        refuse_beside_write(pair=pair, target=target, choice=choice, cell=cell, gradients=gradients, held_out=held_out)
+        refuse_beside_write(
+            pair=pair, target=target, choice=choice, cell=cell, gradients=gradients, held_out=held_out, probe=probe,
+            index=index, start=start,
+        )  # fmt: skip
         opened = open_model(which, device=device, threads=threads)
         explain_writing(
             opened,
@@ -137,8 +145,12 @@ def explain(
             title=Path(which).name,
             gradients=gradients,
             held_out=held_out,
+            makers=beside(opened, probe, index, start),
         )
         return
+    for name, value in (("probe", probe), ("index", index), ("start", start)):
+        if value is not None:
+            raise ConfigError(f"--{name} is drawn on a page", got="no page", do="add --html FILE")
     if gradients:
         raise ConfigError("--gradients are drawn on a page", got="no page", do="add --html FILE")
     if held_out:
@@ -172,12 +184,16 @@ def _page(
     title: str,
     gradients: bool,
     held_out: Sequence[str] | None,
+    makers: Mapping[str, Maker],
 ) -> None:
     """All texts together on one page, with what is lost without each head where a held-out text was given."""
     given = texts[0] if len(texts) == 1 else list(texts)
     trace = opened.trace(given, second, choices=choices or None)
     alone = second is None and not choices and trace.words.decoder_inputs
     searches = [_search(opened, text) for text in texts] if alone else ()
+    sections = {name: make(trace) for name, make in makers.items()}
+    if held_out:
+        sections["importance"] = _importance(opened, held_out)
     trace.to_html(
         out,
         title=title,
@@ -185,7 +201,7 @@ def _page(
         searches=searches,
         gradients=gradients,
         training=opened.source,
-        sections={"importance": _importance(opened, held_out)} if held_out else None,
+        sections=sections,
     )
     note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, which any browser opens")
     _note(str(trace.honesty))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from glassformer.artefact.travelling import travelling
-from glassformer.cli.opened import split_model
+from glassformer.cli.beside import IndexFolder, ProbeFile, StartModel, beside
+from glassformer.cli.opened import open_model, split_model
 from glassformer.cli.options import Choices, Device, Json, NamedModel, PairOrPassage, Target, Texts, Threads
 from glassformer.cli.screen import note, record
 from glassformer.cli.texts import texts_to_explain
@@ -34,6 +36,9 @@ def explore(
     pair: PairOrPassage = None,
     target: Target = None,
     choice: Choices = None,
+    probe: ProbeFile = None,
+    index: IndexFolder = None,
+    start: StartModel = None,
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Port of this machine; 0 is any that is free.")
     ] = 0,
@@ -59,11 +64,14 @@ def explore(
     if text or model is not None:
         which, texts = split_model("explore", text, model)
         first = _offer(which, list(texts_to_explain(texts)) if texts else [], pair, target, choice)
+        first = _with(first, probe, index, start, device)
         offers = [first, *(offer for offer in offers if offer.name != first.name)]
     elif pair is not None or target is not None or choice:
         raise ConfigError("a second text and candidates belong to a text", got="none", do="give the text too")
+    elif probe is not None or index is not None or start is not None:
+        raise ConfigError("--probe, --index and --start belong to a model", got="none", do="name the model too")
     first = offers[0]
-    start = {"model": first.name, "texts": first.texts, "seconds": first.seconds, "choices": first.choices}
+    wish = {"model": first.name, "texts": first.texts, "seconds": first.seconds, "choices": first.choices}
 
     def told(address: str) -> None:
         if json:
@@ -74,12 +82,20 @@ def explore(
 
     serve(
         offers,
-        read_settings(Asked, start, where="the text"),
+        read_settings(Asked, wish, where="the text"),
         port=port,
         device=device,
         told=told,
         browser=not no_browser and not json,
     )
+
+
+def _with(offer: Offer, probe: Path | None, index: Path | None, start: str | None, device: str) -> Offer:
+    """The same with the sections that these options ask for; the model is opened for them, and stays open."""
+    if probe is None and index is None and start is None:
+        return offer
+    opened = open_model(str(offer.place), device=device)
+    return replace(offer, makers=beside(opened, probe, index, start), model=opened)
 
 
 def _offers() -> list[Offer]:

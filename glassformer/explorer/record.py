@@ -11,6 +11,7 @@ from glassformer.errors import ConfigError
 from glassformer.explorer.carried import Carried
 from glassformer.explorer.documents import documents
 from glassformer.explorer.statement import statement_record
+from glassformer.explorer.vectors import vectors_record
 from glassformer.look.saved import WordsRecord
 from glassformer.look.verify import LIMITS
 
@@ -43,6 +44,7 @@ def run_record(trace: Trace, carried: Carried, title: str) -> dict[str, Any]:
         "left_out": carried.left_out,
         "limit": carried.limit,
         "documents": documents(),
+        "vectors": vectors_record(trace),
     }
 
 

@@ -158,6 +158,14 @@ class VectorsOf(Predictor[Sentence, Vectors]):
                 pool = self._of_words if self.words else self._of_texts
                 yield from zip(batch.row_ids.tolist(), pool(states, batch.labels["part"]), strict=True)
 
+    def of_states(self, states: Mapping[int, Tensor], real: Tensor) -> Reals:
+        """The vectors of whole texts, [B, F], from their states by layer [B, S, W], those of `needed`; `real` [B, S] is
+        False for padding. The only feature, or the first.
+        """
+        parts = torch.where(real, 0, IGNORED)  # [B, S]
+        found = (self.merge(Sentence("", ()), [pooled]) for pooled in self._of_texts(states, parts))
+        return np.stack([each.vectors[self.features[0].name] for each in found])
+
     def _states(self, stack: Stack, batch: Batch) -> dict[int, Tensor]:
         """The layers that are needed, by number, of at least float32."""
         inputs, found = batch.inputs, dict[int, Tensor]()

@@ -30,6 +30,7 @@ from glassformer.look.verify import LIMITS, WITHOUT_WEIGHTS, Check, Verification
 from glassformer.models.transformer import Transformer
 
 if TYPE_CHECKING:
+    from glassformer.explorer.beside import Index, Start
     from glassformer.explorer.notebook import Shown
     from glassformer.look.search_tree import SearchTree
 
@@ -200,6 +201,9 @@ class Trace(Tensors):
         searches: Sequence[SearchTree | None] = (),
         gradients: bool = False,
         training: str | Path | None = None,
+        probe: object = None,
+        index: Index | None = None,
+        start: Start | None = None,
         sections: Mapping[str, Any] | None = None,
         place: str = "",
     ) -> None:
@@ -208,16 +212,21 @@ class Trace(Tensors):
         It carries at most so many megabytes of numbers, and says what it had to leave out. `searches` are the trees of
         its texts, as `Model.search_tree` gives them (None: of this text none), `training` is the folder of the training
         behind the model: the page shows them too. With `gradients` it carries the gradient of the loss, which costs a
-        backward pass; `sections` are more of what it tells, as JSON by name; `place` is where it opens, as its address
-        names it. Raises DataError where it cannot be
-        written, ConfigError for a limit below 1.
+        backward pass. `probe` is a logistic regression on the model's vectors (a fitted pipeline of `TextFeatures` and
+        scikit-learn's, or the file of `embed compare --probe-out`), `index` an index of texts by these vectors, `start`
+        the model that this one was tuned from: the page draws each of them. `sections` are more of what it tells, as
+        JSON by name; `place` is where it opens, as its address names it. Raises DataError where it cannot be written,
+        ConfigError for a limit below 1, CheckpointError for a probe or an index of another model.
         """
+        from glassformer.explorer.beside import makers_beside
         from glassformer.explorer.page import write_page
         from glassformer.explorer.search import NAME, search_section
         from glassformer.explorer.sections import CARRIED, MAKERS, sections_of
         from glassformer.explorer.training import training_sections
 
-        told = sections_of(self, MAKERS if gradients else CARRIED) | training_sections(training) | dict(sections or {})
+        beside = makers_beside(self.original, probe=probe, index=index, start=start)
+        made = sections_of(self, {**(MAKERS if gradients else CARRIED), **beside})
+        told = made | training_sections(training) | dict(sections or {})
         if searches:
             told[NAME] = search_section(searches)
         write_page(self, path, title=title, megabytes=megabytes, sections=told, place=place)

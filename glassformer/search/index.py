@@ -21,7 +21,7 @@ from glassformer.atomic import atomic_write
 from glassformer.checksum import file_checksum, read_sealed_json, sealed_json
 from glassformer.errors import CheckpointError, ConfigError, DataError
 from glassformer.features.mix import Mix
-from glassformer.features.vectors import VectorsOf
+from glassformer.features.vectors import Reals, VectorsOf
 from glassformer.look.saved import fingerprint
 from glassformer.paths import check_path
 from glassformer.search.nearest import Backend, Floats, nearest
@@ -53,7 +53,7 @@ class SearchIndex:
         self._vectors: Floats = np.load(path / VECTORS, mmap_mode="r")  # [N, W]
         self._places = np.load(path / PLACES, mmap_mode="r")  # [N + 1], bytes in TEXTS
         self.nearest = nearest(self._vectors, backend)
-        self._maker = _maker(model, facts)
+        self.maker = _maker(model, facts)
 
     def __len__(self) -> int:
         return len(self._vectors)
@@ -127,19 +127,27 @@ class SearchIndex:
         for each in asked:
             if not isinstance(each, str) or not each.strip():
                 raise DataError("a question must hold words", got=repr(each)[:60])
-        found = list(embed(self.model, self._maker, (({"text": each}, "") for each in asked)))
-        name = self._maker.features[0].name
+        found = list(embed(self.model, self.maker, (({"text": each}, "") for each in asked)))
+        name = self.maker.features[0].name
         width = self._vectors.shape[1]
         vectors = np.array([each.vectors[name] for each in found], np.float32).reshape(len(found), width)
-        scores, rows = self.nearest.find(normalized(vectors), top)
-        hits = [
+        hits = self.near(vectors, top=top)
+        return hits[0] if isinstance(text, str) else hits
+
+    def near(self, vectors: Reals, *, top: int = 5) -> list[list[Hit]]:
+        """The same for questions whose vectors [Q, W] are known, of any length."""
+        scores, rows = self.nearest.find(normalized(np.asarray(vectors, np.float32)), top)
+        return [
             [
                 Hit(rank, float(score), int(row), *self._text(int(row)))
                 for rank, (score, row) in enumerate(zip(its, of, strict=True), start=1)
             ]
             for its, of in zip(scores, rows, strict=True)
         ]
-        return hits[0] if isinstance(text, str) else hits
+
+    def vector(self, row: int) -> Floats:
+        """The vector of a text, [W], of length 1."""
+        return np.array(self._vectors[row])
 
     def _text(self, row: int) -> tuple[str, Any]:
         """A text of the index and its id."""

@@ -90,7 +90,8 @@ def nearest(vectors: Floats, backend: Backend = "auto") -> Nearest:
     """What finds them: faiss where it is installed and the vectors are many enough to be worth their copy, or as asked
     for. Raises MissingExtraError where faiss is asked for and not there.
     """
-    there = importlib.util.find_spec("faiss") is not None
+    spec = importlib.util.find_spec("faiss")
+    there = spec is not None and spec.origin is not None  # a folder of that name, beside which Python runs, has none
     if backend == "faiss" and not there:
         raise MissingExtraError("faiss-cpu", extra="faiss", purpose="searching with faiss")
     if backend == "faiss" or (backend == "auto" and there):

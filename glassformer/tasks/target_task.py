@@ -62,6 +62,7 @@ class TargetTask(RecordTask[TextPair, Translation]):
     weights: ClassVar[Mapping[str, float]] = {TARGET: 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {TARGET: "token"}
     two_sided = True
+    in_one_pass = False
     best = "-loss"
     shares = ()
     section: TargetSection

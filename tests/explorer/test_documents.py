@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -17,13 +18,16 @@ import glassformer as gf
 from experiments.document_pictures import PAGES, address
 from glassformer.demo.notes import notes
 from glassformer.demo.texts import slides, slides_model
+from glassformer.explorer.beside import makers_beside
 from glassformer.explorer.gradients import NAME, gradient_section, right_words
 from glassformer.explorer.page import page, write_page
-from glassformer.explorer.sections import MAKERS
+from glassformer.explorer.sections import MAKERS, sections_of
 from glassformer.explorer.server import overview
 from glassformer.explorer.tour import pictures
+from glassformer.features.probe import Probe
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
+from glassformer.search.index import SearchIndex
 from tests.explorer.serving import desk_of
 from tests.explorer.test_browser import WAIT, check, more_row, show
 from tests.explorer.test_page import blocks
@@ -43,8 +47,10 @@ TEXTS: dict[str, str | list[str]] = {
     "english": "The animal didn't cross the [MASK] because it was too tired.",
     "padded": ["She likes the [MASK].", "He loves to [MASK] every day of the summer."],
     "gradients": "I am a student.",
+    "help": ["Help Prince Mayuko Transfer Huge Inheritance", "The man needs help."],
+    "spam": "Help Prince Mayuko Transfer Huge Inheritance",
 }
-MODEL = {"en-fr": "en-fr", "gradients": "en-fr", "english": "english", "padded": "english"}
+MODEL = {"en-fr": "en-fr", "gradients": "en-fr"}
 DRAWN = ("two-words", "matrix", "split", "look-up", "stages", "writing", "padding")
 
 
@@ -52,7 +58,22 @@ def made(name: str) -> Trace:
     """The run of one of the examples."""
     if name == "slides":
         return gf.load(str(slides_model())).trace([sentence.masked for sentence in slides().sentences])
-    return gf.load(MODEL[name]).trace(TEXTS[name])
+    return gf.load(MODEL.get(name, "english")).trace(TEXTS[name])
+
+
+def made_beside(found: Trace, name: str, folder: Path) -> dict[str, Any]:
+    """The sections of an example beside its tensors."""
+    if name == "gradients":
+        return {NAME: gradient_section(found)}
+    if name not in ("help", "spam"):
+        return {}
+    model = gf.load("english")
+    assert found.original is not None
+    if name == "spam":
+        return sections_of(found, makers_beside(found.original, start=model))
+    index = SearchIndex.build(folder / "index", [row["says"] for row in ROWS[:9]], model)
+    probe = Probe("last", "first", ("ham", "spam"), np.linspace(-1, 1, index.vector(0).size)[None], np.zeros(1))
+    return sections_of(found, makers_beside(found.original, probe=probe, index=index))
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +85,9 @@ def runs(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     def opened(name: str) -> tuple[Trace, Page]:
         if name not in known:
             found = made(name)
-            file = tmp_path_factory.mktemp("documents") / f"{name}.html"
-            write_page(found, file, sections={NAME: gradient_section(found)} if name == "gradients" else None)
+            folder = tmp_path_factory.mktemp("documents")
+            file = folder / f"{name}.html"
+            write_page(found, file, sections=made_beside(found, name, folder))
             window = browser.new_context(viewport={"width": 1280, "height": 720}, offline=True).new_page()
             window.on("pageerror", lambda error: wrong.append(str(error)))
             show(window, file)
@@ -94,9 +116,8 @@ def test_the_rows_are_whole() -> None:
     for row in ROWS:
         assert row["document"] in LISTING["documents"]
         assert row["page"] in PAGES
-        assert ("open" in row) != ("later" in row), row
+        assert "open" in row, row
         assert row.get("needs", "attention") in LISTING["reasons"]
-        assert row.get("later", "search") in LISTING["later"]
         assert len(row["says"].split()) <= 24, row
         assert set(re.findall(r"C-\d+", row["says"])) <= known
 
@@ -114,7 +135,7 @@ def test_every_document_is_listed_as_far_as_it_goes() -> None:
     assert counts["post"] >= 4
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if "later" not in row], ids=lambda row: str(row["key"]))
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["key"]))
 def test_each_link_opens_its_picture(row: dict[str, Any], runs: Opened, repository: Path) -> None:
     scene = re.search(r"scene=([\w-]+)", row["open"])
     assert scene is None or scene[1] in scenes(repository)
@@ -140,7 +161,7 @@ def test_the_list_greys_what_a_run_lacks_and_says_why(runs: Opened) -> None:
     here = {key: (alive == "true", text) for key, alive, text in entries}
     assert set(here) >= {row["key"] for row in ROWS}
     assert here["batch"][0]
-    for lacking in ("look-ahead", "scaling", "padding", "logits-am", "vgg"):
+    for lacking in ("look-ahead", "scaling", "padding", "logits-am", "vgg", "distilbert", "search"):
         alive, text = here[lacking]
         assert not alive
         assert "Not here: " in text

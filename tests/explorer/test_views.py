@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import pytest
 import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 import glassformer as gf
 from experiments.view import MODELS, View
@@ -26,6 +29,7 @@ from glassformer.look.search_tree import SearchTree
 from glassformer.look.trace import Trace
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.search.index import SearchIndex
 from glassformer.tasks.chat import ChatSection
 from glassformer.training.watched import FILE, read_watched
 from tests.artefact.conftest import prose
@@ -124,6 +128,22 @@ def watched_run(folder: Path) -> Trace:
     return model.trace(["She [MASK] the summer.", "Story 3 begins."], pair=["It ends after 3 days.", "It ends."])
 
 
+def made_with_model(run: Path) -> dict[str, Any]:
+    """A logistic regression, an index, and the model that it began from."""
+    model = gf.load(run)
+    texts = [f"{who} {what} {when}." for who in ("She", "He", "It") for what in ("ends", "begins") for when in (1, 2)]
+    pipeline = make_pipeline(gf.TextFeatures(model, pooling="first"), LogisticRegression(max_iter=200))
+    before = Model(copy.deepcopy(model.module), model.tokenizer)
+    with torch.no_grad():
+        for weight in before.module.get_submodule("encoder.blocks").parameters():
+            weight.mul_(0.99)
+    return {
+        "probe": pipeline.fit(texts, [text.split()[0] for text in texts]),
+        "index": SearchIndex.build(run.parent / "index", texts, model),
+        "start": before,
+    }
+
+
 @pytest.fixture(scope="module")
 def runs(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
     """Each model's run, and its page in a window of its own."""
@@ -134,9 +154,9 @@ def runs(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             folder = tmp_path_factory.mktemp("views")
             found = MAKE[model](folder / "model")
             run = folder / "model" / "run"
-            found.to_html(
-                folder / "page.html", title=model, searches=searches_of(model), training=run if run.exists() else None
-            )
+            trained = run if run.exists() else None
+            made = {} if trained is None else made_with_model(run)
+            found.to_html(folder / "page.html", title=model, searches=searches_of(model), training=trained, **made)
             window = browser.new_context(viewport={"width": 1280, "height": 720}, offline=True).new_page()
             show(window, folder / "page.html")
             left_out = record_of((folder / "page.html").read_text(encoding="utf-8"))["left_out"]

@@ -17,7 +17,7 @@ from glassformer.errors import UnknownNameError, did_you_mean
 from glassformer.explorer.carried import lossless
 from glassformer.explorer.page import own_memory, page
 from glassformer.explorer.record import honesty_record
-from glassformer.explorer.sections import MAKERS, MODEL_MAKERS, sections_of
+from glassformer.explorer.sections import CARRIED, MAKERS, MODEL_MAKERS, Maker, sections_of
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.numbers import Numbers
 from glassformer.explorer.server.overview import MOST_WHOLE, overview, packed_numbers
@@ -52,7 +52,9 @@ MOST_TOKENS = 2048
 
 @dataclass
 class Run:
-    """One run as a page knows it. What is computed again is kept in `numbers`, together with that of all other runs."""
+    """One run as a page knows it. What is computed again is kept in `numbers`, together with that of all other runs;
+    `makers` make the sections that its model has beside the usual ones.
+    """
 
     key: str
     trace: Trace
@@ -61,6 +63,7 @@ class Run:
     numbers: Numbers
     title: str = ""
     model: Model | None = None
+    makers: Mapping[str, Maker] = field(default_factory=dict)
     ahead: dict[str, tuple[dict[str, torch.Tensor], dict[str, str]]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -85,19 +88,19 @@ class Run:
     def page(self) -> bytes:
         """The run as one file, which needs no server."""
         with self.lock:
-            return page(self.trace, title=self.title, sections=sections_of(self.trace)).encode(
-                "utf-8", "backslashreplace"
-            )
+            sections = sections_of(self.trace, {**CARRIED, **self.makers})
+            return page(self.trace, title=self.title, sections=sections).encode("utf-8", "backslashreplace")
 
     def section(self, name: str) -> bytes:
         """What a view needs beside the tensors, worked out when it is first asked for; raises UnknownNameError."""
         if name in MODEL_MAKERS and self.model is not None:  # without the lock: it may take a minute
             return packed_numbers(MODEL_MAKERS[name](self.model))
-        if name not in MAKERS:
-            known = [*MAKERS, *MODEL_MAKERS]
+        makers = {**MAKERS, **self.makers}
+        if name not in makers:
+            known = [*makers, *MODEL_MAKERS]
             raise UnknownNameError(f"there is no section {name!r}", do=did_you_mean(name, known))
         with self.lock:
-            return packed_numbers(MAKERS[name](self.trace))
+            return packed_numbers(makers[name](self.trace))
 
     def described(self, name: str) -> tuple[Axes, torch.Tensor]:
         """A tensor by its whole name, with its axes; raises UnknownNameError."""
@@ -253,7 +256,9 @@ class Run:
         )
 
 
-def begin(model: Model, asked: Asked, numbers: Numbers, steps: Sequence[Any]) -> Run:
+def begin(
+    model: Model, asked: Asked, numbers: Numbers, steps: Sequence[Any], makers: Mapping[str, Maker] | None = None
+) -> Run:
     """Run what was asked for. Raises what `Model.trace` raises, and TooLargeError."""
     texts = [*asked.texts, *(asked.seconds or ()), *(asked.choices or ())]
     lengths = [len(model.tokenizer.encode(text, special=False)) for text in texts]
@@ -269,8 +274,8 @@ def begin(model: Model, asked: Asked, numbers: Numbers, steps: Sequence[Any]) ->
         interventions=steps,
         target_ids=asked.target_ids,
     )
-    told, whole = overview(model, asked, trace)
-    return Run(asked.key, trace, told, whole, numbers, asked.model, model)
+    told, whole = overview(model, asked, trace, tuple(makers or ()))
+    return Run(asked.key, trace, told, whole, numbers, asked.model, model, makers or {})
 
 
 def weights_of(model: Model) -> bytes:

@@ -107,14 +107,17 @@ class Desk:
     async def make(self, asked: Asked) -> Run:
         """Run it, and keep it."""
         steps = [step.read(self.trace) for step in asked.steps]
-        return self.keep(
-            await in_thread(self.runner, lambda: begin(self.models[asked.model], asked, self.numbers, steps))
-        )
+        return self.keep(await in_thread(self.runner, lambda: self.run_of(asked, steps)))
 
     def begin(self, asked: Asked) -> Run:
         """The run of a wish at once, before there is anyone to wait. Raises what the run raises."""
         steps = [step.read(self.trace) for step in asked.steps]
-        return self.keep(begin(self.models[asked.model], asked, self.numbers, steps))
+        return self.keep(self.run_of(asked, steps))
+
+    def run_of(self, asked: Asked, steps: Sequence[Any]) -> Run:
+        """The run of a wish, with the sections that its model has beside the usual ones."""
+        makers = self.models.offer(asked.model).makers
+        return begin(self.models[asked.model], asked, self.numbers, steps, makers)
 
     def look_ahead(self, asked: Asked) -> None:
         """Have what is shown first of a run that is kept worked out before a page asks for it."""

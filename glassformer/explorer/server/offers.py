@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,19 +15,26 @@ from glassformer.explorer.training import Training, has_training, is_unfinished
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
+    from glassformer.explorer.sections import Maker
 
 MOST_OPEN = 3
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A model by the name that the page shows, where it is, and texts to begin with, with their second ones."""
+    """A model by the name that the page shows, where it is, and texts to begin with, with their second ones.
+
+    `makers` make the sections that this model has beside those of every run; `model` is the model where it was opened
+    for them.
+    """
 
     name: str
     place: str | Path
     texts: tuple[str, ...]
     seconds: tuple[str, ...] | None = None
     choices: tuple[str, ...] | None = None
+    makers: Mapping[str, Maker] = field(default_factory=dict)
+    model: Model | None = None
 
     @property
     def unfinished(self) -> bool:
@@ -72,7 +79,8 @@ class Models:
             if name not in self.open:
                 from glassformer.artefact.open import load
 
-                self.open[name] = load(self.offers[name].place, device=self.device)
+                offer = self.offers[name]
+                self.open[name] = offer.model or load(offer.place, device=self.device)
             self.open.move_to_end(name)
             while len(self.open) > self.most_open:
                 self.open.popitem(last=False)

@@ -31,17 +31,23 @@ Span = tuple[int, int, int] | None
 """Which of the texts of a row, and the characters [start, end) of it; None for a token that was added."""
 
 
-def overview(model: Model, asked: Asked, trace: Trace) -> tuple[bytes, bool]:
-    """The record of a run as compressed JSON, and whether its numbers may be sent whole.
+def overview(model: Model, asked: Asked, trace: Trace, more: Sequence[str] = ()) -> tuple[bytes, bool]:
+    """The record of a run as compressed JSON, and whether its numbers may be sent whole. `more` are sections that its
+    model has beside the usual ones.
 
     The honesty gate is no part of it: it takes as long as the run itself, and is asked for apart.
     """
     writes = None if model.config.decoder is None else writing_verb(model)
-    return overview_of(asked, trace, spans(model, asked, trace), writes=writes)
+    return overview_of(asked, trace, spans(model, asked, trace), writes=writes, sections=more)
 
 
 def overview_of(
-    asked: Asked, trace: Trace, found_spans: dict[str, list[list[Span]] | None], *, writes: str | None = None
+    asked: Asked,
+    trace: Trace,
+    found_spans: dict[str, list[list[Span]] | None],
+    *,
+    writes: str | None = None,
+    sections: Sequence[str] = (),
 ) -> tuple[bytes, bool]:
     """The same where it is known already where each token is in the texts, or where nobody knows; `writes` is the verb
     by which the model writes.
@@ -60,7 +66,7 @@ def overview_of(
         "attentions": attentions(found),
         "whole": whole,
         "whole_weights": weight_bytes(trace) <= MOST_WHOLE,
-        "sections": [*MAKERS, *MODEL_MAKERS],
+        "sections": [*MAKERS, *MODEL_MAKERS, *sections],
         "writes": writes,
     }
     return packed(record | more), whole

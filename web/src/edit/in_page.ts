@@ -154,6 +154,9 @@ function guessed(run: RunRecord, found: ReadonlyMap<string, Tensor>): RunRecord 
   return { ...run, words: { ...run.words, answers } };
 }
 
+/** Sections about the model, whatever it reads: see `explorer/beside.py`. The page has the texts of an index that it has. */
+const OF_MODEL = ["probe", "neighbours", "moved"];
+
 /** A run whose numbers were worked out here. */
 class MadeSource implements Source {
   readonly run: RunRecord;
@@ -197,8 +200,8 @@ class MadeSource implements Source {
     return this.#before.training?.(mark);
   }
 
-  /** What was told beside the tensors was told of the run before the changes. */
-  async section(): Promise<unknown> {
-    return undefined;
+  /** What was told beside the tensors was told of the run before the changes, but for what is told of its model. */
+  async section(name: string): Promise<unknown> {
+    return OF_MODEL.includes(name) ? this.#before.section(name) : undefined;
   }
 }

@@ -83,6 +83,20 @@ export interface RunRecord {
   readonly editing?: Editing | null;
   /** What the source documents show, to set beside the run's own numbers. */
   readonly documents?: Documents;
+  readonly vectors?: VectorsRecord;
+}
+
+/** Layers by number (−1: the words alone) with what each is multiplied with; `concat`: they stand side by side. */
+export interface Strategy {
+  readonly layers: readonly (readonly [layer: number, share: number])[];
+  readonly concat: boolean;
+}
+
+/** Which tensors are the layers, as `explorer/vectors.py` tells it. */
+export interface VectorsRecord {
+  readonly layers: readonly string[];
+  readonly word: string | null;
+  readonly strategies: Readonly<Record<string, Strategy>>;
 }
 
 /** What a picture of a document prints: see `explorer/documents.toml`. */
@@ -92,6 +106,8 @@ export interface Quoted {
   readonly shares: Readonly<Record<string, number>>;
   readonly source: string;
   readonly picture: string;
+  /** What these numbers are, where they are no shares of labels. */
+  readonly told?: string;
   readonly lacks: string;
   readonly make: readonly string[];
 }

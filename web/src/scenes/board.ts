@@ -17,6 +17,8 @@ export interface Board {
   readonly cell: readonly number[];
   /** What is chosen above the picture: a step for each of the scene's `asks`. */
   readonly at: readonly number[];
+  /** The section of the run that the picture is drawn from: see the scene's `section`. */
+  readonly told?: unknown;
   readonly items: Item[];
   readonly panels: Panel[];
 }

@@ -1,10 +1,11 @@
 /** A picture of a document or of the tour, on the page like any other level. */
 
 import type { VNode } from "preact";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Look } from "../draw/box.ts";
 import { measure, Picture } from "../draw/picture.tsx";
 import type { Panel, Scene } from "../draw/scene.ts";
+import { TextFields } from "../edit/texts_view.tsx";
 import { Command } from "../frame/command.tsx";
 import { useInPicture, useOpened, usePalette, useStore, useWidth } from "../frame/hooks.ts";
 import { go, state } from "../frame/state.ts";
@@ -13,7 +14,8 @@ import { MissingTensor } from "../run/evaluator.ts";
 import type { Names } from "../run/names.ts";
 import { inCell, percent } from "../run/numbers.ts";
 import { at } from "../run/safetensors.ts";
-import { chosen, SCENES, type TourScene, tourScene } from "./scenes.ts";
+import type { Source } from "../run/source.ts";
+import { boardOf, chosen, SCENES, type TourScene, tourScene } from "./scenes.ts";
 import { type Scout, scoutOf } from "./scout.ts";
 import { quotedOf } from "./shares.ts";
 import { Told } from "./told.tsx";
@@ -25,8 +27,10 @@ export function SceneView(): VNode {
   // A picture of the decoder's attention has one of its tensors in hand.
   const within = /^(parameters\.)?decoder\./.test(tensor) ? "decoder" : "";
   const scout = useMemo(() => scoutOf(store, sentence, within), [store, sentence, within]);
-  const opened = useOpened([...attentionOf(scout), ...(shown?.reads?.(scout, at) ?? [])]);
-  const lacks = opened ? (shown?.lacks?.(scout) ?? null) : null;
+  const told = useSection(shown?.section);
+  const ready = useOpened([...attentionOf(scout), ...(shown?.reads?.(scout, at, told) ?? [])]);
+  const opened = ready && told !== undefined;
+  const lacks = opened ? (shown?.lacks?.(scout, told) ?? null) : null;
   useInPicture(lacks === null && shown?.draw !== undefined ? null : false);
   if (shown === undefined) return <p class="wrong">This page has no picture called {name}.</p>;
   return (
@@ -39,13 +43,36 @@ export function SceneView(): VNode {
         </p>
       )}
       {lacks === null && opened && shown.View !== undefined && <shown.View s={scout} />}
-      {lacks === null && shown.draw !== undefined && <Drawn key={name} shown={shown} scout={scout} opened={opened} />}
+      {shown.writes === true && <TextFields />}
+      {lacks === null && shown.draw !== undefined && (
+        <Drawn key={name} shown={shown} scout={scout} opened={opened} told={told} />
+      )}
     </>
   );
 }
 
+/** A section of the run: undefined until it is here, null where the run has none. */
+function useSection(name: string | undefined): unknown {
+  const { source } = useStore();
+  const [found, setFound] = useState<{ of: Source; name: string | undefined; told: unknown } | null>(null);
+  useEffect(() => {
+    let current = true;
+    const take = (told: unknown): void => {
+      if (current) setFound({ of: source, name, told: told ?? null });
+    };
+    if (name !== undefined) source.section(name).then(take, () => take(null));
+    return () => {
+      current = false;
+    };
+  }, [source, name]);
+  if (name === undefined) return null;
+  // What was told of the same model's run before stays until the next is here.
+  return found?.of.run.title === source.run.title && found.name === name ? found.told : undefined;
+}
+
 /** A picture with what can be chosen above it and the table below it. */
-function Drawn({ shown, scout, opened }: { shown: TourScene; scout: Scout; opened: boolean }): VNode {
+function Drawn(props: { shown: TourScene; scout: Scout; opened: boolean; told: unknown }): VNode {
+  const { shown, scout, opened, told } = props;
   const store = useStore();
   const { names } = store;
   const palette = usePalette();
@@ -56,24 +83,29 @@ function Drawn({ shown, scout, opened }: { shown: TourScene; scout: Scout; opene
     const side = width < 560 ? 12 : 16;
     const look: Look = { palette, measure, side, step: width < 560 ? 3 : 6, sentence, text: "", word: -1 };
     try {
-      return tourScene(name, scout, look, width, { tensor, cell, at: asked });
+      return tourScene(name, scout, look, width, { tensor, cell, at: asked, told });
     } catch (error) {
       if (error instanceof MissingTensor) return error.tensor;
       throw error;
     }
-  }, [opened, width, palette, name, scout, tensor, cell.join(), asked.join()]);
+  }, [opened, width, palette, name, scout, tensor, cell.join(), asked.join(), told]);
   // A number that was in hand elsewhere is none of this picture.
   useInPicture(isDrawn(scene, tensor, cell));
   const same = drawnAs(scene, tensor, cell, names);
   useEffect(() => {
     if (same !== null) go({ tensor: same }, true);
   }, [same]);
+  const tabled = (): string[][] | undefined => {
+    const look: Look = { palette, measure, side: 12, step: 3, sentence, text: "", word: -1 };
+    const board = boardOf(name, scout, look, width, { tensor, cell, at: asked, told });
+    return shown.table?.(scout, board.at, board);
+  };
   const pick = (to: string, index: number[]): void => {
     go({ tensor: to, cell: index, ...sentenceOf(to, index, names) }, true);
   };
   return (
     <>
-      {scene !== null && <Asks name={name} scout={scout} />}
+      {scene !== null && <Asks name={name} scout={scout} told={told} />}
       <div ref={box}>
         {typeof scene === "string" && (
           <p class="wrong">This picture needs {scene}: it was left out of this page, or is too large to be fetched.</p>
@@ -101,10 +133,7 @@ function Drawn({ shown, scout, opened }: { shown: TourScene; scout: Scout; opene
               <p class="label">The stronger a cell’s colour, the further its number is from 0; –: below 0.</p>
             )}
             {shown.alone?.(scout) === true && <Alone picture={shown.document ?? ""} scout={scout} />}
-            <Twin
-              panels={scene.panels}
-              rows={shown.table?.(scout, chosen(name, scout, asked)) ?? printed(scout, shown.document)}
-            />
+            <Twin panels={scene.panels} rows={tabled() ?? printed(scout, shown.document)} />
           </>
         )}
       </div>
@@ -162,9 +191,9 @@ function attentionOf(s: Scout): string[] {
 }
 
 /** What can be chosen above the picture. */
-function Asks({ name, scout }: { name: string; scout: Scout }): VNode | null {
-  const asks = SCENES[name]?.asks?.(scout) ?? [];
-  const at = chosen(name, scout, state.value.at);
+function Asks({ name, scout, told }: { name: string; scout: Scout; told: unknown }): VNode | null {
+  const asks = SCENES[name]?.asks?.(scout, told) ?? [];
+  const at = chosen(name, scout, state.value.at, told);
   if (asks.length === 0) return null;
   return (
     <p class="controls">

@@ -4,6 +4,7 @@ import type { FunctionComponent } from "preact";
 import type { Look } from "../draw/box.ts";
 import type { Scene } from "../draw/scene.ts";
 import { drawBeside, isLabelled, isPair, ownLabel } from "./answer.ts";
+import { drawBlockOutputs } from "./block_outputs.ts";
 import type { Board } from "./board.ts";
 import { drawProduct, drawRecap, drawShared } from "./boxes.ts";
 import { drawCells } from "./cells.ts";
@@ -16,14 +17,20 @@ import { GradientsView } from "./gradients_view.tsx";
 import { drawLookUp, drawnFrom, LOOK_UP } from "./look_up.ts";
 import { drawMatrix, drawSplit, PROJECTED } from "./matrix.ts";
 import { drawMixing } from "./mixing.ts";
+import { drawNeighbours, NEAR_ASKED, neighboursTable, noIndex } from "./neighbours.ts";
 import { drawPadding, padded, readsAlone } from "./padding.ts";
 import { answerReads } from "./reading.ts";
+import { drawRegression, LABEL_ASKED, noProbe, regressionTable } from "./regression.ts";
+import { drawSameWord, sameWordTable, TWO_PLACES } from "./same_word.ts";
 import type { Scout } from "./scout.ts";
 import { drawSizes, sizesTable } from "./sizes.ts";
 import { guesser, ownGuess, scored } from "./skit.ts";
 import { drawStages, outputsOf } from "./stages.ts";
+import { drawStrategies, STRATEGY_ASKED, strategiesTable } from "./strategies.ts";
+import { drawTransfer, largestRead, noStart, transferTable } from "./transfer.ts";
 import { drawTwins } from "./twins.ts";
 import { drawTwoWords, readsOfBlock, TWO_WORDS, twoWordsTable } from "./two_words.ts";
+import { layersRead, noVectors, WORD_ASKED } from "./vectors.ts";
 import { drawWriting, writes } from "./writing.ts";
 
 /** A choice above a picture; which one is made stands in the address, `at`. */
@@ -37,18 +44,22 @@ export interface TourScene {
   readonly title: string;
   /** What is seen, and what can be done. */
   readonly says: string;
+  /** What it needs beside the tensors: see `explorer/beside.py`. `told` is null where this run has no such section. */
+  readonly section?: string;
+  /** Whether a text can be written above it. */
+  readonly writes?: true;
   /** Why this run has no such picture, and what to do; null where it has. */
-  lacks?(s: Scout): string | null;
+  lacks?(s: Scout, told: unknown): string | null;
   /** What can be chosen, in the order of the numbers of `at`. */
-  asks?(s: Scout): readonly Ask[];
+  asks?(s: Scout, told: unknown): readonly Ask[];
   /** Tensors beside those of the attention that must be opened. */
-  reads?(s: Scout, at: readonly number[]): string[];
+  reads?(s: Scout, at: readonly number[], told: unknown): string[];
   /** The picture of a document that stands beside it: see `explorer/documents.toml`. */
   readonly document?: string;
   /** Whether it stands alone, for this run has nothing of the kind: the page says how a run is made that has. */
   alone?(s: Scout): boolean;
   /** Numbers of the picture that are no cells of the run, as a table: a row of headings, then rows. */
-  table?(s: Scout, at: readonly number[]): string[][];
+  table?(s: Scout, at: readonly number[], board: Board): string[][];
   /** Whether the colour of a cell says how large its number is; usually it does. */
   readonly shades?: false;
   /** Draws it; returns how high it is. */
@@ -211,6 +222,65 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     says: "The size of the gradient of the loss, part by part and word by word: how training knows what to change.",
     View: GradientsView,
   },
+  vectors: {
+    title: "Which vector for a word?",
+    says: "Six ways to take one from the layers. Choose a word and a way; each number of a layer can be opened.",
+    document: "six-strategies",
+    lacks: noVectors,
+    asks: STRATEGY_ASKED,
+    reads: layersRead,
+    table: strategiesTable,
+    draw: drawStrategies,
+  },
+  "block-outputs": {
+    title: "The outputs of all blocks as features",
+    says: "What each block gives for each word, the last one above. Arrow keys: another number.",
+    lacks: noVectors,
+    asks: WORD_ASKED,
+    reads: layersRead,
+    draw: drawBlockOutputs,
+  },
+  "same-word": {
+    title: "One word in two places",
+    says: "Two vectors in each layer, and their cosine. Of two sentences with the same word: what stands around it.",
+    lacks: noVectors,
+    asks: TWO_PLACES,
+    reads: layersRead,
+    table: sameWordTable,
+    draw: drawSameWord,
+  },
+  regression: {
+    title: "A frozen encoder and a logistic regression",
+    says: "The label of the text, product by product. Each number of the vector can be opened; the weights are learned.",
+    section: "probe",
+    writes: true,
+    lacks: noProbe,
+    asks: LABEL_ASKED,
+    reads: layersRead,
+    table: (_, __, board) => regressionTable(board),
+    draw: drawRegression,
+  },
+  neighbours: {
+    title: "The nearest texts of an index",
+    says: "The text in front is the question. Choose a text beside it: its score is a sum of products.",
+    section: "neighbours",
+    writes: true,
+    lacks: noIndex,
+    asks: NEAR_ASKED,
+    reads: layersRead,
+    table: (_, __, board) => neighboursTable(board),
+    draw: drawNeighbours,
+  },
+  transfer: {
+    title: "From one model to the next",
+    says: "What was taken over, what is new, and how far training has moved each part. Enter: the weight that moved most.",
+    section: "moved",
+    lacks: noStart,
+    reads: largestRead,
+    table: (_, __, board) => transferTable(board),
+    shades: false,
+    draw: drawTransfer,
+  },
   padding: {
     title: "Padding",
     says: "Shorter sentences are filled up to the longest. The mask hides what was filled in.",
@@ -220,20 +290,27 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
   },
 };
 
-export function tourScene(
-  name: string,
-  s: Scout,
-  look: Look,
-  width: number,
-  hand: { readonly tensor: string; readonly cell: readonly number[]; readonly at?: readonly number[] },
-): Scene {
-  const board: Board = { s, look, width, ...hand, at: chosen(name, s, hand.at ?? []), items: [], panels: [] };
+/** What a picture is drawn for: the number in hand, what is chosen above it, and the section that it needs. */
+interface Given {
+  readonly tensor: string;
+  readonly cell: readonly number[];
+  readonly at?: readonly number[];
+  readonly told?: unknown;
+}
+
+export function boardOf(name: string, s: Scout, look: Look, width: number, given: Given): Board {
+  const at = chosen(name, s, given.at ?? [], given.told);
+  return { s, look, width, ...given, at, items: [], panels: [] };
+}
+
+export function tourScene(name: string, s: Scout, look: Look, width: number, given: Given): Scene {
+  const board = boardOf(name, s, look, width, given);
   const height = SCENES[name]?.draw?.(board) ?? 0;
   return { width, height: Math.ceil(height), items: board.items, panels: board.panels };
 }
 
 /** What is chosen above a picture: as the address says, else as usual. */
-export function chosen(name: string, s: Scout, at: readonly number[]): readonly number[] {
-  const asks = SCENES[name]?.asks?.(s) ?? [];
+export function chosen(name: string, s: Scout, at: readonly number[], told: unknown = null): readonly number[] {
+  const asks = SCENES[name]?.asks?.(s, told) ?? [];
   return asks.map(({ options, usual }, place) => Math.min(at[place] ?? usual, options.length - 1));
 }

@@ -18,14 +18,11 @@ export interface Listed {
   readonly tensor?: string;
   /** What a run must have, a key of `reasons`. */
   readonly needs?: string;
-  /** The part of the explorer with which it comes. */
-  readonly later?: string;
 }
 
 export interface Listing {
   readonly documents: Readonly<Record<string, string>>;
   readonly reasons: Readonly<Record<string, string>>;
-  readonly later: Readonly<Record<string, string>>;
   readonly picture: readonly Listed[];
 }
 
@@ -45,7 +42,6 @@ const NEEDS: Readonly<Record<string, (s: Scout) => boolean>> = {
 };
 
 export function placeOf(row: Listed, listing: Listing, s: Scout): Place {
-  if (row.later !== undefined) return { lacks: listing.later[row.later] ?? row.later };
   if (row.needs !== undefined && NEEDS[row.needs]?.(s) !== true) return { lacks: listing.reasons[row.needs] ?? "" };
   const view = parse(`#${row.open ?? ""}`);
   const { level, scene, picture, show, options, layout } = view;
@@ -70,11 +66,19 @@ export function placeOf(row: Listed, listing: Listing, s: Scout): Place {
 /** Why a run has no such picture; what has not been fetched yet is no reason. */
 function lacksOf(shown: TourScene, s: Scout): string | null {
   try {
-    return shown.lacks?.(s) ?? null;
+    return shown.lacks?.(s, shown.section === undefined || hasSection(shown.section, s) ? undefined : null) ?? null;
   } catch (error) {
     if (error instanceof MissingTensor) return null;
     throw error;
   }
+}
+
+/** Whether a page has a section, as its server tells, or as it stands in the file. */
+function hasSection(name: string, { names: { run } }: Scout): boolean {
+  const { sections } = run as { readonly sections?: readonly string[] };
+  return (
+    sections?.includes(name) ?? (typeof document !== "undefined" && document.getElementById(`section-${name}`) !== null)
+  );
 }
 
 /** `attention.x`, `embed.x`, `block.x` and `cross.x` of the run; else the whole name. */

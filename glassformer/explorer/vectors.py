@@ -1,0 +1,42 @@
+"""What a page is told of the vectors of words and texts: which tensors are the layers, and how a strategy joins them.
+
+The strategies are those of `features/strategies.py`, resolved here: the page adds up what it is told and knows none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from glassformer.errors import ConfigError
+from glassformer.features.strategies import SIX, Strategy, resolve
+from glassformer.look.layers import layers_of, side_of_features
+
+if TYPE_CHECKING:
+    from glassformer.look.trace import Trace
+
+
+def vectors_record(trace: Trace) -> dict[str, Any]:
+    """`layers`: the tensors of the layers, the embedding first; `word`: that of the words alone, null where the model
+    was given vectors; `strategies`: those of the six that the model has the layers for.
+    """
+    layers, word = layers_of(trace), f"{side_of_features(trace)}.embed.word"
+    found = {}
+    for name in SIX:
+        try:
+            found[name] = strategy_record(resolve(name, len(layers) - 1))
+        except ConfigError:  # a model with fewer blocks
+            continue
+    return {"layers": list(layers), "word": word if word in trace.statement.formulas else None, "strategies": found}
+
+
+def strategy_record(strategy: Strategy) -> dict[str, Any]:
+    """`layers`: the number of each layer (−1: the words alone) and what its states are multiplied with before they are
+    added up; with `concat` they stand side by side.
+    """
+    count = len(strategy.layers)
+    if strategy.mix is not None:
+        shares = [weight * strategy.mix.scale for weight in strategy.mix.weights]
+    else:
+        shares = [1 / count if strategy.join == "mean" else 1.0] * count
+    layers = [[layer, share] for layer, share in zip(strategy.layers, shares, strict=True)]
+    return {"layers": layers, "concat": strategy.join == "concat"}
