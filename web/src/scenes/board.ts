@@ -45,6 +45,8 @@ export interface Grid {
   shown?(row: number, column: number): boolean;
   /** The numbers are not those of the run and cannot be opened. */
   readonly apart?: boolean;
+  /** How the numbers are written; usually with two digits. */
+  write?(value: number): string;
 }
 
 export function drawGrid({ items, panels, look }: Board, grid: Grid): void {
@@ -62,7 +64,7 @@ export function drawGrid({ items, panels, look }: Board, grid: Grid): void {
         return;
       }
       const { role, strength, value } = sheet.paint(cellAt(r, c), look.sentence);
-      drawCell(items, look, box, role, strength, value);
+      drawCell(items, look, box, role, strength, value, grid.write);
     });
   });
   if (grid.apart === true) return;
@@ -87,6 +89,7 @@ export function drawCell(
   role: Parameters<Look["palette"]["cell"]>[0],
   strength: number,
   value: number,
+  write = inCell,
 ): void {
   // Lighter than a brick without digits, so that they can be read.
   const digits = box.w >= DIGITS - 1;
@@ -94,7 +97,7 @@ export function drawCell(
   items.push({ kind: "rect", ...box, fill: palette.cell(role, shown) });
   const [x, y] = [box.x + box.w / 2, box.y + box.h / 2];
   const fill = palette.on(role, shown);
-  if (digits) items.push({ kind: "text", x, y: y + 4, text: inCell(value), size: 12, fill, align: "center" });
+  if (digits) items.push({ kind: "text", x, y: y + 4, text: write(value), size: 12, fill, align: "center" });
   else if (value < 0 && strength > 0.02) items.push({ kind: "path", d: `M${x - 2} ${y}h4`, stroke: fill, line: 1 });
 }
 

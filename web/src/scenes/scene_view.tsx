@@ -62,6 +62,7 @@ function Drawn({ shown, scout, opened }: { shown: TourScene; scout: Scout; opene
       throw error;
     }
   }, [opened, width, palette, name, scout, tensor, cell.join(), asked.join()]);
+  const red = hasHidden(scene, palette.text("hidden"), names, sentence);
   // A number that was in hand elsewhere is none of this picture.
   useInPicture(isDrawn(scene, tensor, cell));
   const same = drawnAs(scene, tensor, cell, names);
@@ -98,7 +99,10 @@ function Drawn({ shown, scout, opened }: { shown: TourScene; scout: Scout; opene
               }}
             />
             {shown.shades !== false && scene.panels.length > 0 && (
-              <p class="label">The stronger a cell’s colour, the further its number is from 0; –: below 0.</p>
+              <p class="label">
+                The stronger a cell’s colour, the further its number is from 0; –: below 0.
+                {red && " Red: a word that was hidden from the model."}
+              </p>
             )}
             {shown.alone?.(scout) === true && <Alone picture={shown.document ?? ""} scout={scout} />}
             <Twin
@@ -110,6 +114,14 @@ function Drawn({ shown, scout, opened }: { shown: TourScene; scout: Scout; opene
       </div>
     </>
   );
+}
+
+/** Whether a hidden word is written in the picture, or has a row in it beside which there was no room for its word. */
+function hasHidden(scene: Scene | string | null, fill: string, names: Names, sentence: number): boolean {
+  if (scene === null || typeof scene === "string") return false;
+  const written = scene.items.some((item) => item.kind === "text" && item.fill === fill);
+  const rows = scene.panels.some(({ tensor }) => ["token", "query", "key"].some((axis) => names.hides(tensor, axis)));
+  return written || (rows && names.run.words.answers.some(([row]) => row === sentence));
 }
 
 /** Of a number that is not drawn: a tensor with the same axes that is, where its cell is the one that is framed. */

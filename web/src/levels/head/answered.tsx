@@ -3,7 +3,8 @@
 import type { VNode } from "preact";
 import { useStore } from "../../frame/hooks.ts";
 import { toNumber } from "../../frame/views.ts";
-import { short } from "../../run/numbers.ts";
+import { apart } from "../../run/apart.ts";
+import { evenly, short } from "../../run/numbers.ts";
 import type { Attention } from "./attention.ts";
 import type { Shown, ShownHead } from "./plan.ts";
 import { rowOf } from "./stage.tsx";
@@ -27,6 +28,10 @@ export function Answered({
   const where = heads.length === 1 ? (heads[0]?.name ?? "") : `${COUNTS[heads.length]} heads`;
   // One head: its three strongest. Several: the strongest of each.
   const most = heads.length === 1 ? 3 : 1;
+  const open = openTo(heads[own], query);
+  const row = heads[own]?.weights.row(query) ?? new Float64Array();
+  const digits = apart([...row], 3);
+  const alike = heads.length === 1 && open > 1 && Math.max(...row) <= ALIKE / open;
   return (
     <div class="answered">
       <h1 class="big">
@@ -34,7 +39,7 @@ export function Answered({
         <span class={word?.hidden === true ? "hidden" : ""}>
           “<bdi>{word?.text}</bdi>”
         </span>{" "}
-        looks at{" "}
+        looks at {alike && `all ${open} tokens almost alike, first at `}
         {heads.map((head, order) => {
           const ends = endsOf(head, query, most);
           return (
@@ -49,7 +54,7 @@ export function Answered({
                   </span>{" "}
                   {order === own ? (
                     <a class="share-of" href={toNumber(shown.tensor, cellOf(shown, query, key), names)}>
-                      {short(value)}
+                      {short(value, digits)}
                     </a>
                   ) : (
                     <span class="share-of">{short(value)}</span>
@@ -64,9 +69,22 @@ export function Answered({
       <p class="quiet">
         {names.place(attention.weights)}
         {heads.map((head) => unseen(head, query, heads.length > 1)).join("")}
+        {open > 0 && `; an even share is ${evenly(open)}`}
+        {alike && `, and almost alike means that none has ${ALIKE} times that`}
       </p>
     </div>
   );
+}
+
+/** Weights are almost alike where the largest is less than so many times an even share. */
+const ALIKE = 1.5;
+
+/** At how many tokens the word in hand looks; 0 while that is not known. */
+function openTo(head: ShownHead | undefined, query: number): number {
+  const row = head?.weights.tokens.row(head.weights.queries[query]?.tokens[0] ?? 0) ?? null;
+  if (head === undefined || row === null) return 0;
+  return Array.from({ length: head.weights.tokens.keys }, (_, key) => row.data[row.from + key] ?? 0).filter(Boolean)
+    .length;
 }
 
 /** A word is named beside the strongest where it holds at least so much of that one's weight. */
