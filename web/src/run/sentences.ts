@@ -22,7 +22,8 @@ export function sentenceOf(found: Explanation, names: Names): Part[] {
   const largest = largestTerm(found);
   const channel = (found.cell["channel"] ?? 0).toString();
   switch (lastOf(found.name)) {
-    case "weights":
+    case "weights": {
+      const open = found.terms.filter((term) => term.value !== 0).length;
       if (found.value === 0)
         return [
           "Head ",
@@ -40,8 +41,9 @@ export function sentenceOf(found: Explanation, names: Names): Part[] {
         number(percent(found.value, 1)),
         " comes from ",
         label("key"),
-        `; an even share is ${evenly(found.terms.filter((term) => term.value !== 0).length)}.`,
+        open > 1 ? `; an even share is ${evenly(open)}.` : ".",
       ];
+    }
     case "scores":
       return [
         "How well ",

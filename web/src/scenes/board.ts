@@ -22,7 +22,7 @@ export interface Board {
 }
 
 /** Below this width a cell has no digits. */
-const DIGITS = 37;
+export const DIGITS = 37;
 export const LABEL = 72;
 
 /** How tall a box may be, so that a step fits on a screen. */

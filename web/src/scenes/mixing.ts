@@ -7,6 +7,7 @@ import {
   around,
   type Board,
   caption,
+  DIGITS,
   drawCell,
   drawGrid,
   drawLine,
@@ -102,13 +103,14 @@ export function drawMixing(board: Board): number {
     bold: true,
   });
   frame(board, xw, top + keys.indexOf(given.key) * ch, xp + channels.length * cw - xw, ch);
-  return says(board, given, size - channels.length, below + ch + 32);
+  return says(board, given, size - channels.length, cw >= DIGITS, below + ch + 32);
 }
 
 function says(
   board: Board,
   given: Readonly<Record<"query" | "key" | "head", number>>,
   more: number,
+  digits: boolean,
   y: number,
 ): number {
   const { s, look } = board;
@@ -120,5 +122,6 @@ function says(
     [` × the value of ${from}.`, ink],
   ]);
   const others = more > 0 ? `${counted(more, "more channel")} in the same way. ` : "";
-  return drawText(board, 0, next, `${others}Each number is rounded by itself; the sums are of the exact ones.`, quiet);
+  const rounded = digits ? "Each number is rounded by itself; the sums are of the exact ones." : "";
+  return others + rounded === "" ? next : drawText(board, 0, next, others + rounded, quiet);
 }

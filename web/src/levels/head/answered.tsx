@@ -4,9 +4,11 @@ import type { VNode } from "preact";
 import { useStore } from "../../frame/hooks.ts";
 import { toNumber } from "../../frame/views.ts";
 import { apart } from "../../run/apart.ts";
+import type { Fetch } from "../../run/evaluator.ts";
 import { evenly, short } from "../../run/numbers.ts";
 import type { Attention } from "./attention.ts";
 import type { Shown, ShownHead } from "./plan.ts";
+import { numberAt } from "./score_table.tsx";
 import { rowOf } from "./stage.tsx";
 import { strongest } from "./weights.ts";
 
@@ -21,14 +23,14 @@ export function Answered({
   attention: Attention;
   cell: readonly number[];
 }): VNode {
-  const { names } = useStore();
+  const { names, fetch } = useStore();
   const query = rowOf(shown.queries, cell[2]);
   const word = shown.queries[query];
   const { heads, own } = shown;
   const where = heads.length === 1 ? (heads[0]?.name ?? "") : `${COUNTS[heads.length]} heads`;
   // One head: its three strongest. Several: the strongest of each.
   const most = heads.length === 1 ? 3 : 1;
-  const open = openTo(heads[own], query);
+  const open = openTo(shown, attention, query, fetch);
   const row = heads[own]?.weights.row(query) ?? new Float64Array();
   const digits = apart([...row], 3);
   const alike = heads.length === 1 && open > 1 && Math.max(...row) <= ALIKE / open;
@@ -69,7 +71,7 @@ export function Answered({
       <p class="quiet">
         {names.place(attention.weights)}
         {heads.map((head) => unseen(head, query, heads.length > 1)).join("")}
-        {open > 0 && `; an even share is ${evenly(open)}`}
+        {open > 1 && `; an even share is ${evenly(open)}`}
         {alike && `, and almost alike means that none has ${ALIKE} times that`}
       </p>
     </div>
@@ -79,12 +81,17 @@ export function Answered({
 /** Weights are almost alike where the largest is less than so many times an even share. */
 const ALIKE = 1.5;
 
-/** At how many tokens the word in hand looks; 0 while that is not known. */
-function openTo(head: ShownHead | undefined, query: number): number {
-  const row = head?.weights.tokens.row(head.weights.queries[query]?.tokens[0] ?? 0) ?? null;
-  if (head === undefined || row === null) return 0;
-  return Array.from({ length: head.weights.tokens.keys }, (_, key) => row.data[row.from + key] ?? 0).filter(Boolean)
-    .length;
+/** At how many tokens the word in hand may look; 0 while that is not known. */
+function openTo({ heads, own, sentence, head }: Shown, attention: Attention, query: number, fetch: Fetch): number {
+  const weights = heads[own]?.weights;
+  const token = weights?.queries[query]?.tokens[0] ?? 0;
+  const row = weights?.tokens.row(token) ?? null;
+  const looks = attention.mayLook === null ? undefined : fetch(attention.mayLook);
+  if (weights === undefined || row === null) return 0;
+  const every = Array.from({ length: weights.tokens.keys }, (_, key) => {
+    return looks === undefined ? (row.data[row.from + key] ?? 0) : numberAt(looks, [sentence, head, token, key]);
+  });
+  return every.filter((each) => each !== 0).length;
 }
 
 /** A word is named beside the strongest where it holds at least so much of that one's weight. */

@@ -144,7 +144,7 @@ function InHand({ found, words, row, column, laid }: Part & { column: number; la
         <b data-product={pairs[row]?.[column]}>{short(pairs[row]?.[column] ?? 0)}</b>
         {!open && ", forbidden: −∞ in its place"}; share{" "}
         <b data-of-row={share}>{row < laid ? short(share) : "not laid in"}</b>
-        {open && row < laid && <span class="quiet">; an even share is {evenly(count)}</span>}
+        {open && row < laid && count > 1 && <span class="quiet">; an even share is {evenly(count)}</span>}
       </p>
       <p class="label">
         Each square has a scale of its own: the deepest colour is a product of {short(largest)}, and a share of 1. Red

@@ -9,6 +9,7 @@ import { short } from "../../run/numbers.ts";
 import type { Tie } from "./ties.ts";
 
 const [LEFT, TOP, GAP] = [56, 20, 8];
+const LITTLE = 0.01;
 /** A bar, and the row of one that has digits beside it. */
 const [BAR, ROW] = [7, 13];
 /** Cells narrower than this have no digits. */
@@ -37,8 +38,16 @@ export function tiesScene(
   const w = pitch - GAP;
   const row = w >= DIGITS ? ROW : BAR;
   const h = words.length * row + 6;
-  // As many digits as tell the weights of a head apart.
-  const after = Math.max(2, ...ties.map(({ shares }) => apart(shares, 2)));
+  // As many digits as tell the weights of a head apart, where they are more than next to nothing.
+  const after = Math.max(
+    2,
+    ...ties.map(({ shares }) =>
+      apart(
+        shares.filter((share) => share > LITTLE),
+        2,
+      ),
+    ),
+  );
   const digits = w >= DIGITS ? 12 + 7 * after : 0;
   const most = Math.max(0.01, ...ties.flatMap(({ shares }) => shares));
   for (let head = 0; head < heads; head++) {

@@ -11,6 +11,7 @@ import { toNumber, toTensor } from "../../frame/views.ts";
 import { apart } from "../../run/apart.ts";
 import { looksOf } from "../../run/looks.ts";
 import { counted, evenly, short } from "../../run/numbers.ts";
+import { attentionOf } from "../head/attention.ts";
 import { textOf } from "../head/head_view.tsx";
 import { tokensOf, type Unit, wordsOf } from "../head/units.ts";
 import * as asking from "./ties.ts";
@@ -67,7 +68,11 @@ export function TiesView(): VNode {
     const streams = kind.queries === kind.keys ? asking.streamsOf(kind, names) : [];
     const alike = await asking.alikeIn(source, streams, sentence, word, targets);
     const missing = kind.weights.length - looks.length;
-    const open = looks[0]?.heads[0]?.filter((weight) => weight > 0).length ?? 0;
+    const lead = asking.largestTie(ties, (tie) => tie.lead);
+    const mask = lead === undefined ? null : (attentionOf(lead.weights, names)?.mayLook ?? null);
+    const allowed = mask === null ? undefined : await looksOf(source, mask, sentence, word.tokens);
+    const row = allowed?.heads[Math.min(lead?.head ?? 0, allowed.heads.length - 1)] ?? looks[0]?.heads[0];
+    const open = row?.filter((each) => each > 0).length ?? 0;
     return { of: key ?? "", kind, sentence, word, targets, ties, alike, missing, open };
   });
   if (kinds.length === 0) return <p class="wrong">This model has no attention: no head ties words.</p>;
@@ -125,7 +130,7 @@ function Asked({ value, units, kinds }: AskedProps): VNode {
         ))}
         <span>
           weights of “{word.text}” in each head{best !== undefined && best.lead > 0 && "; framed: the largest lead"}
-          {value.open > 0 && `; an even share is ${evenly(value.open)}`}
+          {value.open > 1 && `; an even share is ${evenly(value.open)}`}
         </span>
       </p>
       <div ref={box}>

@@ -41,5 +41,5 @@ export const box: Kind = {
 function signsOf(panel: Panel | undefined, name: string): string {
   if (panel === undefined || ["weights", "probabilities", "may_look"].includes(lastOf(name))) return "";
   const side = Math.min(panel.w / panel.columns, panel.h / panel.rows);
-  return side >= SIGNED ? "; –: below 0" : ". Its sign stands beside it, once it is pointed at";
+  return side >= SIGNED ? "; –: below 0" : "; point at it for its sign";
 }
