@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments import generation_speed, onnx_sst2, page_speed, results, translation_speed
-from experiments import embedding_speed, generation_speed, page_speed, results, translation_speed
+from experiments import embedding_speed, generation_speed, onnx_sst2, page_speed, results, translation_speed
 from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
 from experiments.chat import table as chat
 from experiments.encoder import table as encoder

@@ -12,6 +12,7 @@ from experiments.chromium import MISSING, chromium, path
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test with a browser that fails runs once more, and the summary names it.
 

@@ -121,7 +121,7 @@ def test_words_are_hidden_and_cells_forbidden_by_hand(workshop: Page, tmp_path: 
 
 def test_rows_are_laid_in_one_after_the_other(workshop: Page, tmp_path: Path) -> None:
     show(workshop, written(tmp_path / "page.html", "a b c", "--hide", "0"))
-    workshop.locator(".stepper a", has_text="none").click()
+    workshop.locator(".stepper a", has_text="no row").click()
     for count in (1, 2, 3):
         workshop.locator(".stepper a[aria-label='lay the next row in']").click()
         until(workshop, "count => location.hash.includes(`rows.${count}`)", count)

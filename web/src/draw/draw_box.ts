@@ -15,6 +15,9 @@ const BRICK = 6;
 /** At most so many cells of a face are drawn as bricks. */
 const BRICKS = 5000;
 
+/** From this size on a brick bears its sign. */
+export const SIGNED = 8;
+
 /** From this size on a brick bears its number. */
 const NUMBERED = { w: 36, h: 18 };
 
@@ -71,7 +74,7 @@ function drawFront(box: Box, face: Face, x: number, y: number, look: Look, items
         const stroke = strength > 0.5 ? look.palette.on(role, strength) : look.palette.fill(role);
         const line = `M${cx + 2} ${cy + ch - 2}L${cx + cw - 2} ${cy + 2}`;
         lines.set(stroke, [...(lines.get(stroke) ?? []), line]);
-      } else if (value < 0 && cw >= 11 && ch >= 11 && strength > 0.02) {
+      } else if (value < 0 && cw >= SIGNED && ch >= SIGNED && strength > 0.02) {
         const stroke = look.palette.on(role, strength);
         items.push({ kind: "path", d: `M${cx + cw / 2 - 2} ${cy + ch / 2}h4`, stroke, line: 1 });
       }
@@ -189,8 +192,13 @@ function panelOf(box: Box, face: Face, x: number, y: number): Panel {
 function drawRowWords(box: Box, x: number, y: number, look: Look, items: Item[]): void {
   const { sheet, h } = box;
   const axis = sheet.layout.rows ?? "";
+  const every = Math.ceil((11 * sheet.rows) / h);
   for (let row = 0; row < sheet.rows; row++) {
-    if (!namesRows(sheet, look) && (row !== look.word || sheet.names.side(sheet.name, axis) !== look.text)) continue;
+    if (
+      ((row - look.word) % every !== 0 || !namesRows(sheet, look)) &&
+      (row !== look.word || sheet.names.side(sheet.name, axis) !== look.text)
+    )
+      continue;
     const label = sheet.names.label(sheet.name, axis, row, look.sentence);
     items.push({
       kind: "text",

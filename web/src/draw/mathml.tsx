@@ -4,6 +4,7 @@ import type { ComponentChildren, VNode } from "preact";
 import { h } from "preact";
 import { type Factor, isFill, type Term } from "../run/evaluator.ts";
 import type { Explanation } from "../run/interpreter.ts";
+import { shortened } from "../run/letters.ts";
 import type { Names, Role } from "../run/names.ts";
 import { more, short } from "../run/numbers.ts";
 
@@ -11,12 +12,29 @@ const TAGS = new Set([
   ...["math", "mrow", "mi", "mo", "mn", "msub", "msup", "mfrac", "msqrt", "munder", "mtable", "mtr", "mtd", "mtext"],
 ]);
 
-/** The general formula. Only elements of MathML are taken over, and no attributes: a name can never become a script. */
+/**
+ * The general formula, in pieces between which a line may be broken. Only elements of MathML are taken over, and no
+ * attributes: a name can never become a script.
+ */
 export function General({ mathml }: { mathml: string }): VNode {
-  const parsed = new DOMParser().parseFromString(mathml, "application/xml").documentElement;
+  const lines: ComponentChildren[][] = [[]];
+  const parted = (row: Element): void => {
+    for (const child of row.children) {
+      if (child.localName === "mrow") parted(child);
+      else {
+        if ("=+".includes(child.textContent)) lines.push([<mi />]);
+        lines.at(-1)?.push(taken(child));
+      }
+    }
+  };
+  parted(new DOMParser().parseFromString(mathml, "application/xml").documentElement);
   return (
     <section class="formula general" tabIndex={0} aria-label="the formula">
-      {taken(parsed)}
+      {lines.map((line) => (
+        <math>
+          <mrow>{line}</mrow>
+        </math>
+      ))}
     </section>
   );
 }
@@ -90,7 +108,7 @@ function Digits({ value, of, bold }: { value: number; of?: Role; bold?: boolean 
 function worked(found: Explanation, names: Names, few: number): ComponentChildren[] {
   const { rule } = found.formula.rule;
   if (PLAIN.has(rule)) return pieces(found.terms, names, few);
-  if (rule === "softmax" && found.terms[0]?.what !== "nothing") return share(found, few);
+  if (rule === "softmax" && found.terms[0]?.what !== "nothing") return share(found, names, few);
   return [closed(found, names)];
 }
 
@@ -144,7 +162,7 @@ function closed(found: Explanation, names: Names): ComponentChildren {
           <mo>−</mo>
           <Digits value={quantity("largest")} />
           <mo>−</mo>
-          <Call name="log" inside={<Powers found={found} few={WRITTEN} less={quantity("largest")} />} />
+          <Call name="log" inside={<Powers found={found} names={names} few={WRITTEN} less={quantity("largest")} />} />
         </>
       );
     case "layer_norm":
@@ -201,14 +219,14 @@ function Call({ name, inside }: { name: string; inside: ComponentChildren }): VN
 }
 
 /** A share: its own exponential over the sum of all, and the same as two numbers. */
-function share(found: Explanation, few: number): VNode[] {
+function share(found: Explanation, names: Names, few: number): VNode[] {
   const { score = 0, largest = 0, own = 0, sum = 0 } = found.quantities;
   const lowered = isLowered(found);
   const [scale, less] = lowered ? [1, largest] : [Math.exp(largest), 0];
   return [
     <mfrac>
-      <Power value={score - less} of="attention" />
-      <Powers found={found} few={few} less={less} />
+      <Power value={score - less} of="attention" word={wordAt(found, names, placeIn(found))} />
+      <Powers found={found} names={names} few={few} less={less} />
     </mfrac>,
     <>
       <mi />
@@ -221,41 +239,56 @@ function share(found: Explanation, few: number): VNode[] {
   ];
 }
 
-function Power({ value, of }: { value: number; of: Role | "quiet" }): VNode {
+function Power({ value, of, word }: { value: number; of: Role | "quiet"; word: string }): VNode {
   return (
-    <msup>
-      <mi>e</mi>
-      <mn class={of}>{short(value)}</mn>
-    </msup>
+    <munder>
+      <msup>
+        <mi>e</mi>
+        <mn class={of}>{short(value)}</mn>
+      </msup>
+      <mtext>{word}</mtext>
+    </munder>
   );
 }
 
 /** The exponentials that a softmax adds up, each exponent lowered by `less`. */
-function Powers({ found, few, less }: { found: Explanation; few: number; less: number }): VNode {
-  const { terms, quantities } = found;
-  const shown = largestTerms(
-    terms.filter((term) => term.value !== 0),
-    few,
-  );
-  const left = terms.filter((term) => !shown.includes(term));
+function Powers({ found, names, few, less }: { found: Explanation; names: Names; few: number; less: number }): VNode {
+  const { terms } = found;
+  const shared = terms.filter((term) => term.value !== 0);
+  // What is on top stands below too, however small it is.
+  const own = terms[placeIn(found)];
+  const others = shared.filter((term) => term !== own);
+  const largest = largestTerms(others, few - 1);
+  const left = others.length - largest.length;
   return (
     <mrow>
-      {shown.map((term, place) => (
-        <>
-          {place > 0 && <mo>+</mo>}
-          <Power
-            value={(term.factors[0]?.value ?? 0) - less}
-            of={term.value === quantities["own"] ? "attention" : "quiet"}
-          />
-        </>
-      ))}
-      {left.length > 0 && (
-        <mtext class="quiet">
-          {left.some((term) => term.value !== 0) ? ` + ${more(left.length, terms.length)}` : ` + ${left.length} × 0`}
-        </mtext>
-      )}
+      {shared
+        .filter((term) => term === own || largest.includes(term))
+        .map((term, place) => (
+          <>
+            {place > 0 && <mo>+</mo>}
+            <Power
+              value={(term.factors[0]?.value ?? 0) - less}
+              of={term === own ? "attention" : "quiet"}
+              word={wordAt(found, names, terms.indexOf(term))}
+            />
+          </>
+        ))}
+      {left > 0 && <mtext class="quiet">{` + ${more(left, shared.length)}`}</mtext>}
+      {shared.length < terms.length && <mtext class="quiet">{`\u00a0+ ${terms.length - shared.length} × 0`}</mtext>}
     </mrow>
   );
+}
+
+/** Which of the terms of a softmax the number is. */
+function placeIn({ formula, cell }: Explanation): number {
+  return cell[String(formula.rule["over"])] ?? 0;
+}
+
+/** What a term of a softmax is called. */
+function wordAt({ name, formula, cell }: Explanation, names: Names, place: number): string {
+  const { text } = names.label(name, String(formula.rule["over"]), place, cell["sentence"] ?? 0);
+  return [...text].length > 10 ? shortened(text, 9) : text;
 }
 
 function Normed({ found, names }: { found: Explanation; names: Names }): VNode {

@@ -1,7 +1,7 @@
 /** The page: what is looked at on the left, the picture in the middle, why on the right. */
 
 import type { ComponentChildren, VNode } from "preact";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { CHUNKS } from "../chunks/chunks.ts";
 import { Awaited, viewIn } from "../chunks/later.tsx";
 import { BusyLine } from "../edit/busy.tsx";
@@ -18,7 +18,7 @@ import { Inspector } from "./inspector.tsx";
 import { Rail } from "./rail.tsx";
 import { go, goTo, inPicture, state } from "./state.ts";
 import { Top } from "./top.tsx";
-import { toTensor } from "./views.ts";
+import { sentenceOf, toTensor } from "./views.ts";
 
 const Strip = viewIn(CHUNKS.tours, (chunk) => chunk.Strip);
 
@@ -46,6 +46,8 @@ function Page(): VNode {
   // A page without a model has no boxes.
   const bare = names.run.formulas.length === 0 ? withoutModel(names.run.facts) : level;
   const { View, Beside: beside, chunk } = LEVELS[level === "block" || bare === "training" ? bare : level];
+  // An address may name a cell alone: its text is the one in front.
+  useLayoutEffect(() => go(sentenceOf(tensor, cell, names), true), [`${tensor} ${cell}`]);
   // Where no number is in hand, none is opened: of a large run it would have to be fetched.
   const answer = useAnswer(beside === undefined && inPicture.value ? tensor : "", cell);
   const up = (): void => {

@@ -14,7 +14,7 @@ import { givenSentence, sentenceOf } from "../run/sentences.ts";
 import type { Answer } from "../run/store.ts";
 import { useAnswer, useNextTask, useStore } from "./hooks.ts";
 import { later } from "./state.ts";
-import { toHead, toNumber, toTensor } from "./views.ts";
+import { ofHeads, toHead, toNumber, toTensor } from "./views.ts";
 
 const Chain = viewIn(CHUNKS.looking, (chunk) => chunk.Chain);
 
@@ -49,7 +49,13 @@ function Inside({ answer }: { answer: Answer | null }): VNode {
   return (
     <aside class="inspector drawer" data-open={open} aria-label="the number in hand">
       <button type="button" class="handle" aria-expanded={open} onClick={() => setOpen(!open)}>
-        <span>{level === "number" ? "Comes from, used by" : "The number in hand"}</span>
+        <span class="cut">
+          {level === "number"
+            ? "Comes from, used by"
+            : shown === null
+              ? "The number in hand"
+              : store.names.cell(shown.name, shown.cell) || store.names.title(shown.name)}
+        </span>
         {shown !== null && value !== null && (
           <b class={store.names.role(shown.name)}>
             {short(value)} {open ? "▾" : "▴"}
@@ -122,7 +128,7 @@ function InHand({ answer }: { answer: Answer }): VNode {
           </li>
           {toHead(name, cell, names) !== null && later.value.level !== "head" && (
             <li>
-              <a href={toHead(name, cell, names) ?? ""}>its attention head</a>
+              <a href={toHead(name, cell, names) ?? ""}>its attention head{!ofHeads(name, names) && "s"}</a>
             </li>
           )}
           {later.value.level !== "tensor" && (

@@ -7,6 +7,7 @@ import { Changes } from "../edit/changes_view.tsx";
 import { useSession } from "../edit/context.ts";
 import { ModelChoice, TextFields } from "../edit/texts_view.tsx";
 import { LEVELS, SUMS } from "../levels/levels.ts";
+import type { Names } from "../run/names.ts";
 import { counted } from "../run/numbers.ts";
 import { useStore } from "./hooks.ts";
 import { later, link } from "./state.ts";
@@ -24,7 +25,9 @@ export function Rail(): VNode {
   return (
     <aside class="rail drawer" data-open={open} aria-label="model and text">
       <button type="button" class="handle" aria-expanded={open} onClick={() => setOpen(!open)}>
-        <span>Model, text, parts</span>
+        <span class="cut">
+          <b>{run.title}</b> <Words row={sentence} />
+        </span>
         <span class="quiet">{open ? "▴" : "▾"}</span>
       </button>
       <div class="inside">
@@ -46,9 +49,10 @@ export function Rail(): VNode {
             <a
               class="choice"
               key={row}
-              href={link({ sentence: row, ...moved(names.axes(later.value.tensor), row) })}
+              href={link({ sentence: row, ...moved(names, row) })}
               aria-current={row === sentence}
             >
+              {texts > 1 && <span class="quiet">{row} </span>}
               <Words row={row} />
             </a>
           ))}
@@ -125,10 +129,14 @@ export function Rail(): VNode {
 }
 
 /** The cell in hand, moved to another sentence. */
-function moved(axes: readonly string[], row: number): { cell?: number[] } {
-  const place = axes.indexOf("sentence");
-  if (place < 0) return {};
-  return { cell: later.value.cell.map((index, axis) => (axis === place ? row : index)) };
+function moved(names: Names, row: number): { cell?: number[] } {
+  const place = names.run.places.findIndex(([sentence]) => sentence === row);
+  const to = new Map([
+    ["sentence", row],
+    ["place", place],
+  ]);
+  const axes = names.axes(later.value.tensor);
+  return { cell: later.value.cell.map((index, axis) => Math.max(to.get(axes[axis] ?? "") ?? index, 0)) };
 }
 
 function Words({ row }: { row: number }): VNode {

@@ -23,7 +23,7 @@ export function Top({ onHelp }: { onHelp: () => void }): VNode {
       <a class="brand" href={link({ level: "model", layout: [] })}>
         glassformer
       </a>
-      <nav aria-label="where this is" style={{ flex: 1, minWidth: 0 }}>
+      <nav aria-label="where this is">
         <ol class="crumbs">
           {crumbs.map(({ text, href }, place) => (
             <li key={href}>

@@ -22,6 +22,11 @@ export function toHead(name: string, cell: readonly number[], names: Names): str
   return link({ level: "head", tensor: weights, cell: at, layout: [], sentence: at[0] ?? 0 });
 }
 
+/** Whether a tensor has a part for each head; what joins them belongs to none. */
+export function ofHeads(name: string, names: Names): boolean {
+  return names.axes(name).some((axis) => axis.endsWith("head"));
+}
+
 /** The sentence in front is that of the cell in hand. */
 export function sentenceOf(name: string, cell: readonly number[], names: Names): { sentence?: number } {
   const axes = names.axes(name);

@@ -6,7 +6,7 @@ import { CHUNKS } from "../chunks/chunks.ts";
 import { viewIn } from "../chunks/later.tsx";
 import type { Level, State } from "../frame/state.ts";
 import { link } from "../frame/state.ts";
-import { toHead, toNumber, toTensor } from "../frame/views.ts";
+import { ofHeads, toHead, toNumber, toTensor } from "../frame/views.ts";
 import type { Names } from "../run/names.ts";
 import type { Answer } from "../run/store.ts";
 import { BlockView } from "./block/block_view.tsx";
@@ -69,7 +69,7 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     hint: "Point at a word: its lines. Arrow keys: the cell in hand. [ ] { }: another head or block. 0–9: a head beside it",
     crumb({ tensor, cell }, names) {
       const href = toHead(tensor, cell, names);
-      return href === null ? null : { text: headInHand(tensor, cell, names), href };
+      return href === null || !ofHeads(tensor, names) ? null : { text: headInHand(tensor, cell, names), href };
     },
     up: (state, names) => ({ level: "block", unit: unitInHand(state, names), layout: [] }),
   },

@@ -2,7 +2,7 @@
 
 import type { Explanation } from "./interpreter.ts";
 import { lastOf, type Names, unmarked } from "./names.ts";
-import { counted, percent, short } from "./numbers.ts";
+import { counted, evenly, percent, short } from "./numbers.ts";
 
 /** A part of a sentence; `of` colours it. */
 export type Part = string | { readonly text: string; readonly of: string };
@@ -22,7 +22,8 @@ export function sentenceOf(found: Explanation, names: Names): Part[] {
   const largest = largestTerm(found);
   const channel = (found.cell["channel"] ?? 0).toString();
   switch (lastOf(found.name)) {
-    case "weights":
+    case "weights": {
+      const open = found.terms.filter((term) => term.value !== 0).length;
       if (found.value === 0)
         return [
           "Head ",
@@ -34,14 +35,15 @@ export function sentenceOf(found: Explanation, names: Names): Part[] {
           ": it is masked.",
         ];
       return [
-        "For ",
+        `Of what head ${head} passes on to `,
         label("query"),
-        `, head ${head} takes `,
-        number(percent(found.value)),
-        " of what it passes on from ",
+        ", ",
+        number(percent(found.value, 1)),
+        " comes from ",
         label("key"),
-        ".",
+        open > 1 ? `; an even share is ${evenly(open)}.` : ".",
       ];
+    }
     case "scores":
       return [
         "How well ",
@@ -123,7 +125,11 @@ export function sentenceOf(found: Explanation, names: Names): Part[] {
         found.value === 0 ? ": it was negative, so it is silent." : ".",
       ];
     case "output":
-      return [`Channel ${channel} of `, word, ", back in the width of the model."];
+      return [
+        `Channel ${channel} of `,
+        word,
+        `${found.name.includes("_attention") ? ", mixed of all heads" : ""}, back in the width of the model.`,
+      ];
     case "logits":
       if ("vocabulary" in found.cell)
         return [

@@ -24,7 +24,7 @@ export interface Board {
 }
 
 /** Below this width a cell has no digits. */
-const DIGITS = 37;
+export const DIGITS = 37;
 export const LABEL = 72;
 
 /** How tall a box may be, so that a step fits on a screen. */
@@ -47,6 +47,8 @@ export interface Grid {
   shown?(row: number, column: number): boolean;
   /** The numbers are not those of the run and cannot be opened. */
   readonly apart?: boolean;
+  /** How the numbers are written; usually with two digits. */
+  write?(value: number): string;
 }
 
 export function drawGrid({ items, panels, look }: Board, grid: Grid): void {
@@ -64,7 +66,7 @@ export function drawGrid({ items, panels, look }: Board, grid: Grid): void {
         return;
       }
       const { role, strength, value } = sheet.paint(cellAt(r, c), look.sentence);
-      drawCell(items, look, box, role, strength, value);
+      drawCell(items, look, box, role, strength, value, grid.write);
     });
   });
   if (grid.apart === true) return;
@@ -89,6 +91,7 @@ export function drawCell(
   role: Parameters<Look["palette"]["cell"]>[0],
   strength: number,
   value: number,
+  write = inCell,
 ): void {
   // Lighter than a brick without digits, so that they can be read.
   const digits = box.w >= DIGITS - 1;
@@ -96,7 +99,7 @@ export function drawCell(
   items.push({ kind: "rect", ...box, fill: palette.cell(role, shown) });
   const [x, y] = [box.x + box.w / 2, box.y + box.h / 2];
   const fill = palette.on(role, shown);
-  if (digits) items.push({ kind: "text", x, y: y + 4, text: inCell(value), size: 12, fill, align: "center" });
+  if (digits) items.push({ kind: "text", x, y: y + 4, text: write(value), size: 12, fill, align: "center" });
   else if (value < 0 && strength > 0.02) items.push({ kind: "path", d: `M${x - 2} ${y}h4`, stroke: fill, line: 1 });
 }
 

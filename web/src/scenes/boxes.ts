@@ -3,8 +3,8 @@
 import type { Box } from "../draw/box.ts";
 import { drawBox } from "../draw/draw_box.ts";
 import type { Arrangement } from "../levels/tensor/sheet.ts";
-import { counted } from "../run/numbers.ts";
-import { arrow, type Board, boxOf, caption } from "./board.ts";
+import { counted, short } from "../run/numbers.ts";
+import { arrow, type Board, boxOf, caption, drawText } from "./board.ts";
 
 /** At most so many heads are drawn; how many more there are is said. */
 const HEADS = 2;
@@ -53,9 +53,11 @@ export function drawShared(board: Board): number {
   const end = left + table.width + depth + 32;
   sign(board, end - 22, at.y, "=");
   const [rows = 1, columns = 1] = s.shape(s.weight(s.of("query")));
+  const counts = `${columns} × ${rows} = ${(columns * rows).toLocaleString("en")} weights, one table`;
   items.push({
-    ...{ kind: "text", x: w.x, y: down + table.top + table.h + 32, size: 12, fill: look.palette.quiet },
-    text: `${columns} × ${rows} = ${(columns * rows).toLocaleString("en")} weights, one table`,
+    ...{ kind: "text", y: down + table.top + table.h + 32, size: 12, fill: look.palette.quiet },
+    x: Math.max(Math.min(w.x, width - look.measure(counts, 12)), 0),
+    text: counts,
   });
   const query = boxOfAll(board, s.of("query"), "query, all heads", most);
   const q = put(board, query, end, Math.max(0, at.y - query.top - query.h / 2));
@@ -112,6 +114,17 @@ function moreHeads(board: Board, shown: number, x: number, y: number, items: Boa
   return y + 24;
 }
 
+/** What the arrows of that picture stand for, and its counts. */
+function recapSaid(s: Board["s"]): string {
+  const scaled = s.formula(s.of("scaled"))?.rule["by"];
+  const size = Math.round(1 / Number(scaled) ** 2);
+  const root = Math.abs(Number(scaled) ** 2 * size - 1) < 1e-6;
+  const by = scaled === undefined ? "" : root ? ` / √${size}` : ` · ${short(Number(scaled))}`;
+  const behind =
+    s.sentences > 1 ? ` The ${s.sentences} at a slanted edge: ${s.sentences} sentences, behind each other.` : "";
+  return `A = softmax(Q Kᵀ${by}), row by row; Z = A V. O: the Z of all heads side by side, times W_O.${behind}`;
+}
+
 /** X; of each head Q and K, their weights, times V is Z; and Z of the whole. */
 export function drawRecap(whole: Board): number {
   const { s, items, width } = whole;
@@ -120,7 +133,8 @@ export function drawRecap(whole: Board): number {
   const look = { ...whole.look, side, step: narrow ? 2 : 4 };
   const board = { ...whole, look };
   const [input = s.embed("sum")] = s.operands(s.of("query"));
-  const most = Math.max(14, Math.floor((width - (narrow ? 200 : 320)) / 7));
+  const last = narrow ? 56 : 64;
+  const most = Math.max(14, Math.floor((width - (narrow ? 176 : 284) - last) / 7));
   const x = boxOf(board, input, "X", { words: !narrow, most });
   const begin = x.words + x.width + 16;
   const zs: Set[] = [];
@@ -151,14 +165,15 @@ export function drawRecap(whole: Board): number {
   const lowest = Math.max(0, y / 2 - x.top - x.h / 2);
   const xSet = put(board, x, 0, lowest);
   for (const q of qs) arrow(board, middle(xSet).right + 3, middle(xSet).y, q.x - 3, middle(q).y);
-  const out = boxOf(board, s.of("output"), "Z", { most });
-  const outSet = put(board, out, right + 36, Math.max(0, y / 2 - out.top - out.h / 2));
+  const out = boxOf(board, s.of("output"), "O", { most });
+  const outSet = put(board, out, right + last, Math.max(0, y / 2 - out.top - out.h / 2));
   for (const z of zs) arrow(board, middle(z).right + 3, middle(z).y, outSet.x - 3, middle(outSet).y);
   items.push({
-    ...{ kind: "text", x: right + 12, y: middle(outSet).y + 4, size: 12, align: "center" },
+    ...{ kind: "text", x: right + last / 2, y: middle(outSet).y + 4, size: 12, align: "right" },
     text: "W_O",
     fill: look.palette.quiet,
   });
   const bottom = Math.max(y, ...[xSet, outSet].map(({ box, y: top }) => top + box.height));
-  return moreHeads(board, HEADS, begin, bottom, items, look.palette.quiet);
+  const more = moreHeads(board, HEADS, begin, bottom, items, look.palette.quiet);
+  return drawText(board, 0, more + 24, recapSaid(s));
 }

@@ -89,6 +89,7 @@ function Drawn(props: { shown: TourScene; scout: Scout; opened: boolean; told: u
       throw error;
     }
   }, [opened, width, palette, name, scout, tensor, cell.join(), asked.join(), told]);
+  const red = hasHidden(scene, palette.text("hidden"), names, sentence);
   // A number that was in hand elsewhere is none of this picture.
   useInPicture(isDrawn(scene, tensor, cell));
   const same = drawnAs(scene, tensor, cell, names);
@@ -130,7 +131,10 @@ function Drawn(props: { shown: TourScene; scout: Scout; opened: boolean; told: u
               }}
             />
             {shown.shades !== false && scene.panels.length > 0 && (
-              <p class="label">The stronger a cell’s colour, the further its number is from 0; –: below 0.</p>
+              <p class="label">
+                The stronger a cell’s colour, the further its number is from 0; –: below 0.
+                {red && " Red: a word that was hidden from the model."}
+              </p>
             )}
             {shown.alone?.(scout) === true && <Alone picture={shown.document ?? ""} scout={scout} />}
             <Twin panels={scene.panels} rows={tabled() ?? printed(scout, shown.document)} />
@@ -139,6 +143,14 @@ function Drawn(props: { shown: TourScene; scout: Scout; opened: boolean; told: u
       </div>
     </>
   );
+}
+
+/** Whether a hidden word is written in the picture, or has a row in it beside which there was no room for its word. */
+function hasHidden(scene: Scene | string | null, fill: string, names: Names, sentence: number): boolean {
+  if (scene === null || typeof scene === "string") return false;
+  const written = scene.items.some((item) => item.kind === "text" && item.fill === fill);
+  const rows = scene.panels.some(({ tensor }) => ["token", "query", "key"].some((axis) => names.hides(tensor, axis)));
+  return written || (rows && names.run.words.answers.some(([row]) => row === sentence));
 }
 
 /** Of a number that is not drawn: a tensor with the same axes that is, where its cell is the one that is framed. */

@@ -87,7 +87,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
   },
   shared: {
     title: "One table for the whole batch",
-    says: "Every word of every sentence is multiplied with the same table.",
+    says: "Every word of every sentence is multiplied with the same table of weights, W_Q.",
     reads: (s) => s.operands(s.of("query")),
     draw: drawShared,
   },
@@ -98,7 +98,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
   },
   recap: {
     title: "Attention on one page",
-    says: "From X to Z, head by head.",
+    says: "From X to the output O, head by head.",
     draw: drawRecap,
   },
   twins: {

@@ -3,9 +3,12 @@
 import type { VNode } from "preact";
 import { useStore } from "../../frame/hooks.ts";
 import { toNumber } from "../../frame/views.ts";
-import { short } from "../../run/numbers.ts";
+import { apart } from "../../run/apart.ts";
+import type { Fetch } from "../../run/evaluator.ts";
+import { evenly, short } from "../../run/numbers.ts";
 import type { Attention } from "./attention.ts";
 import type { Shown, ShownHead } from "./plan.ts";
+import { numberAt } from "./score_table.tsx";
 import { rowOf } from "./stage.tsx";
 import { strongest } from "./weights.ts";
 
@@ -20,13 +23,17 @@ export function Answered({
   attention: Attention;
   cell: readonly number[];
 }): VNode {
-  const { names } = useStore();
+  const { names, fetch } = useStore();
   const query = rowOf(shown.queries, cell[2]);
   const word = shown.queries[query];
   const { heads, own } = shown;
   const where = heads.length === 1 ? (heads[0]?.name ?? "") : `${COUNTS[heads.length]} heads`;
   // One head: its three strongest. Several: the strongest of each.
   const most = heads.length === 1 ? 3 : 1;
+  const open = openTo(shown, attention, query, fetch);
+  const row = heads[own]?.weights.row(query) ?? new Float64Array();
+  const digits = apart([...row], 3);
+  const alike = heads.length === 1 && open > 1 && Math.max(...row) <= ALIKE / open;
   return (
     <div class="answered">
       <h1 class="big">
@@ -34,7 +41,7 @@ export function Answered({
         <span class={word?.hidden === true ? "hidden" : ""}>
           “<bdi>{word?.text}</bdi>”
         </span>{" "}
-        looks at{" "}
+        looks at {alike && `all ${open} tokens almost alike, first at `}
         {heads.map((head, order) => {
           const ends = endsOf(head, query, most);
           return (
@@ -49,7 +56,7 @@ export function Answered({
                   </span>{" "}
                   {order === own ? (
                     <a class="share-of" href={toNumber(shown.tensor, cellOf(shown, query, key), names)}>
-                      {short(value)}
+                      {short(value, digits)}
                     </a>
                   ) : (
                     <span class="share-of">{short(value)}</span>
@@ -64,9 +71,27 @@ export function Answered({
       <p class="quiet">
         {names.place(attention.weights)}
         {heads.map((head) => unseen(head, query, heads.length > 1)).join("")}
+        {open > 1 && `; an even share is ${evenly(open)}`}
+        {alike && `, and almost alike means that none has ${ALIKE} times that`}
       </p>
     </div>
   );
+}
+
+/** Weights are almost alike where the largest is less than so many times an even share. */
+const ALIKE = 1.5;
+
+/** At how many tokens the word in hand may look; 0 while that is not known. */
+function openTo({ heads, own, sentence, head }: Shown, attention: Attention, query: number, fetch: Fetch): number {
+  const weights = heads[own]?.weights;
+  const token = weights?.queries[query]?.tokens[0] ?? 0;
+  const row = weights?.tokens.row(token) ?? null;
+  const looks = attention.mayLook === null ? undefined : fetch(attention.mayLook);
+  if (weights === undefined || row === null) return 0;
+  const every = Array.from({ length: weights.tokens.keys }, (_, key) => {
+    return looks === undefined ? (row.data[row.from + key] ?? 0) : numberAt(looks, [sentence, head, token, key]);
+  });
+  return every.filter((each) => each !== 0).length;
 }
 
 /** A word is named beside the strongest where it holds at least so much of that one's weight. */

@@ -196,6 +196,14 @@ function useShown(
   }, [store, attention, numbers, heads.map(({ id }) => id).join(), sentence, head, opened, palette, show.join()]);
 }
 
+/** More cells than this have some that may not be looked at, or it is not worth the time to see. */
+const MANY = 10_000;
+
+function isStriped({ queries, keys, masked }: Shown): boolean {
+  if (queries.length * keys.length > MANY) return true;
+  return queries.some((_, query) => keys.some((__, key) => masked(query, key)));
+}
+
 /** The eight colours of the heads, from the theme. */
 function headColours(): string[] {
   const style = getComputedStyle(document.documentElement);
@@ -208,19 +216,18 @@ function Note({ shown, plan }: { shown: Shown; plan: Plan }): VNode {
   const { bare, words } = optionsIn(state.value.show);
   const sum = (of: (each: (typeof drawn)[number]) => number): number => drawn.reduce((all, each) => all + of(each), 0);
   const parted = shown.heads.some(({ weights }) => weights.tokens.picture !== undefined);
-  const left = sum(({ of }) => of) - sum(({ lines }) => lines);
+  const striped = useMemo(() => isStriped(shown), [shown]);
   return (
     <p class="label">
       {parted && "The text is too long for the lines of all words: those of the word in hand are drawn. "}
       {!shown.only && !parted && (
         <>
-          A line is a word that looks at a word, with a weight above 0: there are {grouped(sum(({ of }) => of))}. Faint
-          are the strongest of each word, as many as hold 0.7 of its weight: {grouped(sum(({ lines }) => lines))}; the
-          other {grouped(left)} are not drawn.{" "}
+          A line is a word that looks at a word. Faint: the strongest lines of each word, which hold 0.7 of its weight,{" "}
+          {grouped(sum(({ lines }) => lines))} of {grouped(sum(({ of }) => of))}.{" "}
         </>
       )}
-      Of the word in hand all lines are drawn; a filled bar has one of its strongest. A striped cell may not be looked
-      at: its weight is 0. A weight of 0.00 is small.
+      The word in hand has all its lines, and a filled bar for each of its strongest.
+      {striped && " Striped: may not be looked at."} 0 is none, 0.00 is little.
       {words && " Words of several tokens: summed where they are looked at, averaged where they look."}
       {bare && " Marks are hidden: their weight is counted, see above."}
       <span class="legend">

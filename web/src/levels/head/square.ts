@@ -2,9 +2,9 @@
 
 import { cut } from "../../draw/box.ts";
 import type { Item } from "../../draw/scene.ts";
+import { digitsIn, shareInCell } from "../../run/apart.ts";
 import type { Picture } from "../../run/dots.ts";
 import type { Role } from "../../run/names.ts";
-import { inCell } from "../../run/numbers.ts";
 import { COLUMN_WORDS, type Plan, type Shown } from "./plan.ts";
 
 /** How strongly a weight is coloured: as in all pictures; of a long text, whose weights are small, by their root. */
@@ -31,7 +31,7 @@ function drawCells(shown: Shown, plan: Plan, items: Item[]): void {
   const { queries, keys, palette, heads, own } = shown;
   const { x, y, w, h } = plan.square;
   const [cw, ch] = [w / keys.length, h / queries.length];
-  const digits = cw >= 34 && ch >= 15;
+  const digits = cw >= 34 && ch >= 15 ? digitsIn(queries.map((_, query) => heads[own]?.weights.row(query) ?? [])) : 0;
   let hatch = "";
   const grounds: Item[] = [];
   queries.forEach((_, query) => {
@@ -45,10 +45,16 @@ function drawCells(shown: Shown, plan: Plan, items: Item[]): void {
       const role: Role = unit.hidden ? "hidden" : "attention";
       const strength = masked && value === 0 ? 0 : strengthOf(value, keys.length) * 0.88;
       items.push({ kind: "rect", x: cx + 0.5, y: cy + 0.5, w: cw - 1, h: ch - 1, fill: palette.cell(role, strength) });
-      if (!digits) return;
+      if (digits === 0) return;
       if (masked)
         grounds.push({ kind: "rect", x: cx + cw / 2 - 7, y: cy + ch / 2 - 8, w: 14, h: 16, fill: palette.paper });
-      const text = { kind: "text", x: cx + cw / 2, y: cy + ch / 2 + 4, text: inCell(value), size: 12 } as const;
+      const text = {
+        kind: "text",
+        x: cx + cw / 2,
+        y: cy + ch / 2 + 4,
+        text: shareInCell(value, digits),
+        size: 12,
+      } as const;
       items.push({ ...text, fill: masked ? palette.quiet : palette.on(role, strength), align: "center" });
     });
   });

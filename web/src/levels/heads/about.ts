@@ -1,9 +1,8 @@
 /** What is said about the heads that are drawn, and where each leads. */
 
-import type { Level, State } from "../../frame/state.ts";
+import type { Level } from "../../frame/state.ts";
 import { MEASURES, type Measure } from "../../run/heads.ts";
 import type { Names } from "../../run/names.ts";
-import type { Source } from "../../run/source.ts";
 import { LEVELS } from "../levels.ts";
 import { type Arrange, headsIn, jobIn, nameOf, type Row } from "./heads_scene.ts";
 import { type Counted, JOBS, type Job } from "./jobs.ts";
@@ -57,21 +56,6 @@ export function arrangeIn(text: string): Arrange {
 
 export function onlyIn(text: string): Job | null {
   return JOBS.find((job) => job === text) ?? null;
-}
-
-/** The head of an id as the cell in hand: the pair of tokens stays where the new weights have it too. */
-export function headInHand(source: Source, id: string, now: State): { tensor: string; cell: number[] } {
-  const [attention = "", index = "0"] = id.split(" ");
-  const tensor = `${attention}.weights`;
-  const [sentences = 1, , queries = 1, keys = 1] = source.shape(tensor) ?? [];
-  const [query = 0, key = 0] = now.tensor.endsWith("_attention.weights") ? now.cell.slice(2) : [];
-  const cell = [
-    Math.min(now.sentence, sentences - 1),
-    Number(index),
-    Math.min(query, queries - 1),
-    Math.min(key, keys - 1),
-  ];
-  return { tensor, cell };
 }
 
 /** A head opens as its own level; where the page has none, as the tensor of its weights. */

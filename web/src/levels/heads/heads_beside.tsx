@@ -3,12 +3,15 @@
 import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { pointedSpot } from "../../draw/spots.tsx";
+import { useFound } from "../../frame/found.ts";
 import { useStore } from "../../frame/hooks.ts";
 import { go, later, link } from "../../frame/state.ts";
 import { toNumber } from "../../frame/views.ts";
 import type { Measure, Measured } from "../../run/heads.ts";
 import { percent, short } from "../../run/numbers.ts";
-import { groupsOf, headInHand, marksOf, onlyIn, opensAs } from "./about.ts";
+import { groupsOf, marksOf, onlyIn, opensAs } from "./about.ts";
+import { evenHead } from "./even.ts";
+import { headInHand } from "./hand.ts";
 import { type Head, headsIn, idOf, nameOf } from "./heads_scene.ts";
 import { Mark } from "./job_marks.tsx";
 import { atOnce, type Job, sentenceOf, whereOf } from "./jobs.ts";
@@ -45,7 +48,7 @@ export function HeadsBeside(): VNode {
               Without it: {worth.measure} <b>{lostBy(lost, worth.unit)}</b>
             </p>
           )}
-          <Bars measured={measured} />
+          <Bars head={head} measured={measured} />
           <Strongest head={head} />
           <p>
             <a class="strong" href={opened}>
@@ -85,8 +88,23 @@ const SHOWN: readonly (readonly [Measure & Job, string])[] = [
   ["same_word", "same word"],
 ];
 
+/** Each of these is one token, wherever there is one. */
+const ONE: readonly Measure[] = ["previous", "self", "next", "first"];
+
 /** The shares of a head's attention as bars on one scale; the tick is what an even look would give. */
-function Bars({ measured }: { measured: Measured }): VNode {
+function Bars({ head, measured }: { head: Head; measured: Measured }): VNode {
+  const { names, source } = useStore();
+  const { sentence } = later.value;
+  // The measures of a part of a text are of what goes there.
+  const key = head.row.heads.shown === undefined ? `${head.id} ${sentence}` : null;
+  const { value } = useFound(key, async () => ({
+    of: key,
+    even: await evenHead(source, names, head.row.attention, sentence, head.index),
+  }));
+  const even = value?.of === key && key !== null ? value.even : undefined;
+  const tick = (measure: Measure): number => {
+    return even?.[measure] ?? (ONE.includes(measure) ? measured.even : Number.NaN);
+  };
   return (
     <>
       <dl class="bars">
@@ -95,7 +113,9 @@ function Bars({ measured }: { measured: Measured }): VNode {
             <dt>{text}</dt>
             <dd>
               <i style={{ width: `${100 * measured[measure]}%`, background: `var(--job-${measure})` }} />
-              <s style={{ left: `${100 * Math.min(measured.even, 1)}%` }} />
+              {!Number.isNaN(tick(measure)) && (
+                <s data-even={tick(measure)} style={{ left: `${100 * Math.min(tick(measure), 1)}%` }} />
+              )}
             </dd>
             <dd>{percent(measured[measure])}</dd>
           </div>
@@ -104,7 +124,8 @@ function Bars({ measured }: { measured: Measured }): VNode {
       <p class="quiet">
         {short(atOnce(measured), 1)} tokens at once
         {Number.isNaN(measured.distance) ? "" : `, ${short(measured.distance, 1)} tokens away on average`}; largest
-        share {percent(measured.largest)}; tick: an even share, {percent(measured.even)}
+        share {percent(measured.largest)}. Tick: what a head would give that looks evenly, {percent(measured.even)} for
+        each token
       </p>
     </>
   );

@@ -1,6 +1,7 @@
 /** All heads of a model as small pictures of their weights, in a grid of blocks and heads or in another order. */
 
 import { imageOf, type Palette } from "../../draw/colour.ts";
+import { strengthOf } from "../../draw/marks.ts";
 import { Pen } from "../../draw/pen.ts";
 import type { Item, Scene } from "../../draw/scene.ts";
 import type { Spot } from "../../draw/spots.tsx";
@@ -291,9 +292,4 @@ function atlas(
     for (const at of hidden) image.set(red.subarray(4 * at, 4 * at + 4), 4 * at);
   }
   return { kind: "image", x, y, w: columns * dot, h: rows * dot, columns, rows, pixels: image };
-}
-
-/** Small shares are lifted: among many tokens most are below a hundredth. */
-export function strengthOf(share: number): number {
-  return Math.sqrt(Math.max(share, 0));
 }

@@ -35,7 +35,7 @@ export function maskScene(
 ): Scene {
   const count = words.text.length;
   const beside = width > 620;
-  const room = beside ? (width - 2 * LEFT - APART) / 2 : width - LEFT - 4;
+  const room = beside ? (width - 2 * LEFT - APART - 2) / 2 : width - LEFT - 4;
   // Digits need room; without it a square is small enough to be seen whole.
   const side = Math.max(Math.min(40, room / count, Math.max(height / count, NUMBERED)), 6);
   const size = side * count;

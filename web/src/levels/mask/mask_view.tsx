@@ -5,7 +5,7 @@ import { useMemo } from "preact/hooks";
 import { measure, Picture } from "../../draw/picture.tsx";
 import { useInPicture, useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, link, state } from "../../frame/state.ts";
-import { short } from "../../run/numbers.ts";
+import { evenly, short } from "../../run/numbers.ts";
 import { at as numberAt } from "../../run/safetensors.ts";
 import { Worked } from "../tensor/pictures/worked.tsx";
 import { type Activity, type Asked, activityMatrix, type Reading } from "./activity.ts";
@@ -16,15 +16,15 @@ import { maskScene, type Words } from "./mask_scene.ts";
 const SAID: Readonly<Record<Reading, readonly [name: string, says: string]>> = {
   stated: [
     "earlier words, none hidden",
-    "As the post's text says: a word sees itself and those before it, never a hidden word.",
+    "As the text of the post “The multi words mask matrix” says: a word sees itself and those before it, never a hidden word.",
   ],
   pairs: [
     "all words, none hidden",
-    "As the post says elsewhere, “all possible pairs”: both directions, hidden words excepted (C-35).",
+    "As the post “The multi words mask matrix” says elsewhere, “all possible pairs”: both directions, hidden words excepted (C-35).",
   ],
   code: [
     "itself alone",
-    "As the post's code does: it forbids all before and all after each word, so each sees itself alone, and the matrix is the identity (C-27).",
+    "As the code of the post “The multi words mask matrix” does: it forbids all before and all after each word, so each sees itself alone, and the matrix is the identity (C-27).",
   ],
 };
 
@@ -78,8 +78,9 @@ function Workshop({ asked, offered }: { asked: Asked; offered: readonly string[]
     <>
       <h1 class="big">Who may look at whom?</h1>
       <p class="says plain">
-        Each word asks each word how alike they are: the product of their vectors. The mask forbids some; the softmax
-        shares out what is left of each row. {SAID[asked.reading][1]}
+        A trial with the words’ own vectors: no W_Q, no W_K, no division by √d, and not the mask that the model itself
+        uses. Each word asks each word how alike they are: the product of their vectors. The mask forbids some; the
+        softmax shares out what is left of each row. {SAID[asked.reading][1]}
       </p>
       <div class="sentences">
         <p class="line">
@@ -104,6 +105,7 @@ function Workshop({ asked, offered }: { asked: Asked; offered: readonly string[]
           the first {asked.words} of {total} tokens
         </p>
       )}
+      <InHand found={found} words={words} row={row} column={key} laid={laid} />
       <div ref={box}>
         {scene !== null && (
           <Picture
@@ -123,6 +125,31 @@ function Workshop({ asked, offered }: { asked: Asked; offered: readonly string[]
       <Row found={found} words={words} row={row} asked={asked} />
       <Pair found={found} words={words} row={row} column={key} />
       <Reference found={found} asked={asked} />
+    </>
+  );
+}
+
+/** Both numbers of the pair in hand, and what their colours are measured by. */
+function InHand({ found, words, row, column, laid }: Part & { column: number; laid: number }): VNode {
+  const { allowed, pairs, weights } = found;
+  const open = allowed[row]?.[column] === true;
+  const count = allowed[row]?.filter(Boolean).length ?? 0;
+  const share = weights[row]?.[column] ?? 0;
+  const largest = Math.max(...pairs.flat().map(Math.abs));
+  return (
+    <>
+      <p class="pair-in-hand" aria-live="polite">
+        <b class={words.hidden.has(row) ? "hidden" : ""}>{words.text[row]}</b> →{" "}
+        <b class={words.hidden.has(column) ? "hidden" : ""}>{words.text[column]}</b>: product{" "}
+        <b data-product={pairs[row]?.[column]}>{short(pairs[row]?.[column] ?? 0)}</b>
+        {!open && ", forbidden: −∞ in its place"}; share{" "}
+        <b data-of-row={share}>{row < laid ? short(share) : "not laid in"}</b>
+        {open && row < laid && count > 1 && <span class="quiet">; an even share is {evenly(count)}</span>}
+      </p>
+      <p class="label">
+        Each square has a scale of its own: the deepest colour is a product of {short(largest)}, and a share of 1. Red
+        with a stroke: forbidden, its share is 0.
+      </p>
     </>
   );
 }
@@ -157,7 +184,7 @@ function Controls({ asked, offered, laid }: { asked: Asked; offered: readonly st
         </select>
       </label>
       <label>
-        one that may see none
+        a word with none left to see
         <select value={asked.nothing} onChange={(event) => choose(["itself", "zero"], event.currentTarget.value)}>
           <option value="itself">sees itself</option>
           <option value="zero">is a row of zeros</option>
@@ -176,7 +203,7 @@ function Controls({ asked, offered, laid }: { asked: Asked; offered: readonly st
         </label>
       )}
       <span class="stepper">
-        <span class="quiet">rows</span>{" "}
+        <span class="quiet">rows shared out</span>{" "}
         {laid > 0 ? (
           <a href={rows(laid - 1)} aria-label="one row less">
             −
@@ -192,7 +219,8 @@ function Controls({ asked, offered, laid }: { asked: Asked; offered: readonly st
         ) : (
           <span class="quiet">+</span>
         )}{" "}
-        <a href={rows(0)}>none</a> <a href={rows(asked.words)}>all</a>
+        <span class="quiet">·</span> <a href={rows(0)}>no row</a> <span class="quiet">·</span>{" "}
+        <a href={rows(asked.words)}>every row</a>
       </span>
       {changed && (
         <a href={link({ options: options.filter((each) => !/^(flip|hide|show)\./.test(each)) })}>as it was</a>

@@ -9,7 +9,7 @@ import { go, link, state } from "../../frame/state.ts";
 import { toNumber } from "../../frame/views.ts";
 import { counted, grouped, percent } from "../../run/numbers.ts";
 import type { Store } from "../../run/store.ts";
-import { headInHand } from "../heads/about.ts";
+import { headInHand } from "../heads/hand.ts";
 import { attentionsOf, useRows } from "../heads/rows.ts";
 import { Sentence } from "../number/pieces.tsx";
 import { colourOf, modelScene } from "./model_scene.ts";
@@ -88,6 +88,7 @@ export function ModelView(): VNode {
           />
         )}
       </div>
+      <p class="label">{predicted?.note}</p>
       <Parts parts={parts} predicted={predicted} />
     </>
   );

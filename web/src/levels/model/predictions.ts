@@ -26,6 +26,8 @@ export interface Predicted {
   /** The answer in one sentence. */
   readonly said: readonly Part[];
   readonly rows: readonly Prediction[];
+  /** Which places these are, and what marks an answer. */
+  readonly note?: string;
 }
 
 /** At most so many places are listed, each with so many answers; so many tokens are written in one sentence. */
@@ -131,21 +133,35 @@ async function worded(names: Names, source: Source, sentence: number): Promise<P
     if (own !== undefined) known += 1;
     if (guesses[0]?.right === true) right += 1;
     const word = names.word(side, sentence, token);
-    rows.push({ asked: next ? `after ${word.text}` : word.text, hidden: word.hidden, guesses });
+    rows.push({ asked: next ? `${token}: after ${word.text}` : word.text, hidden: word.hidden, guesses });
   }
   if (hidden.length > 0) return said(rows, `For the hidden ${hidden.length > 1 ? "words" : "word"} it answers `);
   const of = (whose: string): string => {
-    return known > 1 ? ` ${right} of the ${whose}’s ${counted(known, "token")} are its first choice.` : "";
+    if (known < 2) return "";
+    if (next) return ` Of the ${whose}’s ${counted(known, "token")} after its first, ${right} are its first choice.`;
+    return ` ${right} of the ${whose}’s ${counted(known, "token")} are its first choice.`;
   };
-  if (!next) return { said: [`No word was hidden.${of("text")}`], rows: rows.slice(0, PLACES) };
+  const told = (which: string, where: string): string => {
+    const some = rows.length > PLACES ? `The ${which} ${PLACES} of ${rows.length} tokens, counted from 0. ` : "";
+    return known > 0 ? `${some}✓: the token that ${where}.` : some;
+  };
+  if (!next) {
+    const note = told("first", "stands there");
+    return { said: [`No word was hidden.${of("text")}`], rows: rows.slice(0, PLACES), note };
+  }
+  const note = told("last", "comes next in the text");
   const shown = rows.slice(-PLACES);
   if (rows.length > 1 && run.model.stacks.length > 1) {
     const tops = rows.map(({ guesses }) => guesses[0]?.text ?? "");
     const text = `${tops.slice(0, TOKENS).join(" ")}${tops.length > TOKENS ? " …" : ""}`;
-    return { said: ["Token by token it answers ", { text, of: "hidden" }, `.${of("target")}`], rows: shown };
+    return { said: ["Token by token it answers ", { text, of: "hidden" }, `.${of("target")}`], rows: shown, note };
   }
-  const last = said(rows.slice(-1), "It expects, ", ": ");
-  return { said: [...last.said, of("text")], rows: shown };
+  const last = said(
+    rows.slice(-1).map((row) => ({ ...row, asked: row.asked.replace(/^\d+: /, "") })),
+    "It expects, ",
+    ": ",
+  );
+  return { said: [...last.said, of("text")], rows: shown, note };
 }
 
 /** Labels of tokens: the tokens that have another label than the most frequent one; or where a span starts and ends. */

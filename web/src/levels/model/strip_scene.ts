@@ -1,10 +1,11 @@
 /** The heads of a part as small pictures in a row. */
 
 import { imageOf, type Palette } from "../../draw/colour.ts";
+import { strengthOf } from "../../draw/marks.ts";
 import type { Pen } from "../../draw/pen.ts";
 import type { Spot } from "../../draw/spots.tsx";
 import { counted } from "../../run/numbers.ts";
-import { type Row, strengthOf } from "../heads/heads_scene.ts";
+import type { Row } from "../heads/heads_scene.ts";
 
 interface Area {
   readonly x: number;

@@ -2,12 +2,12 @@
 
 import { cut, type Measure } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
+import { strengthOf } from "../../draw/marks.ts";
 import { Pen } from "../../draw/pen.ts";
 import type { Item, Panel, Scene } from "../../draw/scene.ts";
 import { pooled } from "../../run/heads.ts";
 import { inCell } from "../../run/numbers.ts";
 import type { Unit } from "../head/units.ts";
-import { strengthOf } from "../heads/heads_scene.ts";
 
 /** What is drawn: for each block the shares [word × what it is made of] of the words that are shown. */
 export interface Content {

@@ -3,7 +3,8 @@
 import { cut, type Measure, namesWords } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
 import type { Item, Panel, Scene } from "../../draw/scene.ts";
-import { inCell } from "../../run/numbers.ts";
+import { digitsIn, shareInCell } from "../../run/apart.ts";
+import { lastOf } from "../../run/names.ts";
 import type { Sheet } from "./sheet.ts";
 
 export interface Window {
@@ -63,6 +64,7 @@ export function gridScene(
       });
     else items.push({ kind: "text", x, y: top - 6, text, size: 12, fill, align: "center" });
   }
+  const digits = lastOf(sheet.name) === "weights" ? digitsIn(rowsIn(sheet, base, seen)) : 2;
   for (let place = 0; place < seen.rows; place++) {
     const row = seen.row + place;
     const y = top + CELL.h * place;
@@ -101,7 +103,7 @@ export function gridScene(
         kind: "text",
         x: x + CELL.w / 2,
         y: y + 18,
-        text: inCell(value),
+        text: shareInCell(value, digits),
         size: 12,
         fill: palette.on(role, shown),
         align: "center",
@@ -120,6 +122,15 @@ export function gridScene(
     },
   };
   return { width: left + CELL.w * seen.columns + 2, height: top + CELL.h * seen.rows + 4, items, panels: [panel] };
+}
+
+/** The numbers of a window, row by row. */
+function rowsIn(sheet: Sheet, base: readonly number[], seen: Window): number[][] {
+  return Array.from({ length: seen.rows }, (_, row) =>
+    Array.from({ length: seen.columns }, (__, column) =>
+      sheet.value(sheet.cell(base, seen.row + row, seen.column + column)),
+    ),
+  );
 }
 
 /** The row and column of a cell on its sheet. */

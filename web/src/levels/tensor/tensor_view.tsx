@@ -8,10 +8,11 @@ import type { Scene } from "../../draw/scene.ts";
 import { usePut } from "../../edit/held.ts";
 import { useDrawn, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, state } from "../../frame/state.ts";
-import { sentenceOf, toHead } from "../../frame/views.ts";
+import { ofHeads, sentenceOf, toHead } from "../../frame/views.ts";
 import { isOperand } from "../../run/evaluator.ts";
 import { counted } from "../../run/numbers.ts";
 import { sizeOf } from "../../run/safetensors.ts";
+import type { Store } from "../../run/store.ts";
 import { Absent } from "./absent.tsx";
 import { useDigits } from "./digits.ts";
 import { gridScene, overviewImage, overviewScene, placeIn, type Window, windowOf } from "./grid_scene.ts";
@@ -44,10 +45,11 @@ export function TensorView(): VNode {
         <p>
           {formula?.title ??
             (name.startsWith("parameters.") ? "Learned in training, the same for every text" : "Given with the text")}
+          {name.endsWith("_attention.output") && joined(store, name)}
           {head !== null && (
             <>
               {" "}
-              <a href={head}>See its head</a>
+              <a href={head}>See its head{!ofHeads(name, names) && "s"}</a>
             </>
           )}
         </p>
@@ -56,6 +58,16 @@ export function TensorView(): VNode {
       {sheet !== null && <Shown sheet={sheet} cell={cell} />}
     </>
   );
+}
+
+/** What comes out of an attention is mixed of all its heads. */
+function joined({ shape }: Store, name: string): string {
+  const [heads, into, out] = [
+    shape(name.replace(/output$/, "mixed"))?.[1] ?? 1,
+    shape(name.replace(/output$/, "merged"))?.at(-1),
+    shape(name)?.at(-1),
+  ];
+  return `: ${heads > 1 ? `all ${heads} heads mixed` : "one head"}${into === undefined ? "" : `, ${into} → ${out} channels`}.`;
 }
 
 /** The tensor as the picture that was asked for, or as numbers. */

@@ -4,10 +4,14 @@ import type { Palette } from "../../draw/colour.ts";
 import { Pen } from "../../draw/pen.ts";
 import type { Scene } from "../../draw/scene.ts";
 import type { Spot } from "../../draw/spots.tsx";
+import { apart } from "../../run/apart.ts";
 import { short } from "../../run/numbers.ts";
 import type { Tie } from "./ties.ts";
 
-const [LEFT, TOP, BAR, GAP] = [56, 20, 7, 8];
+const [LEFT, TOP, GAP] = [56, 20, 8];
+const LITTLE = 0.01;
+/** A bar, and the row of one that has digits beside it. */
+const [BAR, ROW] = [7, 13];
 /** Cells narrower than this have no digits. */
 const DIGITS = 64;
 
@@ -31,26 +35,38 @@ export function tiesScene(
   const spots: Spot[] = [];
   const heads = Math.max(1, ...ties.map(({ head }) => head + 1));
   const pitch = Math.min(Math.floor((width - LEFT) / heads), 128);
-  const [w, h] = [pitch - GAP, words.length * BAR + 6];
-  const digits = w >= DIGITS ? 32 : 0;
+  const w = pitch - GAP;
+  const row = w >= DIGITS ? ROW : BAR;
+  const h = words.length * row + 6;
+  // As many digits as tell the weights of a head apart, where they are more than next to nothing.
+  const after = Math.max(
+    2,
+    ...ties.map(({ shares }) =>
+      apart(
+        shares.filter((share) => share > LITTLE),
+        2,
+      ),
+    ),
+  );
+  const digits = w >= DIGITS ? 12 + 7 * after : 0;
   const most = Math.max(0.01, ...ties.flatMap(({ shares }) => shares));
   for (let head = 0; head < heads; head++) {
     const text = head === 0 && pitch > 48 ? "head 0" : String(head);
     pen.text(LEFT + head * pitch + w / 2, TOP - 8, text, palette.quiet, { align: "center" });
   }
-  let [row, block] = [-1, ""];
+  let [line, block] = [-1, ""];
   for (const tie of ties) {
-    if (tie.weights !== block) [row, block] = [row + 1, tie.weights];
-    const [x, y] = [LEFT + tie.head * pitch, TOP + row * (h + GAP)];
+    if (tie.weights !== block) [line, block] = [line + 1, tie.weights];
+    const [x, y] = [LEFT + tie.head * pitch, TOP + line * (h + GAP)];
     if (tie.head === 0) pen.text(LEFT - 8, y + h / 2 + 4, `block ${tie.block}`, palette.quiet, { align: "right" });
     pen.rect(x, y, w, h, palette.faint);
     tie.shares.forEach((share, place) => {
-      drawBar(pen, place, x + 3, y + 4 + place * BAR, ((w - 6 - digits) * share) / most, palette);
+      drawBar(pen, place, x + 3, y + 4 + place * row + (row - BAR) / 2, ((w - 6 - digits) * share) / most, palette);
+      if (digits === 0) return;
+      const text = share.toFixed(after).replace(/^0/, "");
+      const bold = place === 0 && tie.lead > 0;
+      pen.text(x + w - 3, y + 3 + (place + 0.5) * row + 4, text, palette.ink, { align: "right", bold });
     });
-    if (digits > 0) {
-      const text = (tie.shares[0] ?? 0).toFixed(2).replace(/^0/, "");
-      pen.text(x + w - 3, y + h / 2 + 4, text, palette.ink, { align: "right", bold: tie.lead > 0 });
-    }
     if (tie.id === best)
       pen.items.push({ kind: "rect", x: x - 1, y: y - 1, w: w + 2, h: h + 2, stroke: palette.ink, line: 2 });
     const label = `block ${tie.block}, head ${tie.head}: ${words
@@ -58,6 +74,6 @@ export function tiesScene(
       .join(", ")}`;
     spots.push({ id: tie.id, x, y, w, h, label });
   }
-  const height = TOP + (row + 1) * (h + GAP) + 2;
+  const height = TOP + (line + 1) * (h + GAP) + 2;
   return { scene: { width: Math.max(width, 1), height, items: pen.items, panels: [] }, spots };
 }

@@ -8,8 +8,10 @@ import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts"
 import { Choice, type Option, Table, Twin } from "../../frame/pieces.tsx";
 import { go, link, state } from "../../frame/state.ts";
 import { toNumber, toTensor } from "../../frame/views.ts";
+import { apart } from "../../run/apart.ts";
 import { looksOf } from "../../run/looks.ts";
-import { counted, short } from "../../run/numbers.ts";
+import { counted, evenly, short } from "../../run/numbers.ts";
+import { attentionOf } from "../head/attention.ts";
 import { textOf } from "../head/head_view.tsx";
 import { tokensOf, type Unit, wordsOf } from "../head/units.ts";
 import * as asking from "./ties.ts";
@@ -25,6 +27,8 @@ interface Answered {
   readonly ties: readonly asking.Tie[];
   readonly alike: readonly asking.Alike[];
   readonly missing: number;
+  /** At how many tokens the word may look. */
+  readonly open: number;
 }
 
 export function TiesView(): VNode {
@@ -64,7 +68,12 @@ export function TiesView(): VNode {
     const streams = kind.queries === kind.keys ? asking.streamsOf(kind, names) : [];
     const alike = await asking.alikeIn(source, streams, sentence, word, targets);
     const missing = kind.weights.length - looks.length;
-    return { of: key ?? "", kind, sentence, word, targets, ties, alike, missing };
+    const lead = asking.largestTie(ties, (tie) => tie.lead);
+    const mask = lead === undefined ? null : (attentionOf(lead.weights, names)?.mayLook ?? null);
+    const allowed = mask === null ? undefined : await looksOf(source, mask, sentence, word.tokens);
+    const row = allowed?.heads[Math.min(lead?.head ?? 0, allowed.heads.length - 1)] ?? looks[0]?.heads[0];
+    const open = row?.filter((each) => each > 0).length ?? 0;
+    return { of: key ?? "", kind, sentence, word, targets, ties, alike, missing, open };
   });
   if (kinds.length === 0) return <p class="wrong">This model has no attention: no head ties words.</p>;
   if (wrong !== "") return <p class="wrong">The heads cannot be read: {wrong}</p>;
@@ -121,6 +130,7 @@ function Asked({ value, units, kinds }: AskedProps): VNode {
         ))}
         <span>
           weights of “{word.text}” in each head{best !== undefined && best.lead > 0 && "; framed: the largest lead"}
+          {value.open > 1 && `; an even share is ${evenly(value.open)}`}
         </span>
       </p>
       <div ref={box}>
@@ -136,9 +146,10 @@ function Asked({ value, units, kinds }: AskedProps): VNode {
         )}
       </div>
       <p class="rule-of-heads">
-        A weight says how much of a word’s value a head passes on: neither that the model has understood what “
-        {word.text}” stands for, nor that the words are alike (correction C-38). Switch a head off at its own level (key
-        h) and see what changes. “Yes” is a lead of at least {asking.LEAD}.
+        A weight says how much of a word’s value a head passes on. It does not say that the model has understood what “
+        {word.text}” stands for. It does not say that the words are alike either (C-38 in docs/imprecise.md). Switch a
+        head off at its own level, by the key <kbd>h</kbd>, and see what changes. “Yes”: some head has a lead of at
+        least {asking.LEAD}. “Hardly”: the largest lead is smaller. “No”: no head looks more at “{targets[0]?.text}”.
         {isJoined(value) && " Words of several tokens: summed where they are looked at, averaged where they look."}
         {value.missing > 0 && ` This page does not carry the weights of ${counted(value.missing, "attention")}.`}
       </p>
@@ -161,7 +172,13 @@ function cellOf({ sentence, word }: Answered, tie: asking.Tie, target: Unit | un
 }
 
 /** A weight, which leads to its number; that of several tokens together leads to the head, which shows them. */
-function Weight({ value, tie, place }: { value: Answered; tie: asking.Tie; place: number }): VNode {
+function Weight(props: {
+  readonly value: Answered;
+  readonly tie: asking.Tie;
+  readonly place: number;
+  readonly digits?: number;
+}): VNode {
+  const { value, tie, place, digits = 3 } = props;
   const { names } = useStore();
   const target = value.targets[place];
   const cell = cellOf(value, tie, target);
@@ -172,7 +189,7 @@ function Weight({ value, tie, place }: { value: Answered; tie: asking.Tie; place
   const share = tie.shares[place] ?? 0;
   return (
     <a class="attention" href={href} data-share={share} title={alone ? "" : "several tokens together"}>
-      {short(share)}
+      {short(share, digits)}
     </a>
   );
 }
@@ -181,6 +198,7 @@ function Answer({ value, best }: { value: Answered; best: asking.Tie | undefined
   const { word, targets, ties } = value;
   if (best === undefined) return null;
   const leading = ties.filter(({ lead }) => lead > 0).length;
+  const digits = apart(best.shares, 3);
   const begin = best.lead >= asking.LEAD ? "Yes" : best.lead > 0 ? "Hardly" : "No";
   const [one, ...others] = targets.map(({ text }, place) => (
     <span key={place} class="strong-word">
@@ -196,11 +214,12 @@ function Answer({ value, best }: { value: Answered; best: asking.Tie | undefined
       {begin}: {leading} of {counted(ties.length, "head")} {leading === 1 ? "looks" : "look"} more at {one}
       {best.lead > 0 && (
         <>
-          ; most of all block {best.block}, head {best.head}: <Weight value={value} tie={best} place={0} /> against{" "}
+          ; most of all block {best.block}, head {best.head}:{" "}
+          <Weight value={value} tie={best} place={0} digits={digits} /> against{" "}
           {others.map((_, place) => (
             <>
               {place > 0 && " and "}
-              <Weight value={value} tie={best} place={place + 1} />
+              <Weight value={value} tie={best} place={place + 1} digits={digits} />
             </>
           ))}
         </>
@@ -254,10 +273,12 @@ function Choices({ value, units, kinds }: AskedProps): VNode {
 /** No third word. */
 const NOBODY = "none";
 
-/** For each of the words the head that looks at it most, beside how alike the vectors are. */
+/** For each of the words the head that leads and the one that looks at it most, beside how alike the vectors are. */
 function Words({ value, best }: { value: Answered; best: asking.Tie | undefined }): VNode {
   const { names } = useStore();
   const { targets, ties, alike, sentence, word } = value;
+  const leads = best !== undefined && best.lead > 0;
+  const digits = apart(best?.shares ?? [], 3);
   const streams = alike.filter(({ block }) => block === "" || block === best?.block);
   return (
     <Table
@@ -265,9 +286,10 @@ function Words({ value, best }: { value: Answered; best: asking.Tie | undefined 
       label="weight beside likeness of vectors"
       head={[
         `“${word.text}” and`,
-        "strongest head",
-        "weight",
-        "mean of all",
+        ...(leads ? [`block ${best.block}, head ${best.head}`] : []),
+        "its strongest head",
+        "weight there",
+        "mean of all heads",
         ...streams.map(({ tensor, block }) => (
           <>
             cosine of <a href={toTensor(tensor, [sentence, word.tokens[0] ?? 0, 0], names)}>{vectorsIn(block)}</a>
@@ -281,9 +303,10 @@ function Words({ value, best }: { value: Answered; best: asking.Tie | undefined 
           data: { "data-word": target.text },
           cells: [
             <b>{target.text}</b>,
+            ...(leads ? [<Weight key="lead" value={value} tie={best} place={place} digits={digits} />] : []),
             tie === undefined ? "" : `block ${tie.block}, head ${tie.head}`,
-            tie === undefined ? "" : <Weight value={value} tie={tie} place={place} />,
-            short(mean),
+            tie === undefined ? "" : <Weight value={value} tie={tie} place={place} digits={digits} />,
+            short(mean, digits),
             ...streams.map(({ cosines }) => short(cosines[place] ?? 0)),
           ],
         };

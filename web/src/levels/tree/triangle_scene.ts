@@ -2,9 +2,9 @@
 
 import { cut, type Measure } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
+import { strengthOf } from "../../draw/marks.ts";
 import { Pen } from "../../draw/pen.ts";
 import type { Scene } from "../../draw/scene.ts";
-import { strengthOf } from "../heads/heads_scene.ts";
 import type { Share } from "./weights.ts";
 
 const [LABEL, LARGEST, NAMED] = [88, 20, 12];

@@ -1,8 +1,11 @@
 /** Queries or keys that were turned by their positions: each pair of channels as a dial. */
 
+import type { VNode } from "preact";
 import { isOperand } from "../../../run/evaluator.ts";
-import { short } from "../../../run/numbers.ts";
+import { counted, short } from "../../../run/numbers.ts";
+import { at as numberAt, type Tensor } from "../../../run/safetensors.ts";
 import { placeIn } from "../grid_scene.ts";
+import type { Sheet } from "../sheet.ts";
 import { type Dials, dialsIn, dialsScene, type Turn } from "./angles_scene.ts";
 import { begin } from "./choices.tsx";
 import { type Context, type Kind, ruleOf } from "./kind.ts";
@@ -16,27 +19,55 @@ export const angles: Kind = {
     return [rule?.["x"], rule?.["position"]].flatMap((operand) => (isOperand(operand) ? [operand.name] : []));
   },
   draw(context) {
-    const { sheet, cell, sentence, names, look, width } = context;
+    const { sheet, cell, sentence, names, look, width, store } = context;
+    const [x, places] = (angles.reads?.(sheet) ?? []).map((name) => store.fetch(name));
+    if (x === undefined || places === undefined) return null;
     const turn = turnsOf(context);
     const half = sheet.columns / 2;
     const [row, column] = placeIn(sheet, cell);
     const { angle } = turn(cell);
     const pair = column % half;
+    const position = positionAt(places, sentence, row);
+    const rate = rateOf(sheet, cell, pair, turn, (token) => positionAt(places, sentence, token));
+    const turns = Math.floor(Math.abs(angle) / (2 * Math.PI));
+    const heads = sheet.axes.findIndex((axis) => axis.endsWith("head"));
+    const head = heads < 0 ? "" : `, ${(sheet.axes[heads] ?? "").replaceAll("_", "–")} ${cell[heads]}`;
+    const at = (channel: number): number[] => sheet.cell(cell, row, channel);
+    const shown = dialsOf(context, turn, width);
+    const moved = (channel: number, where: string): VNode => (
+      <>
+        channel {channel}, {where}: {short(numberAt(x, at(channel)))} →{" "}
+        <b class={sheet.role} data-channel={channel}>
+          {short(sheet.value(at(channel)))}
+        </b>
+      </>
+    );
     const word = names.label(sheet.name, sheet.layout.rows ?? "", row, sentence).text;
     return {
-      scene: dialsScene(dialsOf(context, turn, width), sheet, look),
+      scene: dialsScene(shown, sheet, look),
       above: (
         <p class="says plain">
           Rotary: a position is not added to a vector; it turns each pair of channels of query and key by position ×
           rate, so that a score depends on the distance of two words. The thin hand is the pair before, the thick one
-          after. Early pairs turn fast, late ones hardly.
+          after. Early pairs turn fast, late ones hardly. A hand points to the right by the first channel of its pair,
+          up by the second.
         </p>
       ),
       below: (
-        <p class="worked" aria-live="polite" data-worked={String(angle)}>
-          {word}, pair {pair} (channels {pair} and {pair + half}): turned by <b>{short(angle)}</b> radians, which leaves{" "}
-          {short(((angle * 180) / Math.PI) % 360, 1)}° after whole turns
-        </p>
+        <>
+          <p class="worked" aria-live="polite" data-worked={String(angle)}>
+            {word}
+            {head}, position {position}; pair {pair}, {short(rate, 5)} radians a position: turned by {position} ×{" "}
+            {short(rate, 5)} = <b>{short(angle)}</b> radians, {short(((angle * 180) / Math.PI) % 360, 1)}°
+            {turns > 0 && ` after ${counted(turns, "whole turn")}`}. In this pair {moved(pair, "to the right")};{" "}
+            {moved(pair + half, "up")}.
+          </p>
+          {shown.pairs.length < half && (
+            <p class="label">
+              Pairs {shown.pairs[0]} to {shown.pairs.at(-1)} of {half}: the arrow keys ← and → lead to the others.
+            </p>
+          )}
+        </>
       ),
       step: (down, along) => {
         const bound = (place: number, count: number): number => Math.min(Math.max(place, 0), count - 1);
@@ -45,6 +76,25 @@ export const angles: Kind = {
     };
   },
 };
+
+/** The position of a token, given with the text; one row of positions may be that of all texts. */
+function positionAt(places: Tensor, sentence: number, token: number): number {
+  return numberAt(places, [Math.min(sentence, (places.shape[0] ?? 1) - 1), token]);
+}
+
+/** The angle of a pair for one position; at position 0, where nothing is turned, that of another word. */
+function rateOf(
+  sheet: Sheet,
+  cell: readonly number[],
+  pair: number,
+  turn: (cell: readonly number[]) => Turn,
+  position: (token: number) => number,
+): number {
+  const [own] = placeIn(sheet, cell);
+  const rows = [own, ...Array.from({ length: sheet.rows }, (_, row) => row)];
+  const row = rows.find((each) => position(each) > 0);
+  return row === undefined ? 0 : turn(sheet.cell(cell, row, pair)).angle / position(row);
+}
 
 /** How the pair of a cell was turned, by the formula's own terms: own · cosine + partner · sine. */
 function turnsOf({ sheet, names, store }: Context): (cell: readonly number[]) => Turn {

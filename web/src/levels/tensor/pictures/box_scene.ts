@@ -32,7 +32,8 @@ export function largeBoxScene(
   const tall = Math.ceil(shown.length / across);
   // A brick bears its number while there is room; a picture is no higher than the window if its bricks can be seen.
   const high = Math.max((height - 96 - tall * behind * look.step) / tall, 160);
-  const side = Math.min(look.side, room / columns, Math.max(high / sheet.rows, 14));
+  // Where cells are narrow they are still as high as the word beside them.
+  const side = Math.min(look.side, Math.max(room / columns, square ? 0 : 16), Math.max(high / sheet.rows, 14));
   const largest = { width: room, height: high };
   const measured = measureBox(sheet, title, { ...look, side, largest }, true);
   const box: Box = square ? { ...measured, ...facesOf(measured, cell, shown, across) } : measured;
