@@ -11,7 +11,7 @@ const BUILT = "../glassformer/explorer/built";
 const LIMITS = {
   core: { minified: 250_000, gzipped: 80_000 },
   chunk: { minified: 100_000, gzipped: 36_000 },
-  whole: { minified: 620_000, gzipped: 225_000 },
+  whole: { minified: 645_000, gzipped: 234_000 },
 };
 
 const CONTAINED = ["preact", "@preact/signals", "@preact/signals-core"];
