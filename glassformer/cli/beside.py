@@ -50,7 +50,7 @@ def beside(opened: Model, probe: Path | None, index: Path | None, start: str | N
 
         found = SearchIndex.open(index, opened)
     before = None if start is None else open_model(start)
-    freeze = () if opened.recipe is None else opened.recipe.train.freeze
+    freeze = () if opened.recipe is None else opened.recipe.tune.freeze
     return makers_beside(
         opened.module, probe=probe, index=None if index is None else found, start=before, freeze=freeze
     )
