@@ -24,7 +24,7 @@ MODELS: Mapping[str, str] = {
     "not travel a tiny Llama",
     "chat": "`chat` of the package, on its reply to *Hi how are you*; as long as it does not travel a tiny Marian",
 }
-LONG = frozenset({"encoder", "marian", "llama", "t5", "trained", "writer", "chat"})
+LONG = frozenset({"encoder", "tagger", "marian", "llama", "t5", "trained", "writer", "chat"})
 """Models whose cells are long proofs (`make test-long`): the others are tried with every change, and some of
 their cells: see `View.is_long`.
 """

@@ -105,7 +105,7 @@ def test_every_level_in_every_theme_is_for_all(
             assert page.locator("main details.twin, main table").count() > 0
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", ["model", pytest.param("heads", marks=pytest.mark.long), "head", "number"])
 def test_the_live_page_is_for_all_too(browser: Browser, repository: Path, level: str) -> None:
     with serving(desk_of()) as address, window(browser, **WINDOWS["a small screen"]) as page:
         go(page, address, level)

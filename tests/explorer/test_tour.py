@@ -234,7 +234,9 @@ def test_the_whole_tour_by_keyboard(opened: Page, demo: Trace, demo_page: Path, 
     assert "tour=" in opened.evaluate("location.hash")
 
 
-@pytest.mark.parametrize("family", ["gpt2", "llama", "t5"])
+@pytest.mark.parametrize(
+    "family", ["t5", pytest.param("gpt2", marks=pytest.mark.long), pytest.param("llama", marks=pytest.mark.long)]
+)
 def test_the_tour_of_other_families_by_keyboard(family: str, opened: Page, tmp_path: Path) -> None:
     row = next(each for each in ALL if each.name == family)
     inputs, decoder_inputs = row.batch(padding="none")

@@ -173,7 +173,13 @@ def test_a_translator_has_both_tours_by_keyboard(
 
 
 @pytest.mark.parametrize(
-    ("family", "tour"), [("gpt2", "decoder"), ("llama", "decoder"), ("marian", "translation"), ("t5", "translation")]
+    ("family", "tour"),
+    [
+        ("gpt2", "decoder"),
+        ("t5", "translation"),
+        pytest.param("llama", "decoder", marks=pytest.mark.long),
+        pytest.param("marian", "translation", marks=pytest.mark.long),
+    ],
 )
 def test_the_tours_of_other_families_by_keyboard(family: str, tour: str, opened: Page, tmp_path: Path) -> None:
     inputs, decoder_inputs = row_named(family).batch(padding="none")
