@@ -86,8 +86,7 @@ class Run:
         if tune.adapters is not None:
             adapters.attach(model, tune.adapters, seed=settings.seed)
         model.to(machine.device, machine.weights).train()
-        for other in feed.frozen.values():
-            other.to(machine.device, machine.weights).eval().requires_grad_(False)
+        place_frozen(feed, machine)
         stages = choose(model, tune)
         stages.begin(model, len(stages.names) - 1)  # the optimizer keeps something for all that is ever trained
         budget = Budget.of(settings, feed.steps_per_epoch)
@@ -315,6 +314,12 @@ def better_if_higher(best: str, scores: Mapping[str, float]) -> float:
     """The score by which the best model is kept, negated where less is better (`-loss`)."""
     value = scores[best.removeprefix("-")]
     return -value if best.startswith("-") else value
+
+
+def place_frozen(feed: Feed, machine: Machine) -> None:
+    """Put the models of a feed that are not trained on the machine: in eval mode, without gradients."""
+    for other in feed.frozen.values():
+        other.to(machine.device, machine.weights).eval().requires_grad_(False)
 
 
 def mean_tokens(feed: Feed) -> float:
