@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import torch
 
@@ -16,6 +17,7 @@ from glassformer.look.saved import fingerprint
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import task_named
 from glassformer.tasks.distil import Teaching, scored_of
+from glassformer.tasks.task import Source, Task
 
 _BLOCK = re.compile(r"encoder\.blocks\.(\d+)\.")
 
@@ -112,6 +114,23 @@ def student_of(teacher: Model, section: DistilSection) -> tuple[Model, str]:
     )
     layers = ", ".join(str(number) for number in chosen)
     return student, f"the student begins with {wanted} of the teacher's {count} layers: {layers}"
+
+
+def taught_by(
+    teacher: Model | None, section: DistilSection, task: Task, source: Source, *, limit: int
+) -> dict[str, Any]:
+    """Of a student, who its teacher is, and its scores on the same examples; {} without one."""
+    if teacher is None:
+        return {}
+    return {
+        "teacher": {
+            "name": section.teacher,
+            "fingerprint": section.fingerprint,
+            "parameters": sum(each.numel() for each in teacher.module.parameters()),
+            "layers": len(teacher.config.output_stack.blocks),
+            "scores": task.evaluate(teacher.module.eval(), source, limit=limit).flat(),
+        }
+    }
 
 
 def spread(count: int, wanted: int) -> list[int]:

@@ -13,6 +13,7 @@ from typing import Any
 from glassformer.artefact import seeds, store
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.card import write_card
+from glassformer.artefact.distil import taught_by
 from glassformer.artefact.model import Model
 from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.progress import ConsoleProgress, Progress
@@ -289,23 +290,6 @@ def note_other_scores(there: int, during: str, final: str, log: Callable[[str], 
         )
 
 
-def _teacher(prepared: Prepared, measured: TaskFeed) -> dict[str, Any]:
-    """Of a student, who its teacher is, and its scores on the same examples."""
-    teacher, section = prepared.teacher, prepared.recipe.distil
-    if teacher is None:
-        return {}
-    scores = prepared.task.evaluate(teacher.module.eval(), measured.source, limit=_MEASURED_ROWS).flat()
-    return {
-        "teacher": {
-            "name": section.teacher,
-            "fingerprint": section.fingerprint,
-            "parameters": sum(each.numel() for each in teacher.module.parameters()),
-            "layers": len(teacher.config.output_stack.blocks),
-            "scores": scores,
-        }
-    }
-
-
 def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any], progress: Progress, *, bfloat16: bool) -> Model:
     module, recipe = prepared.module.eval(), prepared.recipe
     measured, task = prepared.held_out or prepared.feed, prepared.task
@@ -335,7 +319,7 @@ def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any], progress: P
         "intervals": intervals_by_flat_name(found),
         "verdict": "" if judged is None else judged.sentence,
         **facts,
-        **_teacher(prepared, measured),
+        **taught_by(prepared.teacher, recipe.distil, task, measured.source, limit=_MEASURED_ROWS),
         **task.facts(),
     }
     model = Model(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -39,20 +39,24 @@ class Teaching:
 
 
 class Scored(NamedTuple):
-    """The logits [N, L] that a student shares with its teacher, and how much each of the N counts."""
+    """A task's own losses from what a model has answered, and the name of one of them; the logits [N, L] that a student
+    shares with its teacher, and how much each of the N counts.
+    """
 
+    losses: Callable[[Any, Output, Batch], dict[str, Tensor]]
+    loss: str
     logits: Callable[[Output], Tensor | None]
     weights: Callable[[Batch], Tensor]
-    loss: str
 
 
 # By task: what is compared with the teacher.
 TAUGHT: dict[type[Task], Scored] = {
-    Classify: Scored(lambda output: output.sentence_logits, lambda batch: batch.weights, "label"),
+    Classify: Scored(Classify.losses_of, "label", lambda output: output.sentence_logits, lambda batch: batch.weights),
     MaskedLM: Scored(
+        MaskedLM.losses_of,
+        "masked_words",
         lambda output: output.logits,
         lambda batch: (batch.labels["masked_words"] != IGNORED).flatten().float(),
-        "masked_words",
     ),
 }
 
@@ -102,7 +106,7 @@ class TaughtFeed(TaskFeed):
         output = model(batch.inputs, scored_at=batch.scored_at)
         with torch.no_grad():
             taught = self.teacher(batch.inputs, scored_at=batch.scored_at)
-        found = self.task.losses_of(output, batch)
+        found = self.scored.losses(self.task, output, batch)
         logits, its = self.scored.logits(output), self.scored.logits(taught)
         assert logits is not None
         assert its is not None
@@ -118,8 +122,8 @@ def scored_of(task: Task | type[Task]) -> Scored:
     """What a task's models share with a teacher; raises ConfigError for a task that has no teachers."""
     kind = task if isinstance(task, type) else type(task)
     if kind not in TAUGHT:
-        known = [each.Section.model_fields["name"].annotation.__args__[0] for each in TAUGHT]
-        name = kind.Section.model_fields["name"].annotation.__args__[0]
+        known = [each.Section.model_fields["name"].default for each in TAUGHT]
+        name = kind.Section.model_fields["name"].default
         raise ConfigError("a student learns one of these tasks from a teacher", got=name, do=did_you_mean(name, known))
     return TAUGHT[kind]
 

@@ -58,7 +58,7 @@ def fit(
     out = Path(out)
     tune = TuneSection() if tune is None else tune
     run = Run.begin(model, feed, settings, tune=tune, out=out, held_out=held_out, resume=resume, log=log)
-    with closing(_steps(run, out, watched)) as steps:
+    with closing(_steps(run, tune, out, watched)) as steps:
         while True:
             # Not active while the caller handles a step: these settings must not change what the caller computes.
             with repeatable(run.machine), recomputing(model, settings.activation_checkpointing):
@@ -68,10 +68,10 @@ def fit(
             yield step
 
 
-def _steps(run: Run, out: Path, watched: WatchedSentences | None) -> Generator[Step]:
+def _steps(run: Run, tune: TuneSection, out: Path, watched: WatchedSentences | None) -> Generator[Step]:
     feed, settings, log = run.feed, run.settings, run.log
     state, progress, device = run.state, run.progress, run.machine.device
-    parameters = [state.model.get_parameter(name) for name in run.stages.trained()]
+    parameters = [state.model.get_parameter(name) for name in run.tuned.stages.trained()]
     with (
         closing(Record(out, progress, tensorboard=settings.tensorboard)) as record,
         stop_signals() as stop_request,
@@ -83,7 +83,8 @@ def _steps(run: Run, out: Path, watched: WatchedSentences | None) -> Generator[S
         watching = stack.enter_context(closing(_watching(run, out, watched)))
         while not run.over:
             started = time.monotonic()
-            run.begin_stage_if_due()
+            if run.tuned.begin_if_due(run.budget.fraction(progress), progress.step):
+                run.loss_and_gradient.forget_shapes()
             parts = parts_of(feed, progress.step, settings.accumulate)
             # Counted before the first backward pass, so that each label has the same weight however the step is cut.
             counts = counts_of(parts)
@@ -98,7 +99,7 @@ def _steps(run: Run, out: Path, watched: WatchedSentences | None) -> Generator[S
             rate = settings.learning_rate * run.schedule(progress)
             for group in state.optimizer.param_groups:
                 group["lr"] = rate * group["scale"]
-            run.step()
+            run.tuned.step(state.optimizer, progress.step)
             state.optimizer.zero_grad(set_to_none=True)
             progress.step += 1
             progress.means = running_means(progress.means, loss, losses)
@@ -146,7 +147,7 @@ def _steps(run: Run, out: Path, watched: WatchedSentences | None) -> Generator[S
                     signal_number=stop_request.signal_number,
                 )
     run.finish()
-    run.merge(out)
+    run.tuned.finish(tune, out)
 
 
 def _watching(run: Run, out: Path, watched: WatchedSentences | None) -> Watching | Unwatched:

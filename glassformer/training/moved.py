@@ -60,7 +60,7 @@ class BeforeStep:
 def _checksum(parameter: Tensor) -> int:
     """The CRC-32 of a tensor's bytes."""
     flat = parameter.detach().cpu().contiguous().flatten()
-    return zlib.crc32(flat.view(torch.uint8).numpy()) if flat.numel() else 0
+    return zlib.crc32(flat.view(torch.uint8).numpy().data) if flat.numel() else 0
 
 
 def _listed(names: list[str], most: int = 3) -> str:

@@ -19,7 +19,7 @@ from glassformer.training.budget import Budget
 from glassformer.training.compiled import LossAndGradient, worth_compiling
 from glassformer.training.loop import counts_of, parts_of, step_seed
 from glassformer.training.optimize import build_optimizer, optimizer_tensors
-from glassformer.training.run import mean_tokens, to_standard_error
+from glassformer.training.run import mean_tokens, place_frozen, to_standard_error
 from glassformer.training.settings import TrainSection, TuneSection
 from glassformer.training.tune import choose, trained
 
@@ -89,6 +89,7 @@ def plan(
     stages = choose(model, tune)
     stages.begin(model, len(stages.names) - 1)
     model.to(machine.device, machine.weights).train()
+    place_frozen(feed, machine)
     budget = Budget.of(settings, feed.steps_per_epoch)
     tokens = mean_tokens(feed)
     compiled, reason = worth_compiling(settings, budget, model, feed, tokens, machine, stages=len(stages.names))

@@ -21,11 +21,11 @@ from glassformer.training.budget import Budget, RunProgress
 from glassformer.training.cadence import EVALUATION_ROWS, Cadence, enough_learned, evaluations
 from glassformer.training.checkpoint import Checkpoint, Checkpoints, restore, weights
 from glassformer.training.compiled import LossAndGradient, worth_compiling
-from glassformer.training.moved import BeforeStep
 from glassformer.training.schedule import Schedule
 from glassformer.training.settings import TrainSection, TuneSection
 from glassformer.training.state import State, circumstances, differences
-from glassformer.training.tune import Stages, choose, told
+from glassformer.training.tune import choose
+from glassformer.training.tuned import Tuned
 
 # Steps of an epoch that are sampled for the mean number of tokens: with rows in buckets, steps have different lengths.
 _SAMPLED_STEPS = 32
@@ -41,15 +41,13 @@ class Run:
     """The state that the loop uses. `facts` are compared with those of the checkpoint when a run is resumed.
     `saved_step` is the step of the newest checkpoint, and `saved_best` that of the best model which it knows.
     `evaluated` is how much of the run was done at the last look whether to evaluate, `evaluated_step` the step of the
-    last evaluation. `stage` is that of `stages` which the parameters are in, `checked` whether one of its steps was
-    found to move exactly these.
+    last evaluation.
     """
 
     feed: Feed
     held_out: Feed | None
     settings: TrainSection
-    tune: TuneSection
-    stages: Stages
+    tuned: Tuned
     machine: Machine
     budget: Budget
     schedule: Schedule
@@ -63,8 +61,6 @@ class Run:
     cadence: Cadence
     evaluated: float = 0.0
     evaluated_step: int = 0
-    stage: int = 0
-    checked: bool = False
 
     @classmethod
     def begin(
@@ -86,8 +82,7 @@ class Run:
         if tune.adapters is not None:
             adapters.attach(model, tune.adapters, seed=settings.seed)
         model.to(machine.device, machine.weights).train()
-        for other in feed.frozen.values():
-            other.to(machine.device, machine.weights).eval().requires_grad_(False)
+        place_frozen(feed, machine)
         stages = choose(model, tune)
         stages.begin(model, len(stages.names) - 1)  # the optimizer keeps something for all that is ever trained
         budget = Budget.of(settings, feed.steps_per_epoch)
@@ -113,8 +108,7 @@ class Run:
             feed=feed,
             held_out=held_out,
             settings=settings,
-            tune=tune,
-            stages=stages,
+            tuned=Tuned(model, stages, log),
             machine=machine,
             budget=budget,
             schedule=Schedule.of(settings, budget),
@@ -129,9 +123,7 @@ class Run:
             evaluated=budget.fraction(state.progress),
             evaluated_step=state.progress.best_step,
         )
-        run.stage = stages.at(budget.fraction(state.progress))
-        stages.begin(model, run.stage)
-        log(told(model, stages, run.stage))
+        run.tuned.begin(budget.fraction(state.progress))
         facts["trained_parameters"] = sum(model.get_parameter(name).numel() for name in stages.trained())
         run.keep_best(state.progress.best_step)
         nothing = "no checkpoint to go on from, " if resume and found is None else ""
@@ -150,26 +142,6 @@ class Run:
         """Whether the end is reached, or too many evaluations have found no better model."""
         patience = self.settings.patience
         return self.budget.reached(self.progress) or (patience is not None and self.progress.misses >= patience)
-
-    def begin_stage_if_due(self) -> None:
-        """Let more parameters be trained, where their part of the run has come."""
-        stage = self.stages.at(self.budget.fraction(self.progress))
-        if stage != self.stage:
-            self.stage, self.checked = stage, False
-            self.stages.begin(self.state.model, stage)
-            self.loss_and_gradient.forget_shapes()
-            self.log(f"from step {self.progress.step + 1:,} on: {told(self.state.model, self.stages, stage)}")
-
-    def step(self) -> None:
-        """Change the parameters once; the first time, check that exactly those that are trained have moved, unless all
-        of them are.
-        """
-        model, now = self.state.model, self.stages.trained(self.stage)
-        before = None if self.checked or len(now) == len(list(model.parameters())) else BeforeStep.of(model)
-        self.state.optimizer.step()
-        self.checked = True
-        if before is not None:
-            self.log(before.check(model, now, step=self.progress.step + 1))
 
     def evaluate_if_due(self) -> dict[str, float] | None:
         """Evaluate when it is due; keep the model when it is the best so far.
@@ -283,15 +255,6 @@ class Run:
         elif self.progress.best is not None:  # it was damaged, and the user deleted it as advised
             self.log(f"kept: the last weights, as the best model, of step {self.progress.best_step:,}, is gone")
 
-    def merge(self, folder: Path) -> None:
-        """Keep the adapters in a file, where there are any, and add them to the weights; nothing stays frozen."""
-        if self.tune != TuneSection():
-            self.state.model.requires_grad_(True)
-        if self.tune.adapters is not None:
-            adapters.write(self.state.model, folder, self.tune.adapters)
-            count = adapters.merge(self.state.model)
-            self.log(f"{count} adapters are added to their weights; what they add is kept in {folder / adapters.FILE}")
-
     def _measured(self, model: Transformer) -> tuple[float, float]:
         """The score of a model by which the best is kept, as in the run's own evaluations, and its loss."""
         assert self.held_out is not None
@@ -315,6 +278,12 @@ def better_if_higher(best: str, scores: Mapping[str, float]) -> float:
     """The score by which the best model is kept, negated where less is better (`-loss`)."""
     value = scores[best.removeprefix("-")]
     return -value if best.startswith("-") else value
+
+
+def place_frozen(feed: Feed, machine: Machine) -> None:
+    """Put the models of a feed that are not trained on the machine: in eval mode, without gradients."""
+    for other in feed.frozen.values():
+        other.to(machine.device, machine.weights).eval().requires_grad_(False)
 
 
 def mean_tokens(feed: Feed) -> float:

@@ -13,7 +13,7 @@ from glassformer.models.transformer import build
 from glassformer.settings import parse_toml, read_settings
 from glassformer.tasks.masked_lm import MaskedLMSection
 from glassformer.training.settings import TuneSection
-from tests.artefact.heads import SIZES, TEXTS, small_tokenizer
+from tests.artefact.heads import TEXTS, small_tokenizer
 from tests.docs.pages import blocks, run_commands, run_python
 
 SMALLER: dict[str, Any] = {"train.steps": 2, "train.threads": 1, "train.compile": "off", "data.length": 24}
@@ -26,7 +26,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "mails.csv").write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")
     (tmp_path / "notes.txt").write_text("\n\n".join(f"{TEXTS[n % 2]} {n}." for n in range(60)), encoding="utf-8")
     tokenizer = small_tokenizer()
-    config = bert(vocabulary=tokenizer.vocabulary_size, max_length=128, **{**SIZES, "layers": 2})
+    config = bert(
+        vocabulary=tokenizer.vocabulary_size, max_length=128, layers=2, width=12, heads=3, feed_forward=20, dropout=0.1
+    )
     Model(build(config), tokenizer, task=MaskedLMSection(), length=24).save(tmp_path / "english")
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -19,6 +19,7 @@ from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.recipe import resolve
 from glassformer.errors import ConfigError, DataError
 from glassformer.look.saved import fingerprint
+from glassformer.runtime import compiler
 from glassformer.tasks.distil import COSINE, SOFT, TaughtFeed, cosine_loss, soft_loss
 from glassformer.training.checkpoint import weights
 from glassformer.training.compiled import LossAndGradient
@@ -117,6 +118,26 @@ def test_parts_of_a_step_give_the_gradient_of_the_whole(teacher: Path, tmp_path:
     for name, whole in gradients[0].items():
         # Sums of a few hundred float64 numbers near 10, in another order.
         torch.testing.assert_close(whole, gradients[1][name], rtol=0, atol=1e-11)
+
+
+@pytest.mark.long
+def test_compiled_it_learns_what_it_learns_eager(teacher: Path, tmp_path: Path) -> None:
+    if not compiler.has_compiler(torch.device("cpu")):
+        pytest.skip("there is no C++ compiler here")
+    torch._dynamo.reset()
+    found = []
+    for compiled in (False, True):
+        made = prepared(teacher, labelled(tmp_path), tmp_path / str(compiled))
+        made.module.train()
+        machine, said = machine_of(made.recipe.train), list[str]()
+        learn = LossAndGradient(made.feed, made.module, machine, compiled=compiled, log=said.append)
+        batch = made.feed.batch(0)
+        losses = learn(batch.with_dropout_key(step_seed(0, 0)), batch.counts)
+        assert said == []
+        found.append((losses, {name: each.grad for name, each in made.module.named_parameters()}))
+    assert found[0][0] == pytest.approx(found[1][0], rel=1e-5)
+    for name, gradient in found[0][1].items():
+        torch.testing.assert_close(found[1][1][name], gradient, rtol=0, atol=1e-5)  # float32, fused in another order
 
 
 # --------------------------------------------------------------------------- the student

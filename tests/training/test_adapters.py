@@ -61,12 +61,15 @@ def test_a_layer_and_its_gradients_are_their_formulas() -> None:
                               (layer.weight, layer.bias, layer.adapter.down, layer.adapter.up))  # fmt: skip
     output = layer(torch.tensor(x))
     output.backward(torch.tensor(given))
-    # A few roundings of sums of at most forty numbers near 1.
-    close: dict[str, float] = {"rtol": 0, "atol": 1e-13}
-    np.testing.assert_allclose(output.detach().numpy(), x @ (weight + 1.5 * up @ down).T + bias, **close)
-    flat, of = x.reshape(8, 5), given.reshape(8, 7)
-    np.testing.assert_allclose(layer.adapter.up.grad, 1.5 * of.T @ flat @ down.T, **close)
-    np.testing.assert_allclose(layer.adapter.down.grad, 1.5 * up.T @ of.T @ flat, **close)
+    expected = {
+        "output": x @ (weight + 1.5 * up @ down).T + bias,
+        "up": 1.5 * given.reshape(8, 7).T @ x.reshape(8, 5) @ down.T,
+        "down": 1.5 * up.T @ given.reshape(8, 7).T @ x.reshape(8, 5),
+    }
+    found = {"output": output.detach(), "up": layer.adapter.up.grad, "down": layer.adapter.down.grad}
+    for name, numbers in expected.items():
+        # A few roundings of sums of at most forty numbers near 1.
+        torch.testing.assert_close(found[name], torch.tensor(numbers), rtol=0, atol=1e-13)
 
 
 def test_the_gradients_in_a_model_are_those_of_the_sum_of_both_weights() -> None:
