@@ -63,7 +63,7 @@ pip install onnxruntime tokenizers
 
 * Inputs, all int64 and [batch, sequence]: {inputs}.
 * Outputs: {outputs}: {meaning}.
-* At most {longest} tokens; a longer text is cut, or read in windows.
+* {longest}.
 * `export.json` says the same to a program, and what was checked; `config.json`, if there is one, is for transformers.
 {more}"""
 
@@ -101,7 +101,9 @@ def write_card(model: Artefact, head: ExportedHead, files: Sequence[str], told: 
         inputs=", ".join(f"`{name}`" for name in inputs_of(model.config)),
         outputs=outputs,
         meaning=meaning.format(**values),
-        longest="any number of" if model.row_tokens is None else f"{model.row_tokens:,}",
+        longest="A text may have any number of tokens"
+        if model.row_tokens is None
+        else f"At most {model.row_tokens:,} tokens; a longer text is cut, or read in windows",
         more="\n".join([*more, ""]),
     )
 

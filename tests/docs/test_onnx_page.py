@@ -27,7 +27,7 @@ def test_the_page_on_onnx(
     told = json.loads(shown[-1])
     assert told["outputs"] == ["last_hidden_state", "sentence_embedding"]
     assert all(each["onnxruntime"] <= each["allowed"] for each in told["checked"]["deviations"])
-    assert {path.name for path in Path("mails-int8").iterdir()} >= {"model.onnx", "model_int8.onnx", "README.md"}
+    assert {path.name for path in Path("mails-onnx").iterdir()} >= {"model.onnx", "model_int8.onnx", "README.md"}
     names = run_python(repository / "docs" / "onnx.md", {})
     model = load("runs/mails")
     texts = ["Two dogs run.", "Transfer a huge inheritance to Prince Mayuko"]
