@@ -18,7 +18,7 @@ def test_the_page_on_onnx(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     model_for("classify", {"labels": ("ham", "spam")}).save("runs/mails")
-    rows = "".join(f"{TEXTS[n % 2]} {n},{('ham', 'spam')[n % 3 > 0]}\n" for n in range(12))
+    rows = "".join(f'"{TEXTS[n % 2]} {n}",{("ham", "spam")[n % 3 > 0]}\n' for n in range(12))
     Path("test.csv").write_text("text,label\n" + rows)
     run_commands(repository / "docs" / "onnx.md")
     shown = capsys.readouterr().out.splitlines()
