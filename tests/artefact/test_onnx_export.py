@@ -75,11 +75,11 @@ def test_the_lines_of_the_readme_give_what_transformers_gives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     model = model_for(task, section, family, **more)
-    scored: dict[str, Any] = {"int8": True, "data": [labelled(tmp_path)]} if task == "classify" else {}
+    scored: dict[str, Any] = {"int8": True, "data": labelled(tmp_path)} if task == "classify" else {}
     found = model.export(tmp_path / "out", "onnx", **scored).onnx
     assert found is not None
     if scored:
-        check_scores(model, found, scored["data"][0])
+        check_scores(model, found, scored["data"])
     assert found.checked.same == found.checked.answers > 0
     monkeypatch.chdir(tmp_path / "out")
     names = run_python(Path("README.md"), {})
