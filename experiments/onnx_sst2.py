@@ -1,7 +1,8 @@
 """What a fine-tuned encoder loses in onnxruntime: SST-2's development part in float32 and in 8 bits.
 
     python -m experiments.onnx_sst2                  # trains first, as the row sst2 of experiments.encoder does
-    python -m experiments.onnx_sst2 --model FOLDER   # a classifier of sst2 that is there already
+    python -m experiments.onnx_sst2 --model FOLDER   # a classifier of sst2 that is there already, such as the one that
+                                                     # `python -m experiments.transfer head` makes
 
 Writes docs/results/onnx-sst2.json. A training that was stopped goes on.
 """
@@ -81,7 +82,9 @@ def section(table: Any) -> list[str]:
         *lines,
         table(["", "accuracy", "size"], rows),
         "",
-        f"Trained on {row['trained_on']:,} rows in {row['steps']:,} steps. "
+        f"Trained on {row['trained_on']:,} rows in {row['steps']:,} steps"
+        + ("" if row["trained_parameters"] is None else f", {row['trained_parameters']:,} parameters of the head alone")
+        + ". "
         f"8 bits less float32: {100 * lost['value']:+.2f} points ({100 * lost['low']:+.2f} … "
         f"{100 * lost['high']:+.2f}), on {row['tested_on']:,} sentences.",
         "Largest difference of a logit between onnxruntime and glassformer in float32: "
