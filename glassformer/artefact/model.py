@@ -12,7 +12,7 @@ from torch import Tensor
 
 from glassformer.artefact import store
 from glassformer.artefact.answering import Answering
-from glassformer.artefact.texts import Texts, texts_of
+from glassformer.artefact.texts import Texts, listed, texts_of
 from glassformer.artefact.writing import Writing
 
 if TYPE_CHECKING:
@@ -135,8 +135,8 @@ class Model(Answering, Writing):
         features: bool = False,
         pooling: str = "mean",
         int8: bool = False,
-        texts: Sequence[str] = (),
-        data: Sequence[str | Path] = (),
+        texts: str | Sequence[str] = (),
+        data: str | Path | Sequence[str | Path] = (),
     ) -> Export:
         """Write the model to a folder for other programs: `huggingface` for transformers, `onnx` for onnxruntime.
 
@@ -150,7 +150,8 @@ class Model(Answering, Writing):
         """
         from glassformer.artefact.exports import ExportOptions, export
 
-        options = ExportOptions(features, pooling, int8, tuple(texts), tuple(data))
+        files = [data] if isinstance(data, str | Path) else data
+        options = ExportOptions(features, pooling, int8, tuple(listed(texts)), tuple(files))
         return export(self, directory, to, options)
 
     def save(self, directory: str | Path) -> Path:

@@ -51,7 +51,7 @@ _READ = {
 _CARD = """\
 # {title}
 
-{what}, as a graph for onnxruntime. {reads}
+{what}.
 
 ```sh
 pip install onnxruntime tokenizers
@@ -63,7 +63,7 @@ pip install onnxruntime tokenizers
 
 * Inputs, all int64 and [batch, sequence]: {inputs}.
 * Outputs: {outputs}: {meaning}.
-* At most {longest} tokens; a longer text is cut, or read in windows.
+* {longest}.
 * `export.json` says the same to a program, and what was checked; `config.json`, if there is one, is for transformers.
 {more}"""
 
@@ -95,13 +95,14 @@ def write_card(model: Artefact, head: ExportedHead, files: Sequence[str], told: 
     ]
     return _CARD.format(
         title=title,
-        what=f"An encoder ({model.config.family}) of glassformer",
-        reads=_reads(model),
+        what=f"An encoder ({model.config.family}) of glassformer as a graph for onnxruntime{_reads(model)}",
         code="\n".join(lines),
         inputs=", ".join(f"`{name}`" for name in inputs_of(model.config)),
         outputs=outputs,
         meaning=meaning.format(**values),
-        longest="any number of" if model.row_tokens is None else f"{model.row_tokens:,}",
+        longest="A text may have any number of tokens"
+        if model.row_tokens is None
+        else f"At most {model.row_tokens:,} tokens; a longer text is cut, or read in windows",
         more="\n".join([*more, ""]),
     )
 
@@ -134,9 +135,9 @@ def facts(model: Artefact, head: ExportedHead) -> Mapping[str, Any]:
 
 
 def _reads(model: Artefact) -> str:
-    """What a word of the graph's family has to be told: nothing, where the tokenizer does all."""
+    """How a text is written for it, where that has to be said."""
     mask = model.tokenizer.special.mask
-    return f"A masked word is written {mask}." if model.config.head is not None and mask is not None else ""
+    return f". A masked word is written {mask}" if model.config.head is not None and mask is not None else ""
 
 
 def _padding(model: Artefact) -> str:

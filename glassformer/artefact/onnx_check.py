@@ -121,28 +121,31 @@ class Check:
         self.verdict = VERDICTS.get(verb, lambda found: None)
         self.examples = [] if self.predictor is None else [self.predictor.example(each, "") for each in records]
         self.rows = list(self._rows(given))
-        self.batches = list(self._batches())
+        self.drawn = list(self._drawn())
 
     def _rows(self, texts: Sequence[str]) -> Iterator[Row]:
-        """Rows of the texts, and of random tokens: a text may be all unknown words to a vocabulary."""
+        """Rows of the texts."""
         if self.predictor is not None:
             for example in self.examples:
                 yield from self.predictor.rows(example)
-        else:
-            segmented = two_segments(self.model.config)
-            for text in texts:
-                for ids, segments in text_rows(self.model.tokenizer, text, length=self.model.row_tokens):
-                    yield Row(ids=ids, segments=segments if segmented else None)
-        drawn = torch.Generator().manual_seed(0)
+            return
+        segmented = two_segments(self.model.config)
+        for text in texts:
+            for ids, segments in text_rows(self.model.tokenizer, text, length=self.model.row_tokens):
+                yield Row(ids=ids, segments=segments if segmented else None)
+
+    def _drawn(self) -> Iterator[Row]:
+        """Rows of random tokens: a text may be all unknown words to a vocabulary."""
+        generator = torch.Generator().manual_seed(0)
         longest = min(self.model.row_tokens or _LONGEST, _LONGEST)
         for size in sorted({1, 2, max(longest // 3, 1), longest}):
-            tokens = torch.randint(self.model.config.output_stack.embed.vocabulary, (size,), generator=drawn)
+            tokens = torch.randint(self.model.config.output_stack.embed.vocabulary, (size,), generator=generator)
             yield Row(ids=tokens.tolist())
 
-    def _batches(self) -> Iterator[Inputs]:
+    def _batches(self, rows: Sequence[Row]) -> Iterator[Inputs]:
         """Each row alone, then all of them padded to batches."""
         pad = self.model.tokenizer.pad_id or 0
-        rows = sorted(self.rows, key=lambda row: -len(row.ids))
+        rows = sorted(rows, key=lambda row: -len(row.ids))
         for row in rows:
             yield collate([row], pad_id=pad).inputs
         for chosen in grouped([len(row.ids) for row in rows]):
@@ -154,7 +157,8 @@ class Check:
         """How far the graph is from the model; raises CheckpointError where it is further than rounding explains."""
         exact = copy.deepcopy(self.model.module).double()
         found: dict[str, list[float]] = {answer.name: [0.0] * 4 for answer in self.head.answers}
-        for inputs in self.batches:
+        rows = [*self.rows, *self.drawn]
+        for inputs in self._batches(rows):
             ours, judge = self._answers(self.model.module, inputs), self._answers(exact, inputs)
             theirs = session.run(inputs)
             for name, worst in found.items():
@@ -172,9 +176,9 @@ class Check:
                     got=f"a difference of {each.onnxruntime:.1e}",
                     do="nothing was written; please report it with the model's `glassformer info`",
                 )
-        sizes = [len(row.ids) for row in self.rows]
+        sizes = [len(row.ids) for row in rows]
         same, answers = self._same(self.model.module, self.graph(session))
-        return Checked(deviations, len(self.rows), min(sizes), max(sizes), same, answers)
+        return Checked(deviations, len(rows), min(sizes), max(sizes), same, answers)
 
     def _answers(self, module: Transformer, inputs: Inputs) -> dict[str, Tensor]:
         """The answers of a model by their names in the graph."""
@@ -206,10 +210,10 @@ class Check:
     # ------------------------------------------------------------------ 8 bits
 
     def lost(self, session: Session, int8: Session) -> Int8Loss:
-        """How far the graph in 8 bits is from that in float32."""
+        """How far the graph in 8 bits is from that in float32, on texts alone: random tokens are none that it meets."""
         largest = {answer.name: (0.0, 0.0) for answer in self.head.answers}
         cosine = math.inf
-        for inputs in self.batches:
+        for inputs in self._batches(self.rows):
             exact, rounded = session.run(inputs), int8.run(inputs)
             for name, (apart, scale) in largest.items():
                 kept = _real(exact[name], inputs), _real(rounded[name], inputs)

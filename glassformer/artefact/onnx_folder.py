@@ -168,7 +168,7 @@ def _bytes(folder: Path) -> dict[str, int]:
 def _write_beside(folder: Path, model: Artefact, head: ExportedHead, report: OnnxExport, title: str) -> None:
     """Tokenizer, settings and README."""
     write_tokenizer_of(folder, model.config, model.tokenizer, model.length)
-    write_json(folder / FACTS, {**facts(model, head), "opset": OPSET, **report.to_dict()})
+    write_json(folder / FACTS, {**report.to_dict(), **facts(model, head), "opset": OPSET})
     with contextlib.suppress(ConfigError):  # a model that transformers has no class for
         state = dict(model.module.named_parameters())
         described = describe(

@@ -14,6 +14,7 @@ import transformers
 
 from glassformer.artefact.foreign import write_foreign
 from glassformer.artefact.model import Model
+from glassformer.artefact.onnx_folder import OnnxExport
 from glassformer.convert.onnx.operators import OPERATORS
 from glassformer.errors import CheckpointError, ConfigError, MissingExtraError
 from tests.artefact.heads import TAGS, TEXTS, model_for
@@ -41,14 +42,44 @@ def in_transformers(model: Model, folder: Path, kind: str, feed: dict[str, Any])
         return theirs(**given)
 
 
+def labelled(folder: Path) -> Path:
+    """Texts with labels."""
+    data = folder / "data.jsonl"
+    rows = [{"text": f"{TEXTS[n % 2]} {n}", "label": LABELS[n % 3]} for n in range(30)]
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return data
+
+
+def check_scores(model: Model, found: OnnxExport, data: Path) -> None:
+    """On labelled data all are scored, and what 8 bits cost is told."""
+    rows = [json.loads(line) for line in data.read_text().splitlines()]
+    (accuracy,) = (score for score in found.scores if score.name == "accuracy")
+    assert accuracy.glassformer == accuracy.float32
+    right = sum(
+        each.label == row["label"] for each, row in zip(model.classify([r["text"] for r in rows]), rows, strict=True)
+    )
+    assert accuracy.float32.value == pytest.approx(right / len(rows))
+    assert accuracy.int8 is not None
+    assert accuracy.lost is not None
+    assert accuracy.lost.value == pytest.approx(accuracy.int8.value - accuracy.float32.value)
+    assert found.int8 is not None
+    apart, largest = found.int8.largest["logits"]
+    assert 0 < apart < 0.2 * largest
+    sizes = {name: (data.parent / "out" / name).stat().st_size for name in ("model.onnx", "model_int8.onnx")}
+    assert found.bytes == sizes
+
+
 @pytest.mark.parametrize(("family", "task", "section", "more", "kind"), ROWS, ids=[row[1] for row in ROWS])
 def test_the_lines_of_the_readme_give_what_transformers_gives(
     family: str, task: str, section: dict[str, Any], more: dict[str, Any], kind: str,
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     model = model_for(task, section, family, **more)
-    found = model.export(tmp_path / "out", "onnx").onnx
+    scored: dict[str, Any] = {"int8": True, "data": labelled(tmp_path)} if task == "classify" else {}
+    found = model.export(tmp_path / "out", "onnx", **scored).onnx
     assert found is not None
+    if scored:
+        check_scores(model, found, scored["data"])
     assert found.checked.same == found.checked.answers > 0
     monkeypatch.chdir(tmp_path / "out")
     names = run_python(Path("README.md"), {})
@@ -63,31 +94,11 @@ def test_the_lines_of_the_readme_give_what_transformers_gives(
         np.testing.assert_allclose(given, wanted, rtol=1e-5, atol=1e-5)  # float32
     facts = json.loads(Path("export.json").read_text())
     assert facts["labels"] == list(model.labels)
-    assert tuple(facts["inputs"]) == found.inputs == tuple(names["feed"])
+    assert set(facts["inputs"]) == set(found.inputs) == set(names["feed"])
+    assert set(facts["outputs"]) == set(found.outputs)
     assert json.loads(Path("config.json").read_text())["architectures"][0].endswith(kind)
     assert bool(found.left_behind) == (task != "choose")  # temperature, CRF, threshold
     assert capsys.readouterr().out
-
-
-def test_on_labelled_data_all_are_scored_and_8_bits_are_told(tmp_path: Path) -> None:
-    model = model_for("classify", {"labels": LABELS})
-    data = tmp_path / "data.jsonl"
-    rows = [{"text": f"{TEXTS[n % 2]} {n}", "label": LABELS[n % 3]} for n in range(30)]
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = model.export(tmp_path / "out", to="onnx", int8=True, data=[data], texts=list(TEXTS)).onnx
-    assert found is not None
-    (accuracy,) = (score for score in found.scores if score.name == "accuracy")
-    assert accuracy.glassformer == accuracy.float32
-    right = sum(model.classify(str(row["text"])).label == row["label"] for row in rows)
-    assert accuracy.float32[0] == pytest.approx(right / len(rows))
-    assert accuracy.int8 is not None
-    assert accuracy.lost is not None
-    assert accuracy.lost[0] == pytest.approx(accuracy.int8[0] - accuracy.float32[0])
-    assert found.int8 is not None
-    apart, largest = found.int8.largest["logits"]
-    assert 0 < apart < 0.2 * largest
-    assert set(found.bytes) == {"model.onnx", "model_int8.onnx"}
-    assert (tmp_path / "out" / "model_int8.onnx").stat().st_size == found.bytes["model_int8.onnx"]
 
 
 def test_a_graph_that_gives_other_numbers_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,7 @@ from glassformer.artefact.vectors import use_vectors
 from glassformer.cli.decoding_options import TYPED
 from glassformer.cli.stream_words import check_streamed
 from glassformer.convert import fetch, read_huggingface
+from glassformer.convert.onnx.heads import head_of
 from glassformer.data.files import files_of
 from glassformer.data.paragraphs import join_sentences, split_sentences
 from glassformer.data.parallel import read_parallel
@@ -49,7 +50,7 @@ from glassformer.features.store import kind_of
 from glassformer.features.strategies import features_of
 from glassformer.features.strategies import resolve as resolve_strategy
 from glassformer.look.cell import Axes
-from glassformer.models.families import bert, family_config
+from glassformer.models.families import bert, family_config, gpt2
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
 from glassformer.search.index import SearchIndex
@@ -64,6 +65,7 @@ from glassformer.text.train import train_tokenizer
 from glassformer.training.checkpoint import Checkpoints, restore
 from glassformer.training.lock import exclusive
 from glassformer.training.loop import fit
+from tests.artefact.heads import model_for
 from tests.decode.sentences import words
 from tests.training.toy import Toy, machine_of, toy_model, toy_settings
 from tests.translators import translating
@@ -349,6 +351,13 @@ MESSAGES: dict[str, Callable[[Place], object]] = {
     "an index of nothing": lambda place: SearchIndex.build(place.folder / "index", [], place.model),
     "no index": lambda place: SearchIndex.open(place.folder / "index"),
     "an index of another model": lambda place: another_model_asks(place),
+    "an export to a format that is not there": lambda place: place.model.export(place.folder / "out", "onxx"),
+    "an option of another format": lambda place: place.model.export(place.folder / "out", int8=True),
+    "an export to ONNX among files": lambda place: place.model.export(place.saved, "onnx"),
+    "an export of a decoder to ONNX": lambda place: head_of(gpt2(), only_features=False),
+    "texts for a model that reads more": lambda place: model_for("choose", {}).export(
+        place.folder / "out", "onnx", texts=["Yes."]
+    ),
     "unknown tensor": lambda place: place.model.trace("summer")["encoder.blocks.0.self_attention.wieghts"],
 }
 

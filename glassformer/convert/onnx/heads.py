@@ -49,7 +49,9 @@ class ExportedHead:
     answers: tuple[Answer, ...]
 
     def output(self, arrays: Mapping[str, Tensor]) -> Output:
-        """The answers of a graph that has run, as the model itself would give them."""
+        """The answers of a graph that has run, as the model itself would give them; where its states do not leave, an
+        answer stands in their place, for its device.
+        """
         fields: dict[str, Tensor] = {}
         for answer in self.answers:
             if answer.field and answer.column is None:

@@ -80,7 +80,7 @@ class OnnxTransformer(Transformer):
         heads: Collection[str] | None = None,
         cross_scores: list[Tensor] | None = None,
     ) -> Output:
-        """As `Transformer.forward` of an encoder, for the heads that were exported."""
+        """As `Transformer.forward` of an encoder, for the heads that were exported; the states are not known."""
         output = self.exported.output(self.session.run(inputs))
         if scored_at is None or output.logits is None:
             return output
