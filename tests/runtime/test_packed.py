@@ -49,6 +49,19 @@ def test_whoever_watches_sees_the_model_itself() -> None:
         assert packed(model, fast=False) is model
 
 
+def test_a_layer_that_does_more_than_its_product_stays_as_it_is() -> None:
+    model = named("bert").model(dtype=torch.float32)
+    network = model.output_stack.blocks[0].feed_forward.body
+    seen: list[int] = []
+    network.hidden.register_forward_hook(lambda *_: seen.append(1))
+    network.output.adapter = nn.Module()
+    laid_out = packed(model, fast=False)
+    assert len(packed_layers(laid_out)) == 6 * len(model.output_stack.blocks) - 2
+    with torch.inference_mode():
+        laid_out(*named("bert").batch())
+    assert seen == [1]
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
 def test_other_types_stay_as_they_are(dtype: torch.dtype) -> None:
     model = named("bert").model(dtype=torch.float32).to(dtype)
