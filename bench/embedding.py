@@ -75,7 +75,13 @@ def ours(*, fast: bool) -> Encode:
     """`Model.embed`."""
     import glassformer as gf
 
-    return gf.load(encoder_folder(), device="cpu", fast=fast).embed
+    model = gf.load(encoder_folder(), device="cpu", fast=fast)
+
+    def encode(texts: Sequence[str]) -> Vectors:
+        found: Vectors = model.embed(list(texts))
+        return found
+
+    return encode
 
 
 def transformers_side(*, by_length: bool, dtype: torch.dtype) -> Encode:
