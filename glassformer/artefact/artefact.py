@@ -93,7 +93,8 @@ class Artefact:
             )
         return (
             "matrix products are computed in bfloat16, sums between the blocks, norms and softmax in float32 (nothing "
-            "is compiled): numbers keep two or three digits, a vector has a cosine of 0.999 or more with that of float32"
+            "is compiled): a vector has a cosine of 0.999 or more with that of float32, other numbers two or three "
+            "digits of theirs"
         )
 
     @property

@@ -25,7 +25,8 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     """Texts [N] to vectors [N, F]: hidden states of a model that stays as it is.
 
     Parameters: `model`, a folder, a name in the package, or a `Model`; `strategy` and `pooling`, one or several, whose
-    vectors then stand side by side (docs/features.md); `fast`, whether to compute in bfloat16 where the machine has it;
+    vectors then stand side by side (docs/features.md); `fast`, whether to compute in bfloat16 where the machine has it
+    (`model_.fast_told` says what that changes);
     `device`. The strategy "mix" learns the weights of the layers in `fit`, from the labels `y`.
 
     Attributes after `fit`: `model_`, `mix_` (None without "mix"), `n_features_out_`.

@@ -120,7 +120,17 @@ class VectorsOf(Predictor[Sentence, Vectors]):
                 yield some[0], self.rows(some[0])
                 continue
             for example, raw in zip(some, self.tokenizer.raw_batch([each.text for each in some]), strict=True):
-                yield example, self._rows_of(example, np.array(self.tokenizer.unalias(raw.ids), np.int32))
+                ids = self.tokenizer.unalias(raw.ids)
+                whole = self._whole(ids)
+                yield example, self._rows_of(example, np.array(ids, np.int32)) if whole is None else (whole,)
+
+    def _whole(self, ids: list[int]) -> Row | None:
+        """The only row of a text whose tokens fit into one, as `rows` makes it; None for another text."""
+        before, after = self.tokenizer.frame_ids
+        length = len(before) + len(ids) + len(after)
+        if not length or (self.length is not None and length > self.length):
+            return None
+        return Row(ids=array("i", (*before, *ids, *after)), labels={"part": array("i", bytes(4 * length))})
 
     def rows(self, example: Sentence) -> Iterator[Row]:
         """A row for each window; the label of a token is the number of the part it belongs to."""
@@ -230,6 +240,13 @@ class VectorsOf(Predictor[Sentence, Vectors]):
 
     def merge(self, example: Sentence, found: Sequence[_Pooled]) -> Vectors:
         """The vectors of all parts, from those of the windows: a part may have tokens in several."""
+        if len(found) == 1 and not self.words:
+            (row,) = found
+            whole = {
+                feature.name: of[0] / of.dtype.type(row.tokens[0]) if feature.pooling == "mean" else of[0].copy()
+                for feature, of in zip(self.features, row.values, strict=True)
+            }
+            return Vectors(example.text, whole)
         parts = len(example.words) if self.words else 1
         tokens = np.zeros(parts, np.int64)
         kind = found[0].values[0].dtype

@@ -29,8 +29,8 @@ class PackedLinear(nn.Module):
         self.matrix = torch.ops.mkldnn._reorder_linear_weight(layer.weight.detach().to(dtype))  # [O, I]
         self.bias = None if layer.bias is None else layer.bias.detach().to(dtype)  # [O]
 
-    def forward(self, x: Tensor) -> Tensor:
-        """[..., I] to [..., O]."""
+    def forward(self, x: Tensor, *_: object) -> Tensor:
+        """[..., I] to [..., O]; what a layer is told beside its inputs belongs to training."""
         found: Tensor = torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), self.matrix, self.bias, "none", [], "")
         return found  # [..., O]
 
@@ -51,9 +51,14 @@ def packed(model: Transformer, *, fast: bool) -> Transformer:
         if stack is not None:
             for parent in list(stack.blocks.modules()):
                 for name, child in list(parent.named_children()):
-                    if type(child) is nn.Linear:
+                    if isinstance(child, nn.Linear) and _is_plain(child):
                         setattr(parent, name, PackedLinear(child, dtype))
     return twin
+
+
+def _is_plain(layer: nn.Linear) -> bool:
+    """Whether it is x Wᵀ + b and nothing else: no hook, no part of its own such as an adapter, no parametrization."""
+    return not (layer._forward_hooks or layer._forward_pre_hooks or any(True for _ in layer.children()))
 
 
 def can_pack(device: torch.device, dtype: torch.dtype) -> bool:

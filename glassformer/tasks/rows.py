@@ -6,6 +6,7 @@ B rows · S tokens of a row, padding included · N tokens whose vocabulary score
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -111,7 +112,10 @@ def count_of(row: Row, name: str, axis: Axis) -> float:
         return weight * (row.labels.get(name, IGNORED) != IGNORED)
     if axis == "set":
         return weight * (name in row.labels)
-    return weight * np.count_nonzero(np.asarray(row.labels.get(name, ())) != IGNORED)
+    labels = row.labels.get(name, ())
+    if isinstance(labels, array):  # of many rows numpy's set-up would be most of the time
+        return weight * (len(labels) - labels.count(IGNORED))
+    return weight * np.count_nonzero(np.asarray(labels) != IGNORED)
 
 
 def _side_by_side(rows: Sequence[Sequence[int]], length: int, fill: int) -> Tensor:

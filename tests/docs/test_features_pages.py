@@ -40,8 +40,11 @@ def test_the_page_on_features(repository: Path, folder: Path, capsys: pytest.Cap
     assert tensors["last.mean"].shape == (sum(len(line.split()) + 1 for line in LINES), width[1])
     assert [json.loads(line)["id"] for line in Path("vectors.jsonl").read_text().splitlines()] == list(range(24))
     assert np.load("mixed.npy").shape == width
+    exact, fast = np.load("vectors.npy"), np.load("fast.npy")
+    assert ((exact * fast).sum(axis=1) >= 0.999 * np.linalg.norm(exact, axis=1) * np.linalg.norm(fast, axis=1)).all()
     names = run_python(page, {})
     assert names["vector"].shape == width[1:]
+    assert names["quick"].shape == (2, *width[1:])
     assert set(names["vectors"]) == {"last.mean", "sum-all.mean"}
     assert len(names["words"].words) == 6
 

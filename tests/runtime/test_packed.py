@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
 
 from glassformer.look.watch import watch
+from glassformer.parts.feed_forward import FeedForward
 from glassformer.runtime.packed import PackedLinear, can_pack, packed
 from tests.contracts.families import FAMILIES, Row
 
@@ -47,6 +50,19 @@ def test_whoever_watches_sees_the_model_itself() -> None:
     model = named("bert").model(dtype=torch.float32)
     with watch(model, ["encoder.blocks.0.feed_forward.hidden"]):
         assert packed(model, fast=False) is model
+
+
+def test_a_layer_that_does_more_than_its_product_stays_as_it_is() -> None:
+    model = named("bert").model(dtype=torch.float32)
+    network: Any = next(module for module in model.modules() if isinstance(module, FeedForward))
+    seen: list[int] = []
+    network.hidden.register_forward_hook(lambda *_: seen.append(1))
+    network.output.adapter = nn.Module()
+    laid_out = packed(model, fast=False)
+    assert len(packed_layers(laid_out)) == 6 * len(model.output_stack.blocks) - 2
+    with torch.inference_mode():
+        laid_out(*named("bert").batch())
+    assert seen == [1]
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
