@@ -29,6 +29,7 @@ from glassformer.cli.options import (
     columns_named,
 )
 from glassformer.cli.screen import console, plain_table, record, refuse_out_over_input, results
+from glassformer.wrapping import printable
 
 
 def compare(
@@ -80,7 +81,7 @@ def compare(
             numbers = shown(name, each.mine), shown(name, each.other), difference(name, each.difference), ends
             table.add_row(name.replace("_", " "), *numbers, each.verdict)
         screen = console(handle)
-        screen.print(f"first: {model}, second: {other}", markup=False)
+        screen.print(printable(f"first: {model}, second: {other}"), markup=False)
         print_table(screen, table)
         parts = [f"measured on the same {found.count:,} {found.unit}", "paired bootstrap over them"]
         screen.print("; ".join(filter(None, [*parts, told_lower(found.differences)])))
