@@ -11,6 +11,7 @@ from glassformer.decode.attention import KeptAttention
 from glassformer.decode.record import FATES, Node, Recorder
 from glassformer.decode.settings import DecodeSettings
 from glassformer.look.lines import columns_of, label
+from glassformer.text.token_text import marked
 
 FORMAT = 1
 
@@ -209,8 +210,8 @@ def _ordered(nodes: Sequence[Node], best: set[int]) -> list[Node]:
 
 def _line(tree: SearchTree, chain: Sequence[Node], depth: int, rank: int | None, best: bool, width: int) -> str:
     last = chain[-1]
-    words = "".join(tree.texts[node.token] for node in chain).strip() or "␣"
-    left = f"{'  ' * min(depth, 16)}{'▶' if best else '·'} {words}"
+    words = marked("".join(tree.texts[node.token] for node in chain))
+    left = f"{_indent(depth, width)}{'▶' if best else '·'} {words}"
     mark = {"hopeless": "given up", "kept": ""}.get(last.fate, f"answer {rank}" if rank else "answer")
     score = f"{last.score:.3f}" if last.fate == "answer" else mark
     room = width - NUMBERS
@@ -226,8 +227,16 @@ def _left(tree: SearchTree, nodes: Sequence[Node], depth: int, width: int) -> It
         if not out:
             continue
         short = why.partition(":")[0] if fate == "forbidden" else SHORT.get(fate, why)
-        told = ", ".join(f"{tree.texts[node.token].strip() or '␣'} {node.total:.3f}" for node in out)
-        yield label(f"{'  ' * min(depth, 16)}╌ {short}: {told}", width)
+        told = ", ".join(f"{marked(tree.texts[node.token])} {node.total:.3f}" for node in out)
+        yield label(f"{_indent(depth, width)}╌ {short}: {told}", width)
+
+
+def _indent(depth: int, width: int) -> str:
+    """What stands before a line of a level: blanks, but at most half of the room for words; levels that would need more
+    have their number.
+    """
+    most = (width - NUMBERS) // 4
+    return "  " * depth if depth <= most else f"{'  ' * most}{depth} "
 
 
 SHORT = {
