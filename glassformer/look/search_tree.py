@@ -10,7 +10,7 @@ from typing import Any
 from glassformer.decode.attention import KeptAttention
 from glassformer.decode.record import FATES, Node, Recorder
 from glassformer.decode.settings import DecodeSettings
-from glassformer.look.lines import columns_of, label
+from glassformer.look.lines import columns_of, label, wrapped
 from glassformer.text.token_text import marked
 
 FORMAT = 1
@@ -158,9 +158,10 @@ def tree_lines(tree: SearchTree, width: int = WIDTH) -> Iterator[str]:
     if tree.text:
         yield label(tree.text, width)
         yield label(f"→ {tree.answer}", width)
-    yield settings_line(tree.settings)
+    yield from wrapped(settings_line(tree.settings), width)
     kept = sum(node.fate in GOES_ON for node in tree.nodes)
-    yield f"{len(tree.steps)} steps, {len(tree.nodes)} candidates, {kept} kept; ▶ leads to the best answer"
+    told = f"{len(tree.steps)} steps, {len(tree.nodes)} candidates, {kept} kept; ▶ leads to the best answer"
+    yield from wrapped(told, width)
     yield ""
     yield f"{'':{width - NUMBERS}}{'total':>10}{'score':>10}"
     waiting: list[tuple[Node, int]] = [(node, 0) for node in _ordered(children.get(None, ()), best)]
