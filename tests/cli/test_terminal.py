@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ MOST = 20_000
 ENDLESS = ["--min-tokens", str(MOST - 100), "--max-tokens", str(MOST - 90)]
 EVIL = "She \x1b[31mlikes\x9b31m \x07the\u202e sum"
 Screens = Mapping[str, dict[str, Any]]
+Run = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +74,12 @@ def screens(folder: Path) -> Screens:
     assert done.returncode == 0, done.stderr.decode()
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     return dict(zip(cases, results, strict=True))
+
+
+def test_a_model_that_knows_no_data_reads_turns_from_a_file(run: Run, folder: Path, screens: Screens) -> None:
+    (folder / "asked.jsonl").write_text('{"turns": ["Hi"]}\n{"turns": ["Hi", "Hello", "And?"]}\n', encoding="utf-8")
+    done = run("chat", folder / "talker", "--file", folder / "asked.jsonl", "--max-tokens", "2", "--json")
+    assert [len(each["turns"]) for each in done.records] == [1, 3]
 
 
 def test_ctrl_c_stops_a_text(screens: Screens) -> None:
