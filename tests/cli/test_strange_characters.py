@@ -110,7 +110,7 @@ def test_labels_and_columns_of_a_table_that_is_learned(run: Run, tmp_path: Path)
         "--family",
         "bert",
     ]
-    words += ["--set", "train.compile=off", "--set", "data.on_bad_row=skip", "--out", tmp_path / "run"]
+    words += ["--set", "train.compile=off", "--set", "data.on_bad_row=skip", "--out", str(tmp_path / "run")]
     trained = run("train", "classify", path, *words)
     assert trained.code == 0, trained.err
     shown = [trained, run("evaluate", tmp_path / "run", path), run("info", tmp_path / "run")]
