@@ -6,25 +6,34 @@ import os
 import shlex
 import textwrap
 from collections.abc import Sequence
+from functools import cache
 from typing import IO
 
-# Names of files, and words from files of others, may contain control characters of the terminal, or bytes that are no
-# characters: these are printed as escapes.
-_CONTROL = {
-    code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160), 0x2028, 0x2029, *range(0xD800, 0xE000))
+# Names of files, and words from files of others, may contain control characters of the terminal, characters that turn
+# the order of those after them around, or bytes that are no characters: these are printed as escapes.
+_TURNS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+CONTROL = {
+    code: repr(chr(code))[1:-1]
+    for code in (*range(32), *range(127, 160), 0x2028, 0x2029, *_TURNS, *range(0xD800, 0xE000))
 }
+"""Characters that a text of strangers may not bring to a terminal, by their code, and what is shown for each."""
 # Where a terminal does not report its width.
 _USUAL = 80
 
 
 def in_one_line(message: str) -> str:
     """The message with escapes for line ends and all that would act on a terminal."""
-    return message.translate(_CONTROL)
+    return message.translate(CONTROL)
 
 
-def printable(message: str) -> str:
-    """The same, but its line ends stay."""
-    return "\n".join(map(in_one_line, message.split("\n")))
+def printable(message: str, *, stay: str = "\n") -> str:
+    """The same, but its line ends stay, or all of these characters."""
+    return message.translate(_but(stay))
+
+
+@cache
+def _but(stay: str) -> dict[int, str]:
+    return {code: escape for code, escape in CONTROL.items() if chr(code) not in stay}
 
 
 def wrapped(message: str, width: int) -> str:
@@ -38,13 +47,14 @@ def wrapped(message: str, width: int) -> str:
 
 def wrapped_command(begin: str, words: Sequence[str], width: int | None) -> str:
     """A command after the words `begin`, on the same line where it fits into `width` columns (None: always); else in
-    lines of its own, continued by backslashes, so that it can be copied.
+    lines of its own, continued by backslashes, so that it can be copied, unless a name in it has control characters.
     """
-    whole = f"{begin} {shlex.join(words)}"
+    quoted = [in_one_line(shlex.quote(word)) for word in words]
+    whole = f"{begin} {' '.join(quoted)}"
     if width is None or len(whole) <= width:
         return whole
     lines = [""]
-    for word in map(shlex.quote, words):
+    for word in quoted:
         if lines[-1] and len(lines[-1]) + len(word) + 5 > width:  # two spaces before it, " \\" after it, one between
             lines.append("")
         lines[-1] += f" {word}" if lines[-1] else word

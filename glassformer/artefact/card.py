@@ -297,7 +297,7 @@ def _limits(model: Artefact) -> Iterator[str]:
     elif model.task is not None and model.config.head is not None:
         yield "Several masked words are guessed independently of one another."
     yield "It repeats what its text says, errors and prejudices included; its guesses are not facts."
-    if model.data is not None and not (model.data.validation or model.data.validation_files):
+    if model.data is not None and not model.data.holds_out:
         yield "No text was held out: the scores measure how well it remembers its own text."
     if model.task is not None and not model.metrics.get("verdict"):
         kind = task_named(model.task.name)

@@ -74,7 +74,7 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
         size += sum(path.stat().st_size for path in found.used)
         progress.note(found.beside(find_files(targets)) if targets else str(found))
     use_threads(recipe.train.threads)
-    check(recipe.train, held_out=bool(data.validation_files or data.shares["validation"] or data.shares.get("end")))
+    check(recipe.train, held_out=data.holds_out)
     kind.check_data(data)
     going_on = tokenizer is not None
     teacher = None

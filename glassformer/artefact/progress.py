@@ -14,7 +14,7 @@ from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElap
 from rich.progress import Progress as Bars
 
 from glassformer.training.record import Step
-from glassformer.wrapping import table_width, wrapped
+from glassformer.wrapping import printable, table_width, wrapped
 
 Advance = Callable[[int], None]
 
@@ -100,7 +100,7 @@ class ConsoleProgress:
     def note(self, message: str) -> None:
         """Print one sentence, in lines that end between words."""
         width = self._console.width if self._console.is_terminal else table_width(self._console.file)
-        shown = wrapped(message, width)
+        shown = wrapped(printable(message), width)
         self._console.print(shown, markup=False, style="dim", soft_wrap=True)
 
     @contextmanager

@@ -20,7 +20,7 @@ from typing import Annotated
 from glassformer.cli.streams import ReaderGoneError, StandardOutputError, prepare_streams
 from glassformer.errors import DataError, GlassformerError, did_you_mean
 from glassformer.tasks import VERBS as ANSWERS
-from glassformer.wrapping import for_stream, in_one_line
+from glassformer.wrapping import for_stream, in_one_line, printable
 
 # The verbs by purpose. Verbs that answer are made in ask.py from the table in tasks/; each other verb is a function of
 # its name in the module of its name (import in import_.py).
@@ -234,9 +234,9 @@ def _reporting_interrupts(command: Callable[..., None]) -> Callable[..., int]:
 
 def _stopped(interrupt: KeyboardInterrupt) -> int:
     """Print what is saved and how to resume, where the interrupt says so; returns the exit code."""
-    print(for_stream(f"glassformer: {str(interrupt) or 'stopped'}", sys.stderr), file=sys.stderr)
+    print(for_stream(f"glassformer: {printable(str(interrupt)) or 'stopped'}", sys.stderr), file=sys.stderr)
     for line in getattr(interrupt, "__notes__", ()):
-        print(line, file=sys.stderr)
+        print(printable(line), file=sys.stderr)
     return int(getattr(interrupt, "exit_code", INTERRUPTED))
 
 

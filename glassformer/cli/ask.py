@@ -116,7 +116,7 @@ _COLUMNS: dict[str, tuple[Any, object]] = {
 
 # The second text of a pair, where a verb has a name of its own for it, and the columns where the model knows none.
 _SECOND: dict[str, Any] = {"answer": Passage}
-_USUAL: dict[str, dict[str, str]] = {"answer": {"text": "question", "pair": "context"}}
+_USUAL: dict[str, dict[str, str]] = {"answer": {"text": "question", "pair": "context"}, "chat": {"text": "turns"}}
 # Those of models that translate.
 _OF_PAIRS = {"text": "source", "target": "target"}
 

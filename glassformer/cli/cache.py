@@ -9,6 +9,7 @@ import typer
 
 from glassformer.cli.options import Json
 from glassformer.cli.screen import record
+from glassformer.wrapping import in_one_line
 
 
 def cache(
@@ -33,7 +34,7 @@ def cache(
             facts = {"what": each.what, "path": str(each.path), "bytes": each.size}
             record({**facts, "deleted": deleted, "kept_because": why or None}, sys.stdout)
             continue
-        print(f"{'deleted' if deleted else 'kept':<8}{_bytes(each.size):>10}  {each.path}")
+        print(in_one_line(f"{'deleted' if deleted else 'kept':<8}{_bytes(each.size):>10}  {each.path}"))
         print(f"{'':<20}{each.what}" + (f"\n{'':<20}{why}" if why else ""))
     if not json:
         print(f"{len(found)} in all, {_bytes(sum(each.size for each in found))}")

@@ -28,7 +28,8 @@ from glassformer.cli.options import (
     WordsColumn,
     columns_named,
 )
-from glassformer.cli.screen import console, plain_table, record, refuse_out_over_input, results
+from glassformer.cli.screen import console, escaped, plain_table, record, refuse_out_over_input, results
+from glassformer.wrapping import printable
 
 
 def compare(
@@ -78,12 +79,12 @@ def compare(
         for name, each in found.differences.items():
             ends = f"{difference(name, each.low)} … {difference(name, each.high)}"
             numbers = shown(name, each.mine), shown(name, each.other), difference(name, each.difference), ends
-            table.add_row(name.replace("_", " "), *numbers, each.verdict)
+            table.add_row(escaped(name.replace("_", " ")), *numbers, each.verdict)
         screen = console(handle)
-        screen.print(f"first: {model}, second: {other}", markup=False)
+        screen.print(printable(f"first: {model}, second: {other}"), markup=False)
         print_table(screen, table)
         parts = [f"measured on the same {found.count:,} {found.unit}", "paired bootstrap over them"]
-        screen.print("; ".join(filter(None, [*parts, told_lower(found.differences)])))
+        screen.print(escaped("; ".join(filter(None, [*parts, told_lower(found.differences)]))))
         if found.left_out:
             screen.print(f"not compared: {', '.join(found.left_out)}, which are per token: the vocabularies differ")
-        screen.print(f"{found.sentence[0].upper()}{found.sentence[1:]}.")
+        screen.print(escaped(f"{found.sentence[0].upper()}{found.sentence[1:]}."))

@@ -40,7 +40,13 @@ def converse(opened: Model, options: Mapping[str, Any], handle: TextIO, *, kept:
     if typed:
         note(f"a conversation; {HELP}")
     while True:
-        line = _line(typed)
+        try:
+            line = _line(typed)
+        except DataError as error:
+            if not typed:
+                raise
+            note(str(error))
+            continue
         if line is None:
             return
         if not line:
@@ -86,7 +92,12 @@ def _line(typed: bool) -> str | None:
     if typed:
         sys.stderr.write(_ASKED)
         sys.stderr.flush()
-    line = sys.stdin.readline()
+    try:
+        line = sys.stdin.readline()
+    except UnicodeDecodeError as error:
+        raise DataError("a turn must be UTF-8 text", got=f"the byte 0x{error.object[error.start]:02x}") from None
+    except OSError as error:
+        raise DataError("standard input must be readable", got=error.strerror or str(error)) from None
     return in_a_line(line) if line else None
 
 

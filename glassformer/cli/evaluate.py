@@ -30,7 +30,7 @@ from glassformer.cli.options import (
     WordsColumn,
     columns_named,
 )
-from glassformer.cli.screen import console, plain_table, record, refuse_out_over_input, results
+from glassformer.cli.screen import console, escaped, plain_table, record, refuse_out_over_input, results
 
 if TYPE_CHECKING:
     from glassformer.tasks.score import Scores
@@ -109,16 +109,16 @@ def _show(scores: Scores, best: str, handle: TextIO) -> None:
         if name in bounds:
             low, high = bounds[name]
             cells[0] += f" ({shown(name, low)} … {shown(name, high)})"
-        table.add_row(name.replace("_", " "), *cells)
+        table.add_row(escaped(name.replace("_", " ")), *cells)
     screen = console(handle)
     print_table(screen, table)
     parts = [
         f"measured on {scores.count:,} {scores.unit}",
         f"in brackets: the 95 % interval ({method})" if bounds else "too few for an interval",
     ]
-    screen.print("; ".join(filter(None, [*parts, told_lower(scores.of[THIS_MODEL])])))
+    screen.print(escaped("; ".join(filter(None, [*parts, told_lower(scores.of[THIS_MODEL])]))))
     if (judged := verdict(scores, best)) is not None:
-        screen.print(f"{judged.sentence[0].upper()}{judged.sentence[1:]}.")
+        screen.print(escaped(f"{judged.sentence[0].upper()}{judged.sentence[1:]}."))
 
 
 def _is_data(word: str) -> bool:

@@ -57,7 +57,7 @@ def _show(screen: Console, title: str, rows: Mapping[str, Any]) -> None:
     for name, value in rows.items():
         if value is not None:
             shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-            table.add_row("  " + name.replace("_", " "), escaped(shown))
+            table.add_row(escaped("  " + name.replace("_", " ")), escaped(shown))
     screen.print(f"[bold cyan]{title}[/bold cyan]")
     screen.print(table)
 

@@ -25,6 +25,7 @@ from glassformer.errors import DataError, GlassformerError
 from glassformer.json_text import parse_json
 from glassformer.locking import lock
 from glassformer.paths import behind_links, check_path
+from glassformer.wrapping import in_one_line
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -154,7 +155,7 @@ def resumable(out: Path, request: Mapping[str, Any], *, resume: bool) -> Iterato
         raise
     except GlassformerError:
         if written is not None and _kept(written, partial, note):
-            print(f"the {written.results:,} results before that are kept in {partial}", file=sys.stderr)
+            print(in_one_line(f"the {written.results:,} results before that are kept in {partial}"), file=sys.stderr)
         raise
 
 

@@ -19,8 +19,10 @@ from glassformer.atomic import atomic_write
 from glassformer.cli.streams import is_utf8
 from glassformer.errors import DataError
 from glassformer.paths import behind_links, check_path, is_stream
-from glassformer.wrapping import for_reading, printable, table_width, width_of, wrapped_command
+from glassformer.wrapping import CONTROL, for_reading, printable, table_width, width_of, wrapped_command
 
+# Characters that a terminal obeys, or at which programs end a line, and that JSON would leave as they are.
+_IN_JSON = {code: f"\\u{code:04x}" for code in CONTROL if code > 126 and not 0xD800 <= code < 0xE000}
 # Characters of a text by which a note names it.
 _QUOTED = 40
 
@@ -112,10 +114,11 @@ def console(handle: TextIO | None = None) -> Console:
 def record(values: Mapping[str, Any], handle: TextIO) -> None:
     """One JSON record on one line; numbers that JSON does not have are written as strings: "-Infinity", "NaN".
 
-    Where the encoding is not UTF-8, characters outside ASCII are written as JSON escapes.
+    Control characters are written as JSON escapes, and where the encoding is not UTF-8 all characters outside ASCII.
     """
     escapes = not is_utf8(getattr(handle, "encoding", None) or "utf-8")
-    print(json.dumps(_in_json(values), ensure_ascii=escapes, allow_nan=False), file=handle, flush=True)
+    line = json.dumps(_in_json(values), ensure_ascii=escapes, allow_nan=False)
+    print(line if line.isascii() and "\x7f" not in line else line.translate(_IN_JSON), file=handle, flush=True)
 
 
 def _in_json(value: Any) -> Any:

@@ -66,7 +66,7 @@ def _cells(mask: MaskedWord, rank: int) -> tuple[str, str, str]:
     if rank >= len(mask.guesses):
         return "", "", ""
     guess = mask.guesses[rank]
-    word = f"…{guess.word}" if guess.joins and guess.word.isalnum() else guess.word
+    word = f"…{guess.word}" if guess.joins and guess.word.isalnum() else marked(guess.word)
     return escaped(word), f"{guess.probability:.1%}", bar(guess.probability)
 
 
@@ -202,9 +202,9 @@ def _chat(values: Mapping[str, object], found: Reply, handle: TextIO) -> None:
 
 
 def on_screen(text: str, handle: TextIO, *, lines: bool) -> str:
-    """A text as it is for a file, without control characters for a terminal."""
+    """A text as it is for a file; for a terminal its control characters as escapes, but not tabs."""
     kept = text if lines else _LINE_END.sub(" ", text)
-    return "\n".join(map(printable, kept.split("\n"))) if handle.isatty() else kept
+    return printable(kept, stay="\n\t") if handle.isatty() else kept
 
 
 SHOW: dict[str, Callable[[Mapping[str, object], Any, TextIO], None]] = {

@@ -10,6 +10,7 @@ from glassformer.cli.readers import Text
 from glassformer.cli.screen import note
 from glassformer.cli.show_tree import given
 from glassformer.errors import DataError
+from glassformer.paths import check_path
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
@@ -25,6 +26,9 @@ def write_story(
     """Write behind the only text, and the page of it; raises DataError for several texts."""
     from glassformer.artefact.search_tree import search_tree  # not at the top: --help must not import torch
 
+    check_path(out, DataError)
+    if not out.parent.is_dir():  # before a long text is written
+        raise DataError(f"the page {out} needs a folder", got=f"none at {out.parent}")
     texts = list(asked)
     if len(texts) != 1:
         raise DataError("--html writes the page of one text", got=f"{len(texts)} texts", do="give one of them")

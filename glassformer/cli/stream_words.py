@@ -7,8 +7,9 @@ from collections.abc import Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from glassformer.cli.readers import Text
-from glassformer.cli.screen import Few, note_windows
+from glassformer.cli.screen import Few, note, note_windows
 from glassformer.cli.show import on_screen
+from glassformer.cli.texts import TYPED
 from glassformer.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ def can_stream(values: Mapping[str, Any]) -> bool:
 
 
 def stream_words(opened: Model, verb: str, asked: Iterable[Text], options: Mapping[str, Any], handle: TextIO) -> None:
-    """Answer the texts one after another, each as it comes."""
+    """Answer the texts one after another, each as it comes. Ctrl-C ends it; while a line that was typed in a terminal
+    is answered, it ends that answer alone.
+    """
     from glassformer.artefact.verbs import stream_answer  # not at the top: --help must not import torch
 
     told, long = Few(), Few()
@@ -49,7 +52,14 @@ def stream_words(opened: Model, verb: str, asked: Iterable[Text], options: Mappi
         words = stream_answer(opened, verb, text.values, text.where, options)
         lines = verb == "generate" or (verb == "translate" and "\n" in str(text.values["text"]))
         lines = lines or (verb == "chat" and handle.isatty())
-        found = _written(words, handle, lines=lines, before=str(text.values["text"]) if verb == "generate" else "")
+        before = str(text.values["text"]) if verb == "generate" else ""
+        try:
+            found = _written(words, handle, lines=lines, before=before)
+        except KeyboardInterrupt:
+            if not (text.where.startswith(TYPED) and sys.stdin.isatty()):
+                raise
+            note("stopped; the next line is answered, Ctrl-C again or the end of the input leaves")
+            continue
         note_windows(text.values.get("text", ""), found.windows, opened.row_tokens, long)
         for sentence in found.notes:
             told(sentence)

@@ -16,6 +16,8 @@ from glassformer.paths import check_path, is_stream, refuse_endless
 if TYPE_CHECKING:
     from io import BufferedReader
 
+TYPED = "standard input"
+"""What the place of a line of standard input begins with."""
 # Records given to the model together: few at first, so that the first predictions come soon, then enough to be sorted
 # by length, but not more than a command that was stopped can compute again.
 _FIRST, _TOGETHER = 64, 2048
@@ -44,7 +46,7 @@ def records(
     same = {role: value for role, value in more.items() if role != "pair"}
     for text in given or ():
         if text == "-":
-            typed = _lines_of(_standard_input(), "standard input", bad, blank=reader.blank)
+            typed = _lines_of(_standard_input(), TYPED, bad, blank=reader.blank)
             yield from (each._replace(values={**each.values, **more}) for each in typed)
         else:
             yield Text({"text": _without_surrogates(text), **more})
@@ -60,7 +62,7 @@ def _standard_input() -> BufferedReader:
 def _of_one(file: str, reader: Reader, bad: OnBad) -> Iterator[Text]:
     """The records of a file, or for - those of standard input; what can be read only once is opened once."""
     if file == "-":
-        yield from read_lines_as(reader, _lines_of(_standard_input(), "standard input", bad, blank=reader.blank), bad)
+        yield from read_lines_as(reader, _lines_of(_standard_input(), TYPED, bad, blank=reader.blank), bad)
     elif is_stream(file):
         with _opened(file) as stream:
             yield from read_lines_as(reader, _lines_of(stream, file, bad, blank=reader.blank), bad)

@@ -53,7 +53,7 @@ class Corpus:
         """Facts that a user should know before training, a sentence each."""
         notes = []
         if end := self.shares.get("end"):
-            notes.append(f"few documents: held out is not one of them, but the last {end:.0%} of the text")
+            notes.append(f"few documents: the last {end:.0%} of the text is held out, not one of them")
         if self.repeats.repeated:
             notes.append(str(self.repeats))
         if self.leaked:

@@ -37,6 +37,11 @@ class DataSection(Settings):
         """The parts of the text or the records that are not learned from."""
         return {"validation": self.validation, "test": self.test}
 
+    @property
+    def holds_out(self) -> bool:
+        """Whether a training is measured on what it does not learn from."""
+        return bool(self.validation_files or self.shares["validation"] or self.shares.get("end"))
+
 
 class CorpusSection(DataSection):
     """Running text. `pack`: documents are joined to full rows, else each has a row of its own; `document_mask`:

@@ -15,6 +15,7 @@ from glassformer.demo.corpus import write_corpus
 from glassformer.demo.texts import Sentence, slides
 from glassformer.demo.writing import ASKED, REPLY, commands, show_reply, show_story
 from glassformer.settings import read_toml
+from glassformer.wrapping import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -220,6 +221,7 @@ def _right(model: Model, sentence: Sentence) -> int:
 
 def show_english(out: Path, console: Console) -> Promise:
     """Train a masked-word model on Python's own documentation."""
+    from rich.markup import escape
     from rich.table import Table
 
     from glassformer.artefact.train import train
@@ -266,7 +268,8 @@ def show_english(out: Path, console: Console) -> Promise:
     table.add_column("best five")
     for text in SENTENCES:
         for mask in model.fill(text, top=5).masks:
-            table.add_row(text, ", ".join(f"{guess.word} {guess.probability:.0%}" for guess in mask.guesses))
+            guesses = ", ".join(f"{guess.word} {guess.probability:.0%}" for guess in mask.guesses)
+            table.add_row(text, escape(printable(guesses)))
     console.print(table)
     return promise
 

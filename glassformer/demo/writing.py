@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from glassformer.artefact.travelling import travelling
+from glassformer.wrapping import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,7 +33,7 @@ def show_story(console: Console) -> bool:
     model = load("writer")
     tree = model.search_tree(PROMPT, max_tokens=TOKENS, seed=0, attention=True)
     trace = trace_of(model, tree)
-    console.print(f"{PROMPT}{tree.answer}", soft_wrap=not console.is_terminal, highlight=False, markup=False)
+    console.print(printable(f"{PROMPT}{tree.answer}"), soft_wrap=not console.is_terminal, highlight=False, markup=False)
     looks, read = Looks(tree), trace.words.sentence("inputs", 0)
     console.print(f"\nits first steps ({looks.told}):")
     for number, node in enumerate(path_of(tree)[:LOOKED], start=1):
@@ -49,7 +50,7 @@ def show_reply(console: Console) -> str | None:
     from glassformer.artefact.open import load
 
     found = load("chat").chat(ASKED, beams=1).reply
-    console.print(f"you: {ASKED}\nmodel: {found}", highlight=False, markup=False)
+    console.print(printable(f"you: {ASKED}\nmodel: {found}"), highlight=False, markup=False)
     return found
 
 

@@ -10,7 +10,8 @@ from typing import Any
 from glassformer.decode.attention import KeptAttention
 from glassformer.decode.record import FATES, Node, Recorder
 from glassformer.decode.settings import DecodeSettings
-from glassformer.look.lines import columns_of, label
+from glassformer.look.lines import columns_of, label, wrapped
+from glassformer.text.token_text import marked
 
 FORMAT = 1
 
@@ -157,9 +158,10 @@ def tree_lines(tree: SearchTree, width: int = WIDTH) -> Iterator[str]:
     if tree.text:
         yield label(tree.text, width)
         yield label(f"→ {tree.answer}", width)
-    yield settings_line(tree.settings)
+    yield from wrapped(settings_line(tree.settings), width)
     kept = sum(node.fate in GOES_ON for node in tree.nodes)
-    yield f"{len(tree.steps)} steps, {len(tree.nodes)} candidates, {kept} kept; ▶ leads to the best answer"
+    told = f"{len(tree.steps)} steps, {len(tree.nodes)} candidates, {kept} kept; ▶ leads to the best answer"
+    yield from wrapped(told, width)
     yield ""
     yield f"{'':{width - NUMBERS}}{'total':>10}{'score':>10}"
     waiting: list[tuple[Node, int]] = [(node, 0) for node in _ordered(children.get(None, ()), best)]
@@ -209,8 +211,8 @@ def _ordered(nodes: Sequence[Node], best: set[int]) -> list[Node]:
 
 def _line(tree: SearchTree, chain: Sequence[Node], depth: int, rank: int | None, best: bool, width: int) -> str:
     last = chain[-1]
-    words = "".join(tree.texts[node.token] for node in chain).strip() or "␣"
-    left = f"{'  ' * min(depth, 16)}{'▶' if best else '·'} {words}"
+    words = marked("".join(tree.texts[node.token] for node in chain))
+    left = f"{_indent(depth, width)}{'▶' if best else '·'} {words}"
     mark = {"hopeless": "given up", "kept": ""}.get(last.fate, f"answer {rank}" if rank else "answer")
     score = f"{last.score:.3f}" if last.fate == "answer" else mark
     room = width - NUMBERS
@@ -226,8 +228,16 @@ def _left(tree: SearchTree, nodes: Sequence[Node], depth: int, width: int) -> It
         if not out:
             continue
         short = why.partition(":")[0] if fate == "forbidden" else SHORT.get(fate, why)
-        told = ", ".join(f"{tree.texts[node.token].strip() or '␣'} {node.total:.3f}" for node in out)
-        yield label(f"{'  ' * min(depth, 16)}╌ {short}: {told}", width)
+        told = ", ".join(f"{marked(tree.texts[node.token])} {node.total:.3f}" for node in out)
+        yield label(f"{_indent(depth, width)}╌ {short}: {told}", width)
+
+
+def _indent(depth: int, width: int) -> str:
+    """What stands before a line of a level: blanks, but at most half of the room for words; levels that would need more
+    have their number.
+    """
+    most = (width - NUMBERS) // 4
+    return "  " * depth if depth <= most else f"{'  ' * most}{depth} "
 
 
 SHORT = {

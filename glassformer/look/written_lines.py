@@ -13,6 +13,7 @@ from glassformer.decode.record import FATES, Node
 from glassformer.look.lines import USUAL, grid, indented, label, padded, wrapped
 from glassformer.look.search_tree import SearchTree, settings_line
 from glassformer.look.written import Looks, path_of
+from glassformer.text.token_text import marked
 from glassformer.wrapping import in_one_line
 
 WORD, NAMED = 14, 5
@@ -141,7 +142,7 @@ def why(tree: SearchTree, node: Node) -> str:
 
 def word_of(tree: SearchTree, node: Node) -> str:
     """The text of a node's token, its blanks to be seen."""
-    return in_one_line(tree.texts[node.token].replace(" ", "▁"))
+    return marked(tree.texts[node.token])
 
 
 def _shares(row: Tensor, words: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
+from glassformer.config import ModelConfig
 from glassformer.data.dialogues import in_a_line
 from glassformer.decode.options import asked_search
 from glassformer.decode.request import Hypothesis
@@ -23,12 +24,13 @@ from glassformer.tasks.requests import number_of
 from glassformer.tasks.rows import Row
 from glassformer.tasks.task import Context, Predictor
 from glassformer.tasks.translation_stream import in_precision, of_sentence
-from glassformer.tasks.translator import Translator, check_translates, special_ids
+from glassformer.tasks.translator import Translator, special_ids
 from glassformer.tasks.values import located
 from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside
 
+_CHAT = "chat"
 # Between two turns; no turn contains one.
 TURN_END = "\n"
 HISTORY = 3
@@ -44,6 +46,20 @@ class Conversation(NamedTuple):
     left_out: int
 
 
+def check_replies(model: ModelConfig, context: Context) -> None:
+    """Raise ConfigError unless the model has an encoder, a decoder and a vocabulary head, and was not trained for
+    anything else.
+    """
+    trained = None if context.section is None else context.section.name
+    writes = model.encoder is not None and model.decoder is not None and model.head is not None
+    if not writes or trained not in (None, _CHAT):
+        raise ConfigError(
+            "a reply needs a model that was trained to chat",
+            got=f"a {model.family} model{'' if trained is None else f' for {trained}'}",
+            do="the model chat comes with the package; train one with: glassformer train chat DIALOGUES",
+        )
+
+
 class Chatter(Predictor[Conversation, Reply]):
     """The encoder reads the last turns, the decoder writes the reply (`decode/`)."""
 
@@ -55,10 +71,10 @@ class Chatter(Predictor[Conversation, Reply]):
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For an encoder–decoder with a vocabulary head; raises ConfigError for another model, and for options that
-        exclude each other.
+        """For an encoder–decoder with a vocabulary head; raises ConfigError for another model, for one that was trained
+        to translate, and for options that exclude each other.
         """
-        check_translates(model.config)
+        check_replies(model.config, context)
         options, default = context.options, context.search
         if beside := [name for name in ("system", "template") if options.get(name) is not None]:
             raise ConfigError(

@@ -195,8 +195,8 @@ class TargetTask(RecordTask[TextPair, Translation]):
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
         """For a model that was trained to translate; raises ConfigError for another one."""
-        default: Any = cls.Section  # each task's own has a default for its name
-        section = context.section if isinstance(context.section, cls.Section) else default()
+        kind: Any = cls.Section  # each task's own has a default for its name
+        section: Any = context.section if isinstance(context.section, kind) else kind()
         cls.check_body(section, model.config)
         return cls(section, tokenizer, length=context.length, search=context.search)
 

@@ -15,7 +15,9 @@ from glassformer.artefact import verbs
 from glassformer.cli.conversation import converse, load_turns, save_turns
 from glassformer.cli.show import on_screen
 from glassformer.cli.streams import ReaderGoneError
-from glassformer.errors import DataError
+from glassformer.errors import ConfigError, DataError
+from glassformer.tasks.chat import ChatSection
+from glassformer.tasks.translate import TranslateSection
 from tests.talkers import talking
 from tests.translators import translating
 
@@ -44,7 +46,13 @@ def talk(monkeypatch: pytest.MonkeyPatch) -> Talk:
     return held
 
 
-@pytest.mark.parametrize("model", [talking(), translating()], ids=["decoder", "both"])
+def replying() -> gf.Model:
+    """An encoder–decoder, as if it had been trained to chat."""
+    bare = translating()
+    return gf.Model(bare.module, bare.tokenizer, task=ChatSection(), length=bare.length)
+
+
+@pytest.mark.parametrize("model", [talking(), replying()], ids=["decoder", "both"])
 def test_each_line_is_answered_after_those_before_it(model: gf.Model, talk: Talk) -> None:
     one = model.chat("Hi how are you", beams=1, max_tokens=6).reply
     assert one
@@ -168,3 +176,35 @@ def test_a_turn_that_cannot_be_answered_does_not_end_what_is_typed(
     assert "<|user|>" in capsys.readouterr().err
     with pytest.raises(DataError):
         talk(model, "Hi <|user|>", "Hi")
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_bytes_that_are_no_text_end_no_conversation_that_is_typed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: bool
+) -> None:
+    class Bytes(io.TextIOWrapper):
+        def isatty(self) -> bool:
+            return typed
+
+    monkeypatch.setattr("sys.stdin", Bytes(io.BytesIO(b"\xff\xfe\n"), encoding="utf-8"))
+    if typed:
+        converse(talking(), GREEDY, io.StringIO())
+        assert "0xff" in capsys.readouterr().err
+    else:
+        with pytest.raises(DataError) as caught:
+            converse(talking(), GREEDY, io.StringIO())
+        assert "0xff" in caught.value.got
+
+
+def translator() -> gf.Model:
+    bare = translating()
+    return gf.Model(bare.module, bare.tokenizer, task=TranslateSection(), length=bare.length)
+
+
+@pytest.mark.parametrize("model", [translator(), gf.load("english")], ids=["translates", "fills"])
+def test_a_model_of_another_task_is_refused_in_its_own_words(model: gf.Model) -> None:
+    with pytest.raises(ConfigError) as caught:
+        model.chat("Hi")
+    assert "chat" in caught.value.wanted
+    assert "train chat" in caught.value.do
+    assert model.config.family in caught.value.got
