@@ -12,6 +12,7 @@ from experiments.chromium import MISSING, chromium, path
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Headless Chromium; skips where it or its driver is not installed."""
