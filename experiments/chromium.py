@@ -1,4 +1,4 @@
-"""Headless Chromium as tests, benches and the README's pictures start it: one place for where it is and its arguments."""
+"""Headless Chromium as tests, benches and the README's pictures start it: where it is, and its arguments."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def compressed(data: bytes, *, level: int = 6) -> bytes:
 
 def block_of(name: str, data: bytes) -> str:
     """Compressed bytes as an inert element: in base64 nothing in them can end it."""
-    return f'<script type="application/gzip" id="{name}">{base64.b64encode(data).decode()}</script>'
+    return f'<script type="application/gzip" id="{escape(name)}">{base64.b64encode(data).decode()}</script>'
 
 
 def own_memory(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 import random
+import re
+import time
+import urllib.request
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +19,7 @@ import torch
 from safetensors.torch import load as read_tensors
 
 from glassformer.explorer.server import overview
+from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.pictures import LIFT, full_strength, picture_of, signed
 from glassformer.look.trace import Trace
 from tests.explorer.serving import ATTENTION, Page, desk_of, served, small_model
@@ -140,3 +148,42 @@ def test_the_window_follows_the_cell_in_hand(
     shown = float(corner.inner_text().replace("−", "-"))
     assert abs(shown - float(found[NAME][0, 1, last, last])) <= 0.051
     window.goto("about:blank")
+
+
+def test_what_is_shown_first_comes_with_the_page(
+    window: Window,  # noqa: F811
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(overview, "MOST_WHOLE", 100)
+    desk, text = desk_of(folder), "She likes the [MASK] better than the winter."
+    desk.begin(Asked(model="small", texts=(text,)))
+    sent = re.compile(r'<script type="application/(json|gzip)" id="(api/[^"]*)">([^<]*)</script>')
+    with serving(desk, model="small", texts=(text,)) as address:
+        found: list[tuple[str, str, str]] = []
+        for _ in range(600):  # until it has been worked out
+            found = sent.findall(got(address).decode())
+            if found:
+                break
+            time.sleep(0.1)
+        assert [name.partition("?")[0].rpartition("/")[2] for _, name, _ in found] == ["largest", "heads"]
+        for kind, name, data in found:
+            answer = got(address + unescape(name))
+            if kind == "json":
+                assert json.loads(data) == json.loads(answer)
+            else:
+                told, again = read_tensors(gzip.decompress(base64.b64decode(data))), read_tensors(answer)
+                assert told.keys() == again.keys()
+                assert all(told[each].equal(again[each]) for each in told)
+        asked: list[str] = []
+        window.on("request", lambda request: asked.append(request.url))
+        window.goto(f"{address}#level=model")
+        window.wait_for_selector("a[data-answer]", state="attached", timeout=WAIT)
+        until(window, "performance.getEntriesByName('heads drawn').length > 0", timeout=WAIT)
+        assert not any(part in url for url in asked for part in ("/heads?", "/largest?"))
+        window.goto("about:blank")
+
+
+def got(address: str) -> bytes:
+    with urllib.request.urlopen(address, timeout=60) as answer:
+        return bytes(answer.read())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import math
 import threading
 from collections.abc import Mapping, Sequence
@@ -9,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import torch
 from safetensors.torch import save
@@ -36,6 +39,7 @@ from glassformer.explorer.server.sizes import shapes
 from glassformer.look.cell import Axes
 from glassformer.look.explain import work_out
 from glassformer.look.head_measures import MEASURES, measure_text
+from glassformer.look.named import axis_names
 from glassformer.look.rules.masks import FillSet
 from glassformer.look.trace import Trace
 from glassformer.models.names import parameter_names
@@ -45,6 +49,10 @@ if TYPE_CHECKING:
 
 MOST_TERMS = 256
 """The terms of a sum that are sent: the largest; of a softmax over a vocabulary there are thousands."""
+
+ANSWERS = "head.probabilities"
+HEADS_AT_ONCE = 12
+"""Of so many attentions a page asks for the heads at once: `web/src/run/served_heads.ts`."""
 
 MOST_TOKENS = 2048
 """Tokens of one text; all texts of a run together may have twice as many, padding included."""
@@ -155,8 +163,8 @@ class Run:
             self.numbers.fetch(self.key, trace, wanted)
 
     def look_around(self, name: str) -> None:
-        """Have at hand what one who looks at this number may ask for next: the units of what it was made of, and of what
-        reads it. Of a long text nothing is worked out before it is asked for.
+        """Have at hand what one who looks at this number may ask for next: the units of what it was made of, and of
+        what reads it. Of a long text nothing is worked out before it is asked for.
         """
         trace = self.trace
         formulas, unit = trace.statement.formulas, trace.statement.unit
@@ -238,6 +246,31 @@ class Run:
         names, nbytes = ([], 0) if self.whole else self.together.get("head", ([], 0))
         if nbytes <= self.numbers.most_bytes // 3:
             self.have(names)
+
+    def shown_first(self) -> tuple[dict[str, bytes], dict[str, bytes]]:
+        """What `look_ahead` has worked out as the page asks for it, by the address that it asks: JSON, and numbers. An
+        answer under another address would be asked for as any other.
+        """
+        told, numbers = dict[str, bytes](), dict[str, bytes]()
+        # As `web/src/levels/heads/rows.ts` orders attentions.
+        names = sorted(self.ahead, key=lambda name: (name.startswith("decoder"), name.endswith("cross_attention")))
+        for first in range(0, len(names), HEADS_AT_ONCE):
+            group = names[first : first + HEADS_AT_ONCE]
+            numbers[self.address("heads", attention=",".join(group), sentence=0, dots=THUMBNAIL)] = self.heads(
+                group, 0, THUMBNAIL
+            )
+        formula = self.trace.statement.formulas.get(ANSWERS)
+        if names and formula is not None and axis_names(formula.axes)[0] == "place":
+            record = json.loads(gzip.decompress(self.overview))
+            hidden = {(sentence, token) for sentence, token, _ in record["words"]["answers"]}
+            rows = {place: (row, token) for place, (row, token) in enumerate(record["places"]) if row == 0}
+            for place in [place for place, at in rows.items() if at in hidden][:2] or list(rows)[-1:]:
+                told[self.address("largest", name=ANSWERS, part=place, count=3)] = self.largest(ANSWERS, str(place), 3)
+        return told, numbers
+
+    def address(self, what: str, **query: str | int) -> str:
+        """Where a page asks for something of this run, written as it writes it."""
+        return f"api/runs/{self.key}/{what}?{urlencode(query)}"
 
     def heads_of(self, attention: str, sentence: int, dots: int) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
         """The same of one attention."""

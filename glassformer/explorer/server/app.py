@@ -67,14 +67,20 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
         "models": [offer.record for offer in desk.models.offers.values()],
         "start": start.model_dump(mode="json"),
     }
-    desk.look_ahead(start)
-    first = compressed(shell(start.model, begun(desk, start, offered)).encode())
+    first: list[bytes] = []
+
+    def begin() -> None:
+        """The page with what is known by now: once more has been worked out it comes with more."""
+        first[:] = [compressed(shell(start.model, begun(desk, start, offered)).encode())]
+
+    begin()
+    desk.look_ahead(start, begin)
     scripts = script_files()
     packed_scripts: dict[str, bytes] = {}
 
     @app.get("/")
     async def page(request: Request) -> Response:
-        return packed_as(request, first, "text/html")
+        return packed_as(request, first[0], "text/html")
 
     @app.get("/script/{name}")
     async def send_script(request: Request, name: FileName) -> Response:
@@ -198,7 +204,7 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
 
 
 def begun(desk: Desk, start: Asked, offered: dict[str, Any]) -> list[str]:
-    """What a page asks for first, as far as it is there and small, as inert elements: sent with it, it costs no request."""
+    """What a page asks for first, as far as it is there and small, as inert elements: none of it costs a request."""
     if start.key not in desk.runs:
         return []
     run = desk.run(start.key)
@@ -207,16 +213,21 @@ def begun(desk: Desk, start: Asked, offered: dict[str, Any]) -> list[str]:
         "run": run.overview,
         "vocabulary": packed(desk.models[start.model].tokenizer.target.shown, level=6),
     }
-    found = [json_of(name, answer) for name, answer in answers.items() if len(answer) <= MOST_BESIDE]
-    numbers = compressed(run.all_numbers()) if run.whole else b""
-    return [*found, block_of("numbers", numbers)] if 0 < len(numbers) <= MOST_BESIDE else found
+    told, numbers = run.shown_first()
+    if run.whole:
+        numbers["numbers"] = run.all_numbers()
+    packed_numbers = {name: compressed(data) for name, data in numbers.items()}
+    return [
+        *(json_of(name, answer) for name, answer in (answers | told).items() if len(answer) <= MOST_BESIDE),
+        *(block_of(name, data) for name, data in packed_numbers.items() if len(data) <= MOST_BESIDE),
+    ]
 
 
 def json_of(name: str, answer: bytes) -> str:
     """Compressed JSON as an inert element that the page reads at once; the page itself is sent compressed."""
     # In JSON this sign stands in texts alone: escaped, nothing in them can end the element.
     text = gzip.decompress(answer).decode().replace("<", "\\u003c")
-    return f'<script type="application/json" id="{name}">{text}</script>'
+    return f'<script type="application/json" id="{escape(name)}">{text}</script>'
 
 
 def shell(title: str, elements: Sequence[str]) -> str:

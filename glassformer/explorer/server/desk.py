@@ -119,10 +119,10 @@ class Desk:
         makers = self.models.offer(asked.model).makers
         return begin(self.models[asked.model], asked, self.numbers, steps, makers)
 
-    def look_ahead(self, asked: Asked) -> None:
-        """Have what is shown first of a run that is kept worked out before a page asks for it."""
+    def look_ahead(self, asked: Asked, then: Callable[[], None]) -> None:
+        """Have what is shown first of a run worked out before a page asks for it; then do what is given."""
         if asked.key in self.runs:
-            self.readers.submit(self.runs[asked.key].look_ahead)
+            self.readers.submit(self.runs[asked.key].look_ahead).add_done_callback(lambda _: then())
 
     def keep(self, run: Run) -> Run:
         """Keep it, and forget the ones that were used least recently as far as is needed."""
@@ -165,7 +165,7 @@ class Desk:
         return await in_thread(self.readers, work)
 
     async def explain(self, key: str, name: str, cell: Sequence[int]) -> bytes:
-        """One number explained; once it is told, what may be asked for next is worked out, for the last number alone."""
+        """One number explained; behind it what may be asked for next is worked out, for the last number alone."""
         run = self.run(key)
         told = await self.answer(lambda: run.explain(name, cell))
         if self.next is not None:

@@ -109,6 +109,13 @@ export function useInPicture(holds: boolean | null): void {
   }, [holds]);
 }
 
+/** Asks for what a view shows: of a server at once, where the page works it out itself after the picture. */
+export function useAsked(ask: () => (() => void) | undefined, deps: readonly unknown[]): void {
+  const { source } = useStore();
+  useLayoutEffect(() => (source.whole ? undefined : ask()), [...deps]);
+  useEffect(() => (source.whole ? ask() : undefined), [...deps]);
+}
+
 /** A value one task later, after what is drawn at once. */
 export function useNextTask<T>(value: T): T {
   const [next, setNext] = useState({ value });

@@ -1,6 +1,7 @@
 /** Requests to the server, and what it answers where it cannot do what was asked. */
 
 import { carrier } from "./carrier.ts";
+import { bytesBeside, toldBeside } from "./source.ts";
 
 /** The server's sentence about what it cannot do. */
 export class RefusedError extends Error {
@@ -31,10 +32,11 @@ export async function request(path: string, options: RequestInit = {}): Promise<
   throw new RefusedError(answer.status, told?.error ?? { text: answer.statusText, wanted: "", got: "", do: "" });
 }
 
+/** What is asked for; at once where it came with the page. */
 export async function inJson(path: string, signal?: AbortSignal): Promise<unknown> {
-  return (await request(path, { signal: signal ?? null })).json();
+  return toldBeside(path) ?? (await request(path, { signal: signal ?? null })).json();
 }
 
 export async function inBytes(path: string, signal?: AbortSignal): Promise<ArrayBuffer> {
-  return (await request(path, { signal: signal ?? null })).arrayBuffer();
+  return bytesBeside(path) ?? (await request(path, { signal: signal ?? null })).arrayBuffer();
 }

@@ -9,7 +9,7 @@ import { measure, Picture } from "../../draw/picture.tsx";
 import { usePut } from "../../edit/held.ts";
 import { Word } from "../../edit/word_view.tsx";
 import { firstUnit } from "../../frame/first.ts";
-import { useDrawn, useFolded, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { useDrawn, useFolded, useNextTask, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, state } from "../../frame/state.ts";
 import { sentenceOf, toTensor } from "../../frame/views.ts";
 import { operandsOf } from "../../run/evaluator.ts";
@@ -70,7 +70,7 @@ export function BlockView(): VNode {
           />
         )}
       </div>
-      <Tensors store={store} unit={unit} />
+      <Tensors unit={unit} />
     </>
   );
 }
@@ -181,7 +181,8 @@ function says({ run }: Names, hidden: number): string {
 }
 
 /** The same as a table: every tensor of the picture, with its sizes, as links. */
-function Tensors({ store, unit }: { store: Store; unit: string }): VNode {
+function Tensors({ unit }: { unit: string }): VNode {
+  const store = useNextTask(useStore());
   const { now, onToggle } = useFolded();
   return useMemo(() => tableOf(store, unit, onToggle), [store, unit, now]);
 }

@@ -1,9 +1,9 @@
 /** The attentions of a run with their heads, opened for one sentence. */
 
 import { signal } from "@preact/signals";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { CHUNKS } from "../../chunks/chunks.ts";
-import { useStore } from "../../frame/hooks.ts";
+import { useAsked, useStore } from "../../frame/hooks.ts";
 import type { Heads } from "../../run/heads.ts";
 import type { Names } from "../../run/names.ts";
 import type { Shown, shownHeads as ShownHeads } from "../../run/shown_heads.ts";
@@ -125,9 +125,9 @@ export function useRows(
     missing: [],
     wrong: "",
   });
-  useEffect(() => {
+  useAsked(() => {
     let current = dots > 0;
-    if (!current) return;
+    if (!current) return undefined;
     void Promise.all(
       attentions.map(async (each) => ({ each, heads: await headsIn(store, each.attention, sentence, dots, part) })),
     )

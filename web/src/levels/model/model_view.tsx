@@ -1,10 +1,10 @@
 /** The whole model: what it was given, its parts with their weights, and what it answered. */
 
 import type { VNode } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { measure } from "../../draw/picture.tsx";
 import { Spots } from "../../draw/spots.tsx";
-import { useFolded, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
+import { useAsked, useFolded, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, link, state } from "../../frame/state.ts";
 import { toNumber } from "../../frame/views.ts";
 import { counted, grouped, percent } from "../../run/numbers.ts";
@@ -106,7 +106,7 @@ export function ModelView(): VNode {
 function usePredicted(sentence: number): Predicted | null {
   const { names, source } = useStore();
   const [predicted, setPredicted] = useState<Predicted | null>(null);
-  useEffect(() => {
+  useAsked(() => {
     let current = true;
     predictionsOf(names, source, sentence).then(
       (found) => {

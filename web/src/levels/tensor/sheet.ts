@@ -210,12 +210,15 @@ function scaleOf(name: string, tensor: Tensor): number {
   if (found === undefined) {
     const every = Math.max(1, Math.floor(tensor.data.length / LOOKED_AT));
     const sizes: number[] = [];
+    let largest = 0;
     for (let place = 0; place < tensor.data.length; place += every) {
       const size = Math.abs(tensor.data[place] ?? 0);
-      if (size < 1e30) sizes.push(size);
+      if (!(size < 1e30)) continue;
+      largest = Math.max(largest, size);
+      if (every > 1) sizes.push(size);
     }
     sizes.sort((one, two) => one - two);
-    found = sizes.at(every === 1 ? -1 : -1 - Math.floor(sizes.length * BEYOND)) ?? 0;
+    found = every === 1 ? largest : (sizes.at(-1 - Math.floor(sizes.length * BEYOND)) ?? 0);
     scales.set(tensor, found);
   }
   return found;
