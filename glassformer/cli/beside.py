@@ -50,7 +50,18 @@ def beside(opened: Model, probe: Path | None, index: Path | None, start: str | N
 
         found = SearchIndex.open(index, opened)
     before = None if start is None else open_model(start)
-    freeze = () if opened.recipe is None else opened.recipe.train.freeze
     return makers_beside(
-        opened.module, probe=probe, index=None if index is None else found, start=before, freeze=freeze
+        opened.module,
+        probe=probe,
+        index=None if index is None else found,
+        start=before,
+        freeze=_frozen(opened),
+        run=opened.source,
     )
+
+
+def _frozen(opened: Model) -> tuple[str, ...]:
+    """What the recipe of the model kept from training."""
+    tables = {} if opened.recipe is None else opened.recipe.model_dump()
+    found = [table["freeze"] for table in tables.values() if isinstance(table, dict) and "freeze" in table]
+    return tuple(name for names in found for name in names)
