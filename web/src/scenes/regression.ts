@@ -71,7 +71,7 @@ export function drawRegression(given: Board): number {
     board,
     0,
     14,
-    "The encoder is frozen: none of its weights was trained for these labels.",
+    "The encoder is frozen: the regression on top has moved none of its weights.",
     ink,
   );
   const read = drawReading(board, { x: 0, y: frozen - 16, width: Math.min(width, 720), tokens: tokensOf(s) });

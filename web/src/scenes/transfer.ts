@@ -52,14 +52,14 @@ function became({ numbers, moved, change, new: fresh }: Part): string {
   return `${change === null ? "moved" : `moved by ${share(change)}`}${more}`;
 }
 
-/** ` = 0.6094 + 2 · (0.012 · 0.31 + …)`: what the adapter of its layer added to a weight. */
-function adaptedText({ before, added }: Largest): string {
+/** ` adds 2 · (0.012 · 0.31 + 7 more)`: what the adapter of its layer has added to a weight, with so many of its products. */
+function adaptedText({ added }: Largest, most: number): string {
   if (added === undefined) return "";
   const { scale, up, down } = added;
   const factor = (value: number): string => (value < 0 ? `(${short(value)})` : short(value));
-  const products = up.slice(0, 2).map((one, at) => `${factor(one)} · ${factor(down[at] ?? 0)}`);
-  const more = up.length > 2 ? ` + ${up.length - 2} more` : "";
-  return ` = ${short(before, 4)} + ${short(scale)} · (${products.join(" + ")}${more})`;
+  const products = up.slice(0, most).map((one, at) => `${factor(one)} · ${factor(down[at] ?? 0)}`);
+  const more = up.length > products.length ? ` + ${up.length - products.length} more` : "";
+  return ` adds ${short(scale)} · (${products.join(" + ")}${more})`;
 }
 
 /** How far, as a share of its size: small ones too. */
@@ -120,7 +120,8 @@ export function drawTransfer(board: Board): number {
       const from = x + look.measure("most: ", 12);
       pen.text(from, down, text, palette.text("key"));
       const after = from + look.measure(text, 12);
-      pen.text(after, down, cut(adaptedText(largest), width - after, look.measure), quiet);
+      const added = adaptedText(largest, 1);
+      pen.text(after, down, cut(added && `; the adapter${added}`, width - after, look.measure), quiet);
       const cell = [...largest.cell];
       panels.push({
         ...{
@@ -161,7 +162,7 @@ export function transferTable({ told, s }: Board): string[][] {
     part.largest === null ? "" : `${short(part.largest.before, 6)} → ${short(part.largest.after, 6)}`,
     part.adapted.length === 0
       ? ""
-      : `${part.adapted.join(", ")}${part.largest === null ? "" : adaptedText(part.largest)}`,
+      : `${part.adapted.join(", ")}${part.largest === null ? "" : adaptedText(part.largest, 1024)}`,
   ]);
   return [["part", "weights taken over", "moved", "new", "left behind", "change", "largest", "adapters"], ...rows];
 }
