@@ -52,5 +52,10 @@ def beside(opened: Model, probe: Path | None, index: Path | None, start: str | N
     before = None if start is None else open_model(start)
     freeze = () if opened.recipe is None else opened.recipe.tune.freeze
     return makers_beside(
-        opened.module, probe=probe, index=None if index is None else found, start=before, freeze=freeze
+        opened.module,
+        probe=probe,
+        index=None if index is None else found,
+        start=before,
+        freeze=freeze,
+        run=opened.source,
     )

@@ -10,16 +10,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
 from glassformer.errors import CheckpointError, ConfigError
+from glassformer.explorer.moved import moved_section, read_adapters
 from glassformer.explorer.vectors import strategy_record
 from glassformer.features.probe import Probe, read_probe
 from glassformer.features.strategies import features_of
 from glassformer.look.layers import layers_of, side_of_features
 from glassformer.look.saved import fingerprint
-from glassformer.models.names import parameter_names
 
 if TYPE_CHECKING:
     from glassformer.artefact.artefact import Artefact
@@ -48,11 +47,13 @@ def makers_beside(
     index: Index | None = None,
     start: Start | None = None,
     freeze: Sequence[str] = (),
+    run: Path | None = None,
 ) -> dict[str, Maker]:
     """What makes each of the sections that were asked for, of any run of this model.
 
     `probe` is a `Probe`, the file of one, or a fitted pipeline of scikit-learn; `index` an opened index or its folder;
-    `start` the model that this one was tuned from, or where it is, and `freeze` what the recipe kept from training.
+    `start` the model that this one was tuned from, or where it is, `freeze` what the recipe kept from training, and
+    `run` the folder of the training, which may hold low-rank adapters.
     Raises CheckpointError for what belongs to another model, and ConfigError for a trace without its model.
     """
     asked = {"a logistic regression": probe, "an index": index, "a start model": start}
@@ -75,7 +76,7 @@ def makers_beside(
         made[NEIGHBOURS] = lambda trace: neighbours_section(trace, opened)
     if start is not None:
         before = _model(start)
-        told = moved_section(model, before, freeze)
+        told = moved_section(model, before, freeze, read_adapters(run))
         made[MOVED] = lambda trace: told
     return made
 
@@ -165,58 +166,3 @@ def text_vectors(trace: Trace, index: SearchIndex) -> Reals:
     shape = next(iter(states.values())).shape[:2]
     real = trace.facts.get("inputs.real", torch.ones(1, 1)).cpu().bool().expand(shape)  # [B, S]
     return maker.of_states(states, real)
-
-
-# ----------------------------------------------------------------- the model before
-
-
-def moved_section(model: Transformer, start: Artefact, freeze: Sequence[str] = ()) -> dict[str, Any]:
-    """How far each part of a model is from that of the model it was tuned from: both, number by number.
-
-    Of each part `numbers` that both have, how many of them `moved`, the `change` ‖after − before‖ / ‖before‖, the
-    `largest` difference with its place, how many numbers are `new`, and how many of the start model are `gone`.
-    """
-    after, before = parameter_names(model), parameter_names(start.module)
-    parts: dict[str, list[str]] = {}
-    for name in [*after, *(name for name in before if name not in after)]:
-        parts.setdefault(_part(name), []).append(name)
-    return {
-        "start": "the start model" if start.source is None else start.source.name,
-        "freeze": list(freeze),
-        "parts": [{"part": part} | _moved(names, after, before) for part, names in parts.items()],
-    }
-
-
-def _part(name: str) -> str:
-    """`encoder.embed`, `encoder.blocks.3`, `sentence_head`."""
-    _, *steps = name.split(".")
-    if steps[0] in ("encoder", "decoder"):
-        return ".".join(steps[:3] if steps[1] == "blocks" else steps[:2])
-    return steps[0]
-
-
-def _moved(names: Sequence[str], after: Any, before: Any) -> dict[str, Any]:
-    numbers = moved = new = gone = 0
-    size = off = 0.0
-    largest: dict[str, Any] | None = None
-    for name in names:
-        one, two = before.get(name), after.get(name)
-        if one is None or two is None or one.shape != two.shape:
-            new += 0 if two is None else two.numel()
-            gone += 0 if one is None else one.numel()
-            continue
-        one, two = one.detach().double().cpu(), two.detach().double().cpu()
-        difference = two - one
-        numbers += one.numel()
-        moved += int((difference != 0).sum())
-        size += float(one.square().sum())
-        off += float(difference.square().sum())
-        place = int(difference.abs().argmax())
-        by = float(difference.flatten()[place])
-        if by and (largest is None or abs(by) > abs(largest["after"] - largest["before"])):
-            cell = [int(step) for step in np.unravel_index(place, one.shape)]
-            largest = {
-                "name": name, "cell": cell, "before": float(one.flatten()[place]), "after": float(two.flatten()[place]),
-            }  # fmt: skip
-    change = (off / size) ** 0.5 if size else None
-    return {"numbers": numbers, "moved": moved, "change": change, "largest": largest, "new": new, "gone": gone}

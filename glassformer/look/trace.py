@@ -224,7 +224,8 @@ class Trace(Tensors):
         from glassformer.explorer.sections import CARRIED, MAKERS, sections_of
         from glassformer.explorer.training import training_sections
 
-        beside = makers_beside(self.original, probe=probe, index=index, start=start)
+        run = None if training is None else Path(training)
+        beside = makers_beside(self.original, probe=probe, index=index, start=start, run=run)
         made = sections_of(self, {**(MAKERS if gradients else CARRIED), **beside})
         told = made | training_sections(training) | dict(sections or {})
         if searches:

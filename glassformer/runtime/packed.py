@@ -39,11 +39,12 @@ def packed(model: Transformer, *, fast: bool) -> Transformer:
     """The same model for prediction, the matrices of its blocks laid out for the processor: in bfloat16 where `fast`,
     else in the type of the weights. The other parameters are shared, and the model itself stays as it is.
 
-    It is the model itself where oneDNN does not multiply its type here, and where somebody watches the model's tensors.
+    It is the model itself where oneDNN does not multiply its type here, where somebody watches the model's tensors, and
+    where it is of a class that has its answers from elsewhere.
     """
     weight = model.word_table
     dtype = torch.bfloat16 if fast else weight.dtype
-    if watcher.get() is not None or not can_pack(weight.device, dtype):
+    if type(model) is not Transformer or watcher.get() is not None or not can_pack(weight.device, dtype):
         return model
     shared: dict[int, object] = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     twin = copy.deepcopy(model, shared)

@@ -9,8 +9,11 @@ from typing import Any
 
 from glassformer.cli.__main__ import main
 
-SHORT = ["--set", "train.steps=2", "--set", "train.batch=4", "--set", "train.compile=off"]
-"""Settings of a training that is no part of what a test is about."""
+SHORT = {
+    "train": ["--set", "train.steps=2", "--set", "train.batch=4", "--set", "train.compile=off"],
+    "explain": ["--megabytes", "1"],
+}
+"""Options that make a command short where what it does at length is no part of what a test is about."""
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -24,7 +27,7 @@ def run_commands(page: Path, *more: str) -> None:
     """Each command of the page; `more` are options of those that take them."""
     for line in "".join(blocks(page, "sh")).splitlines():
         words = shlex.split(line, comments=True)[1:]
-        fewer = ["--folds", "2"] if words[1] == "compare" else SHORT if words[0] == "train" else []
+        fewer = ["--folds", "2"] if words[1] == "compare" else SHORT.get(words[0], [])
         assert main([*words, *fewer, *more]) == 0, line
 
 

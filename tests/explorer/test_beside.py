@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 
 import glassformer as gf
 from glassformer.artefact.adapt import adapt
 from glassformer.artefact.model import Model
 from glassformer.config import SentenceHeadConfig
 from glassformer.errors import CheckpointError, ConfigError
-from glassformer.explorer.beside import MOVED, NEIGHBOURS, PROBE, makers_beside, moved_section, neighbours_section
+from glassformer.explorer.beside import MOVED, NEIGHBOURS, PROBE, makers_beside, neighbours_section
+from glassformer.explorer.moved import ADAPTERS, moved_section, read_adapters
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.desk import Desk
 from glassformer.explorer.server.offers import Models, Offer
@@ -121,6 +123,28 @@ def test_what_moved_is_counted_number_by_number(model: Model) -> None:
     assert told["sentence_head"]["new"] == sum(each.numel() for each in tuned.sentence_head.parameters())
     assert told["head"]["gone"] > 0
     assert told["head"]["numbers"] == 0
+
+
+def test_what_an_adapter_added_is_told_as_its_products(model: Model, tmp_path: Path) -> None:
+    tuned = copy.deepcopy(model.module)
+    layer = "encoder.blocks.2.self_attention.body.query"
+    weight = dict(tuned.named_parameters())[f"{layer}.weight"]
+    generator = torch.Generator().manual_seed(2)
+    up, down = (torch.randn(shape, generator=generator) for shape in ((weight.shape[0], 3), (3, weight.shape[1])))
+    with torch.no_grad():
+        weight += 4 / 3 * up @ down
+    facts = {"rank": "3", "alpha": "4", "adds": "alpha / rank * up @ down"}
+    save_file({f"{layer}.up": up, f"{layer}.down": down}, tmp_path / ADAPTERS, metadata=facts)
+    told = {part["part"]: part for part in moved_section(tuned, model, (), read_adapters(tmp_path))["parts"]}
+    largest = told["encoder.blocks.2"]["largest"]
+    assert told["encoder.blocks.2"]["adapted"] == ["encoder.blocks.2.self_attention.query"]
+    added = largest["added"]["scale"] * np.dot(largest["added"]["up"], largest["added"]["down"])
+    assert largest["after"] - largest["before"] == pytest.approx(added, rel=1e-5)
+    assert all(part["adapted"] == [] for name, part in told.items() if name != "encoder.blocks.2")
+    assert read_adapters(tmp_path / "none") == {}
+    (tmp_path / ADAPTERS).write_bytes(b"no tensors")
+    with refused(CheckpointError, wanted=ADAPTERS):
+        read_adapters(tmp_path)
 
 
 def test_what_belongs_to_another_model_is_refused(model: Model, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ export function drawProducts(
   const narrow = width < 560;
   const bar = narrow ? 0 : BAR;
   const room = Math.max(CELL, width - NAMES - WIDE - 2 * bar);
-  const cw = many === 1 ? CELL : Math.max(10, Math.min(22, Math.floor(room / many)));
+  const cw = many === 1 ? CELL : Math.max(16, Math.min(22, Math.floor(room / many)));
   const count = Math.min(many, Math.floor(room / cw));
   const first = shown[0]?.addends.slice(0, count) ?? [];
   const words = many > 1 && feature.pooling === "mean" && feature.layers.length === 1 ? 64 : 0;

@@ -67,8 +67,14 @@ export function drawRegression(given: Board): number {
   const two = probe.weights.length === 1;
   const row = two ? 0 : (board.at[0] ?? 0);
   const label = probe.labels[two ? 1 : row] ?? "";
-  pen.text(0, 14, "The encoder is frozen: none of its weights was trained for these labels", ink, { bold: true });
-  const read = drawReading(board, { x: 0, y: 20, width: Math.min(width, 720), tokens: tokensOf(s) });
+  const frozen = drawText(
+    board,
+    0,
+    14,
+    "The encoder is frozen: the regression on top has moved none of its weights.",
+    ink,
+  );
+  const read = drawReading(board, { x: 0, y: frozen - 16, width: Math.min(width, 720), tokens: tokensOf(s) });
   const from = probe.layers.map(([layer]) => layerTitle(layer)).join(", ");
   const used =
     probe.pooling === "first"

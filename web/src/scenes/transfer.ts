@@ -1,22 +1,29 @@
 /** From one model to the next: what was taken over, what is new, which parts training has moved and how far. */
 
+import { cut } from "../draw/box.ts";
 import { Pen } from "../draw/pen.ts";
 import { explains } from "../run/commands.ts";
 import { counted, grouped, percent, short } from "../run/numbers.ts";
 import { arrow, type Board, drawText } from "./board.ts";
 import type { Scout } from "./scout.ts";
 
+/** The weight that moved furthest; `added`: what an adapter added to it, products of two rows times a scale. */
+interface Largest {
+  readonly name: string;
+  readonly cell: readonly number[];
+  readonly before: number;
+  readonly after: number;
+  readonly added?: { readonly scale: number; readonly up: readonly number[]; readonly down: readonly number[] };
+}
+
 interface Part {
   readonly part: string;
   readonly numbers: number;
   readonly moved: number;
   readonly change: number | null;
-  readonly largest: {
-    readonly name: string;
-    readonly cell: readonly number[];
-    readonly before: number;
-    readonly after: number;
-  } | null;
+  readonly largest: Largest | null;
+  /** The layers beside whose weights low-rank adapters were trained. */
+  readonly adapted: readonly string[];
   readonly new: number;
   readonly gone: number;
 }
@@ -43,6 +50,16 @@ function became({ numbers, moved, change, new: fresh }: Part): string {
   if (moved === 0) return "did not move";
   const more = fresh > 0 ? `, ${grouped(fresh)} new` : "";
   return `${change === null ? "moved" : `moved by ${share(change)}`}${more}`;
+}
+
+/** ` adds 2 · (0.012 · 0.31 + 7 more)`: what the adapter of its layer has added to a weight, with so many of its products. */
+function adaptedText({ added }: Largest, most: number): string {
+  if (added === undefined) return "";
+  const { scale, up, down } = added;
+  const factor = (value: number): string => (value < 0 ? `(${short(value)})` : short(value));
+  const products = up.slice(0, most).map((one, at) => `${factor(one)} · ${factor(down[at] ?? 0)}`);
+  const more = up.length > products.length ? ` + ${up.length - products.length} more` : "";
+  return ` adds ${short(scale)} · (${products.join(" + ")}${more})`;
 }
 
 /** How far, as a share of its size: small ones too. */
@@ -94,13 +111,17 @@ export function drawTransfer(board: Board): number {
     pen.text(x, at, says, ink, { bold: true });
     const facts =
       moved > 0 && moved < numbers ? `${grouped(moved)} of ${counted(numbers, "weight")}` : counted(count, "weight");
-    pen.text(x + look.measure(says, 12, true) + 8, at, facts, quiet);
+    const more = part.adapted.length > 0 ? `, ${counted(part.adapted.length, "adapter")}` : "";
+    pen.text(x + look.measure(says, 12, true) + 8, at, facts + more, quiet);
     if (largest !== null) {
       const text = `${short(largest.before, 4)} → ${short(largest.after, 4)}`;
       const down = at + 16;
       pen.text(x, down, "most: ", quiet);
       const from = x + look.measure("most: ", 12);
       pen.text(from, down, text, palette.text("key"));
+      const after = from + look.measure(text, 12);
+      const added = adaptedText(largest, 1);
+      pen.text(after, down, cut(added && `; the adapter${added}`, width - after, look.measure), quiet);
       const cell = [...largest.cell];
       panels.push({
         ...{
@@ -139,6 +160,9 @@ export function transferTable({ told, s }: Board): string[][] {
     ...[part.numbers, part.moved, part.new, part.gone].map(grouped),
     part.change === null ? "" : part.change.toPrecision(4),
     part.largest === null ? "" : `${short(part.largest.before, 6)} → ${short(part.largest.after, 6)}`,
+    part.adapted.length === 0
+      ? ""
+      : `${part.adapted.join(", ")}${part.largest === null ? "" : adaptedText(part.largest, 1024)}`,
   ]);
-  return [["part", "weights taken over", "moved", "new", "left behind", "change", "largest"], ...rows];
+  return [["part", "weights taken over", "moved", "new", "left behind", "change", "largest", "adapters"], ...rows];
 }

@@ -251,7 +251,7 @@ const features: Step = {
       width: s.size(s.embed("sum"), "channel"),
       first: word(s, 0),
     },
-    at: s.at("model", last("weights", s)),
+    at: s.scene("vectors", s.names.run.vectors?.layers.at(-1) ?? last("weights", s)),
   }),
 };
 
