@@ -232,3 +232,23 @@ def test_the_places_of_an_answer_are_numbered(window: Page, tmp_path: Path) -> N
     assert ("The last 4 of" in note) is (len(tokens) > 4)
     told = window.locator("main .answer").inner_text()
     assert f"Of the target’s {len(tokens) - 1} tokens after its first" in told
+
+
+@pytest.mark.parametrize(("word", "red"), [("3", False), ("2", True)])
+def test_red_is_explained_where_something_is_red(word: str, red: bool, window: Page, file: Path) -> None:
+    """A word that is looked up is not hidden because another one of its text is."""
+    show(window, file, f"level=scene&scene=look-up&sentence=0&at={word}")
+    window.locator("main canvas").wait_for(timeout=WAIT)
+    assert ("Red: a word that was hidden" in window.locator("main").inner_text()) is red
+
+
+def test_a_mask_that_all_heads_share_is_of_none_and_has_a_formula(window: Page, tmp_path: Path) -> None:
+    run = gf.load("en-fr").trace("I am a student.")
+    run.to_html(tmp_path / "page.html", megabytes=1)
+    for name, formula in (("cross_attention", "=1"), ("self_attention", "=key≤query")):
+        tensor = f"decoder.blocks.0.{name}.may_look"
+        show(window, tmp_path / "page.html", f"level=tensor&picture=box&tensor={tensor}&cell=0,0,0,0")
+        window.locator("main canvas").wait_for(timeout=WAIT)
+        assert "head" not in window.locator(".crumbs").inner_text()
+        written = re.sub(r"\s", "", window.locator(".formula.general").text_content() or "")
+        assert written.endswith(formula)

@@ -30,7 +30,9 @@ export const box: Kind = {
       ),
       below: (
         <p class="label">
-          The stronger a cell’s colour, the further its number is from 0{signsOf(scene.panels[0], sheet.name)}.
+          {lastOf(sheet.name) === "may_look"
+            ? "In full colour: 1, may be looked at. Pale, with a stroke: 0, may not."
+            : `The stronger a cell’s colour, the further its number is from 0${signsOf(scene.panels[0], sheet.name)}.`}
         </p>
       ),
     };
@@ -39,7 +41,7 @@ export const box: Kind = {
 
 /** How numbers below 0 are told from those above; nothing where there can be none. */
 function signsOf(panel: Panel | undefined, name: string): string {
-  if (panel === undefined || ["weights", "probabilities", "may_look"].includes(lastOf(name))) return "";
+  if (panel === undefined || ["weights", "probabilities"].includes(lastOf(name))) return "";
   const side = Math.min(panel.w / panel.columns, panel.h / panel.rows);
   return side >= SIGNED ? "; –: below 0" : "; point at it for its sign";
 }
