@@ -3,9 +3,9 @@
 import type { VNode } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Look } from "../draw/box.ts";
-import { SIGNED } from "../draw/draw_box.ts";
 import { measure, Picture } from "../draw/picture.tsx";
 import type { Panel, Scene } from "../draw/scene.ts";
+import { RED, shades } from "../draw/shades.ts";
 import { Command } from "../frame/command.tsx";
 import { useInPicture, useOpened, usePalette, useStore, useWidth } from "../frame/hooks.ts";
 import { go, state } from "../frame/state.ts";
@@ -101,9 +101,8 @@ function Drawn({ shown, scout, opened }: { shown: TourScene; scout: Scout; opene
             />
             {shown.shades !== false && scene.panels.length > 0 && (
               <p class="label">
-                The stronger a cell’s colour, the further its number is from 0
-                {scene.panels.some(isSigned) ? "; –: below 0." : "; point at it for its sign."}
-                {red && " Red: a word that was hidden from the model."}
+                {shades(scene.panels)}
+                {red && ` ${RED}`}
                 {shown.boxes === true &&
                   scout.sentences > 1 &&
                   ` The ${scout.sentences} at a slanted edge: ${scout.sentences} sentences, behind each other.`}
@@ -112,7 +111,9 @@ function Drawn({ shown, scout, opened }: { shown: TourScene; scout: Scout; opene
             {shown.alone?.(scout) === true && <Alone picture={shown.document ?? ""} scout={scout} />}
             <Twin
               panels={scene.panels}
-              rows={shown.table?.(scout, chosen(name, scout, asked)) ?? printed(scout, shown.document)}
+              rows={
+                shown.table?.(scout, chosen(name, scout, asked), { tensor, cell }) ?? printed(scout, shown.document)
+              }
             />
           </>
         )}
@@ -124,6 +125,8 @@ function Drawn({ shown, scout, opened }: { shown: TourScene; scout: Scout; opene
 /** Whether a hidden word is written in the picture, or has a row in it beside which there was no room for its word. */
 function hasHidden(scene: Scene | string | null, fill: string, names: Names, sentence: number): boolean {
   if (scene === null || typeof scene === "string") return false;
+  // Answers are red too.
+  if (!names.run.words.answers.some(([row]) => row === sentence)) return false;
   if (scene.items.some((item) => item.kind === "text" && item.fill === fill)) return true;
   return scene.panels.some(({ tensor, rows, columns, cell }) => {
     const red = (at: readonly number[]): boolean => {
@@ -135,11 +138,6 @@ function hasHidden(scene: Scene | string | null, fill: string, names: Names, sen
     const along = Array.from({ length: columns }, (_, column) => cell(0, column));
     return [...down, ...along].some(red);
   });
-}
-
-/** Whether the cells of a panel are large enough for the sign of a number below 0. */
-function isSigned({ w, h, rows, columns }: Panel): boolean {
-  return Math.min(w / columns, h / rows) >= SIGNED;
 }
 
 /** Of a number that is not drawn: a tensor with the same axes that is, where its cell is the one that is framed. */

@@ -48,7 +48,7 @@ export interface TourScene {
   /** Whether it stands alone, for this run has nothing of the kind: the page says how a run is made that has. */
   alone?(s: Scout): boolean;
   /** Numbers of the picture that are no cells of the run, as a table: a row of headings, then rows. */
-  table?(s: Scout, at: readonly number[]): string[][];
+  table?(s: Scout, at: readonly number[], hand: Pick<Board, "tensor" | "cell">): string[][];
   /** Whether it is drawn with boxes, the sentences of the batch behind each other. */
   readonly boxes?: true;
   /** Whether the colour of a cell says how large its number is; usually it does. */
