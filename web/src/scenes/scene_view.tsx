@@ -14,6 +14,7 @@ import { MissingTensor } from "../run/evaluator.ts";
 import type { Names } from "../run/names.ts";
 import { inCell, percent } from "../run/numbers.ts";
 import { at } from "../run/safetensors.ts";
+import { hasHidden } from "./hidden.ts";
 import { chosen, SCENES, type TourScene, tourScene } from "./scenes.ts";
 import { type Scout, scoutOf } from "./scout.ts";
 import { quotedOf } from "./shares.ts";
@@ -120,24 +121,6 @@ function Drawn({ shown, scout, opened }: { shown: TourScene; scout: Scout; opene
       </div>
     </>
   );
-}
-
-/** Whether a hidden word is written in the picture, or has a row in it beside which there was no room for its word. */
-function hasHidden(scene: Scene | string | null, fill: string, names: Names, sentence: number): boolean {
-  if (scene === null || typeof scene === "string") return false;
-  // Answers are red too.
-  if (!names.run.words.answers.some(([row]) => row === sentence)) return false;
-  if (scene.items.some((item) => item.kind === "text" && item.fill === fill)) return true;
-  return scene.panels.some(({ tensor, rows, columns, cell }) => {
-    const red = (at: readonly number[]): boolean => {
-      return names.axes(tensor).some((axis, place) => {
-        return names.hides(tensor, axis) && names.label(tensor, axis, at[place] ?? 0, sentence).hidden;
-      });
-    };
-    const down = Array.from({ length: rows }, (_, row) => cell(row, 0));
-    const along = Array.from({ length: columns }, (_, column) => cell(0, column));
-    return [...down, ...along].some(red);
-  });
 }
 
 /** Of a number that is not drawn: a tensor with the same axes that is, where its cell is the one that is framed. */
