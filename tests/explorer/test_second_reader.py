@@ -232,3 +232,41 @@ def test_the_places_of_an_answer_are_numbered(window: Page, tmp_path: Path) -> N
     assert ("The last 4 of" in note) is (len(tokens) > 4)
     told = window.locator("main .answer").inner_text()
     assert f"Of the target’s {len(tokens) - 1} tokens after its first" in told
+
+
+@pytest.mark.parametrize(("word", "red"), [("3", False), ("2", True)])
+def test_red_is_explained_where_something_is_red(word: str, red: bool, window: Page, file: Path) -> None:
+    """A word that is looked up is not hidden because another one of its text is."""
+    show(window, file, f"level=scene&scene=look-up&sentence=0&at={word}")
+    window.locator("main canvas").wait_for(timeout=WAIT)
+    assert ("Red: a word that was hidden" in window.locator("main").inner_text()) is red
+
+
+def test_a_mask_that_all_heads_share_is_of_none_and_has_a_formula(window: Page, tmp_path: Path) -> None:
+    run = gf.load("en-fr").trace("I am a student.")
+    run.to_html(tmp_path / "page.html", megabytes=2)
+    for name, formula in (("cross_attention", "=1"), ("self_attention", "=key≤query")):
+        tensor = f"decoder.blocks.0.{name}.may_look"
+        show(window, tmp_path / "page.html", f"level=tensor&picture=box&tensor={tensor}&cell=0,0,0,0")
+        window.locator("main canvas").wait_for(timeout=WAIT)
+        assert "head" not in window.locator(".crumbs").inner_text()
+        written = re.sub(r"\s", "", window.locator(".formula.general").text_content() or "")
+        assert written.endswith(formula)
+    # Answers are red too, and nothing was hidden here.
+    window.evaluate("location.hash = 'level=scene&scene=stages'")
+    window.locator("main .scene-says").wait_for(timeout=WAIT)
+    window.locator("main canvas").wait_for(timeout=WAIT)
+    assert "Red:" not in window.locator("main").inner_text()
+
+
+def test_the_table_of_both_directions_is_of_the_word_that_is_drawn(window: Page, file: Path, found: Trace) -> None:
+    show(window, file, f"level=scene&scene=directions&tensor={WEIGHTS}&cell=0,1,3,0&sentence=0")
+    window.locator("main details.twin summary").click()
+    heads = window.locator(".scene-table th").all_inner_texts()
+    words = slides().sentences[0].words
+    assert heads[0] == f"head 1: {words[3]} takes from"
+    column = window.locator(".scene-table tbody tr td:last-child").all_inner_texts()
+    for weight, text in zip(found[WEIGHTS][0, 1, 3].tolist(), column, strict=True):
+        assert (
+            text == "may not look" if weight == 0 else float(text.split()[-2]) == pytest.approx(100 * weight, abs=0.6)
+        )

@@ -2,6 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Panel } from "../src/draw/scene.ts";
+import { shades } from "../src/draw/shades.ts";
+import { apart, digitsIn, shareInCell } from "../src/run/apart.ts";
 import { explains, explainsPadded, quoted } from "../src/run/commands.ts";
 import { Evaluator, isFill } from "../src/run/evaluator.ts";
 import { measureHeads } from "../src/run/heads.ts";
@@ -121,4 +124,25 @@ test("a part of a text is measured head by head as all heads at once", async () 
   assert.deepEqual(found?.shown, whole.shown);
   assert.deepEqual(Array.from(found?.thumbnails.data ?? []), Array.from(whole.thumbnails.data));
   assert.deepEqual(found?.thumbnails.shape, whole.thumbnails.shape);
+});
+
+test("unequal shares are told apart by as few digits as do it", () => {
+  assert.equal(apart([0.0712, 0.0716], 3), 3);
+  assert.equal(apart([0.07142, 0.07144], 3), 5);
+  assert.equal(apart([0.25, 0.25, 0], 3), 3);
+  // Differences of rounding are none.
+  assert.equal(apart([0.1, 0.1 + 1e-9], 3), 3);
+  assert.equal(digitsIn([[0.099, 0.101]]), 3);
+  assert.equal(digitsIn([[0.2, 0.8]]), 2);
+  assert.deepEqual([shareInCell(0.0991, 3), shareInCell(0, 3), shareInCell(0.5, 2)], [".099", "0", "0.50"]);
+});
+
+test("a stroke below 0 is promised only where cells have room for it", () => {
+  const panel = (tensor: string, side: number): Panel => {
+    return { tensor, x: 0, y: 0, w: 4 * side, h: 4 * side, rows: 4, columns: 4, cell: () => [], find: () => null };
+  };
+  assert.match(shades([panel("a.query", 12)]), /; –: below 0\.$/);
+  assert.match(shades([panel("a.query", 12), panel("a.key", 3)]), /where there is room/);
+  assert.match(shades([panel("a.query", 3)]), /point at it for its sign/);
+  assert.doesNotMatch(shades([panel("a.weights", 12)]), /below 0/);
 });

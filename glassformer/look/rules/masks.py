@@ -12,7 +12,7 @@ from torch import Tensor
 from glassformer.look.explanation import Explanation, Limits, Part, number
 from glassformer.look.named import Cell, Operand
 from glassformer.look.rules.evaluator import Evaluator, Factor, Rule, Term, Working
-from glassformer.look.rules.notation import Expression, Title, cases, joined, read, row, sign, symbol, value
+from glassformer.look.rules.notation import Expression, Title, cases, read, row, sign, symbol, value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,12 @@ class MayLook(Reach):
             *([f"it stands within {self.window}"] if self.window is not None else []),
         ]
         words = f": {' and '.join(reasons)}" if reasons else ": everywhere"
-        conditions = joined("∧", self.operands.values())
+        within = [
+            *([symbol("key ≤ query")] if self.causal else []),
+            *([symbol(f"|key − query| ≤ {self.window}")] if self.window is not None else []),
+        ]
+        shown = [*map(read, self.operands.values()), *within] or [value("1")]
+        conditions = row(*[part for each in shown for part in (sign("∧"), each)][1:])
         return Expression(f"1 where the key may be looked at{words}", conditions.mathml)
 
     @classmethod

@@ -24,7 +24,7 @@ export function toHead(name: string, cell: readonly number[], names: Names): str
 
 /** Whether a tensor has a part for each head; what joins them belongs to none. */
 export function ofHeads(name: string, names: Names): boolean {
-  return names.axes(name).some((axis) => axis.endsWith("head"));
+  return names.axes(name).some((axis) => axis.endsWith("head") && !(axis in (names.run.shared[name] ?? {})));
 }
 
 /** The sentence in front is that of the cell in hand. */

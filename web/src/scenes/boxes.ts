@@ -120,9 +120,7 @@ function recapSaid(s: Board["s"]): string {
   const size = Math.round(1 / Number(scaled) ** 2);
   const root = Math.abs(Number(scaled) ** 2 * size - 1) < 1e-6;
   const by = scaled === undefined ? "" : root ? ` / √${size}` : ` · ${short(Number(scaled))}`;
-  const behind =
-    s.sentences > 1 ? ` The ${s.sentences} at a slanted edge: ${s.sentences} sentences, behind each other.` : "";
-  return `A = softmax(Q Kᵀ${by}), row by row; Z = A V. O: the Z of all heads side by side, times W_O.${behind}`;
+  return `A = softmax(Q Kᵀ${by}), row by row; Z = A V. O: the Z of all heads side by side, times W_O.`;
 }
 
 /** X; of each head Q and K, their weights, times V is Z; and Z of the whole. */

@@ -64,7 +64,10 @@ function keyName({ s }: Board): string {
 }
 
 /** The step of the number in hand along an axis. */
-export function index({ s, tensor, cell }: Board, axis: "query" | "key" | "head"): number {
+export function index(
+  { s, tensor, cell }: Pick<Board, "s" | "tensor" | "cell">,
+  axis: "query" | "key" | "head",
+): number {
   const found = cell[s.names.axes(tensor).indexOf(axis)];
   return found ?? s.example[axis];
 }

@@ -4,7 +4,7 @@ import { Pen } from "../draw/pen.ts";
 import { Sheet } from "../levels/tensor/sheet.ts";
 import { percent } from "../run/numbers.ts";
 import { at, type Tensor } from "../run/safetensors.ts";
-import { around, type Board, drawGrid, drawLine, drawWords, frame, LABEL, laidOut } from "./board.ts";
+import { around, type Board, drawGrid, drawLine, drawText, drawWords, frame, LABEL, laidOut } from "./board.ts";
 import { index } from "./cells.ts";
 import { looksForward, otherWay } from "./forward.ts";
 import { missing, tokensOf } from "./reading.ts";
@@ -55,10 +55,15 @@ function sidesOf(s: Scout, head: number): Side[] {
   return forward ? sides : sides.reverse();
 }
 
+/** The head and the word that looks: those of the weight in hand, else those of the example. */
+function inHand(hand: Pick<Board, "s" | "tensor" | "cell">): [head: number, query: number] {
+  const { s, tensor } = hand;
+  return [index(hand, "head"), tensor === s.of("weights") ? index(hand, "query") : (missing(s)[0] ?? s.example.query)];
+}
+
 export function drawDirections(board: Board): number {
-  const { s, width, tensor } = board;
-  const head = index(board, "head");
-  const query = tensor === s.of("weights") ? index(board, "query") : (missing(s)[0] ?? s.example.query);
+  const { s, width } = board;
+  const [head, query] = inHand(board);
   const beside = width >= 620;
   const room = beside ? (width - GAP) / 2 : width;
   let bottom = 0;
@@ -66,7 +71,9 @@ export function drawDirections(board: Board): number {
     const [x, y] = beside ? [column * (room + GAP), 0] : [0, column === 0 ? 0 : bottom + 24];
     bottom = Math.max(bottom, drawSide({ ...board, width: x + room }, side, query, head, x, y));
   });
-  return bottom;
+  const all = tokensOf(s).length;
+  if (all <= MOST) return bottom;
+  return drawText(board, 0, bottom + 8, `${MOST} of ${all} tokens are drawn, those around the word that looks.`);
 }
 
 function drawSide(board: Board, side: Side, query: number, head: number, x: number, y: number): number {
@@ -133,9 +140,8 @@ function taken(s: Scout, { weights }: Side, query: number, head: number): Share[
 }
 
 /** The same as a table: what the word that looks takes from each word, both ways. */
-export function directionsTable(s: Scout): string[][] {
-  const { head } = s.example;
-  const query = missing(s)[0] ?? s.example.query;
+export function directionsTable(s: Scout, _: readonly number[], hand: Pick<Board, "tensor" | "cell">): string[][] {
+  const [head, query] = inHand({ s, ...hand });
   const word = (token: number): string => s.names.word(s.side, s.sentence, token).text;
   const sides = sidesOf(s, head);
   const told = ({ weights, allowed }: Side, key: number): string => {

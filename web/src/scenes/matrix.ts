@@ -112,12 +112,12 @@ export function drawSplit(whole: Board): number {
   y = line(board, y, [query, "→", ...apart("query", "Q", false)]);
   y = says(y, "Each head makes its own Z from its own queries, keys and values.");
   y = line(board, y, [...apart("mixed", "Z", true)]);
-  y = says(y, "The Z of all heads are put beside each other, and multiplied with W_O.");
+  y = says(y, "The Z of all heads are put beside each other, and multiplied with W_O: the output O.");
   return line(board, y, [
     boxOf(board, s.of("merged"), "heads joined", { words: true, most }),
     "×",
     tableOf(board, s.weight(s.of("output")), "W_O", most),
     "=",
-    boxOf(board, s.of("output"), "Z", { most }),
+    boxOf(board, s.of("output"), "O", { most }),
   ]);
 }

@@ -5,6 +5,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Look } from "../draw/box.ts";
 import { measure, Picture } from "../draw/picture.tsx";
 import type { Panel, Scene } from "../draw/scene.ts";
+import { RED, shades } from "../draw/shades.ts";
 import { TextFields } from "../edit/texts_view.tsx";
 import { Command } from "../frame/command.tsx";
 import { useInPicture, useOpened, usePalette, useStore, useWidth } from "../frame/hooks.ts";
@@ -15,6 +16,7 @@ import type { Names } from "../run/names.ts";
 import { inCell, percent } from "../run/numbers.ts";
 import { at } from "../run/safetensors.ts";
 import type { Source } from "../run/source.ts";
+import { hasHidden } from "./hidden.ts";
 import { boardOf, chosen, SCENES, type TourScene, tourScene } from "./scenes.ts";
 import { type Scout, scoutOf } from "./scout.ts";
 import { quotedOf } from "./shares.ts";
@@ -132,8 +134,11 @@ function Drawn(props: { shown: TourScene; scout: Scout; opened: boolean; told: u
             />
             {shown.shades !== false && scene.panels.length > 0 && (
               <p class="label">
-                The stronger a cell’s colour, the further its number is from 0; –: below 0.
-                {red && " Red: a word that was hidden from the model."}
+                {shades(scene.panels)}
+                {red && ` ${RED}`}
+                {shown.boxes === true &&
+                  scout.sentences > 1 &&
+                  ` The ${scout.sentences} at a slanted edge: ${scout.sentences} sentences, behind each other.`}
               </p>
             )}
             {shown.alone?.(scout) === true && <Alone picture={shown.document ?? ""} scout={scout} />}
@@ -143,14 +148,6 @@ function Drawn(props: { shown: TourScene; scout: Scout; opened: boolean; told: u
       </div>
     </>
   );
-}
-
-/** Whether a hidden word is written in the picture, or has a row in it beside which there was no room for its word. */
-function hasHidden(scene: Scene | string | null, fill: string, names: Names, sentence: number): boolean {
-  if (scene === null || typeof scene === "string") return false;
-  const written = scene.items.some((item) => item.kind === "text" && item.fill === fill);
-  const rows = scene.panels.some(({ tensor }) => ["token", "query", "key"].some((axis) => names.hides(tensor, axis)));
-  return written || (rows && names.run.words.answers.some(([row]) => row === sentence));
 }
 
 /** Of a number that is not drawn: a tensor with the same axes that is, where its cell is the one that is framed. */

@@ -60,6 +60,8 @@ export interface TourScene {
   alone?(s: Scout): boolean;
   /** Numbers of the picture that are no cells of the run, as a table: a row of headings, then rows. */
   table?(s: Scout, at: readonly number[], board: Board): string[][];
+  /** Whether it is drawn with boxes, the sentences of the batch behind each other. */
+  readonly boxes?: true;
   /** Whether the colour of a cell says how large its number is; usually it does. */
   readonly shades?: false;
   /** Draws it; returns how high it is. */
@@ -89,16 +91,19 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     title: "One table for the whole batch",
     says: "Every word of every sentence is multiplied with the same table of weights, W_Q.",
     reads: (s) => s.operands(s.of("query")),
+    boxes: true,
     draw: drawShared,
   },
   product: {
     title: "One product of tensors with four dimensions",
     says: "Sentences stand behind each other. Each head multiplies its own queries and keys.",
+    boxes: true,
     draw: drawProduct,
   },
   recap: {
     title: "Attention on one page",
     says: "From X to the output O, head by head.",
+    boxes: true,
     draw: drawRecap,
   },
   twins: {
@@ -186,6 +191,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     says: "All words at once: X times three tables of weights, then the softmax of Q Kᵀ, times V.",
     lacks: noAttention,
     reads: (s) => PROJECTED.flatMap((last) => s.operands(s.of(last))),
+    boxes: true,
     draw: drawMatrix,
   },
   split: {
@@ -193,6 +199,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     says: "One wide product is cut into heads; what they make is joined and multiplied with W_O.",
     lacks: noAttention,
     reads: (s) => s.operands(s.of("output")),
+    boxes: true,
     draw: drawSplit,
   },
   "look-up": {

@@ -85,7 +85,7 @@ export function HeadsView(): VNode {
             text={textOf(store, attentions[0]?.band.startsWith("decoder") ? "decoder_inputs" : "inputs", sentence)}
           />
         )}
-        <Ramp palette={palette} />
+        <Ramp palette={palette} red={names.run.words.answers.some(([row]) => row === sentence)} />
       </div>
       {part !== null && rows.some(({ heads }) => heads.shown === undefined) && (
         <p class="quiet" aria-live="polite">
@@ -163,7 +163,7 @@ function Headline({
 }
 
 /** What the colour of a dot says. */
-function Ramp({ palette }: { palette: Palette }): VNode {
+function Ramp({ palette, red }: { palette: Palette; red: boolean }): VNode {
   return (
     <p class="ramp">
       <span>row: the token that looks, column: where; share of its attention</span>
@@ -173,6 +173,7 @@ function Ramp({ palette }: { palette: Palette }): VNode {
           {String(share).replace(/^0\./, ".")}
         </span>
       ))}
+      {red && <span>red: a word that was hidden</span>}
     </p>
   );
 }

@@ -5,12 +5,13 @@ import { useMemo } from "preact/hooks";
 import { measure, Picture } from "../../draw/picture.tsx";
 import { useInPicture, useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, link, state } from "../../frame/state.ts";
-import { evenly, short } from "../../run/numbers.ts";
+import { short } from "../../run/numbers.ts";
 import { at as numberAt } from "../../run/safetensors.ts";
 import { Worked } from "../tensor/pictures/worked.tsx";
 import { type Activity, type Asked, activityMatrix, type Reading } from "./activity.ts";
 import { askedOf, hiddenAtFirst, toggled, vectorsOf } from "./asked.ts";
 import { maskScene, type Words } from "./mask_scene.ts";
+import { InHand, type Part } from "./pair_in_hand.tsx";
 
 /** The three readings of the post, each with what is wrong with it. */
 const SAID: Readonly<Record<Reading, readonly [name: string, says: string]>> = {
@@ -129,31 +130,6 @@ function Workshop({ asked, offered }: { asked: Asked; offered: readonly string[]
   );
 }
 
-/** Both numbers of the pair in hand, and what their colours are measured by. */
-function InHand({ found, words, row, column, laid }: Part & { column: number; laid: number }): VNode {
-  const { allowed, pairs, weights } = found;
-  const open = allowed[row]?.[column] === true;
-  const count = allowed[row]?.filter(Boolean).length ?? 0;
-  const share = weights[row]?.[column] ?? 0;
-  const largest = Math.max(...pairs.flat().map(Math.abs));
-  return (
-    <>
-      <p class="pair-in-hand" aria-live="polite">
-        <b class={words.hidden.has(row) ? "hidden" : ""}>{words.text[row]}</b> →{" "}
-        <b class={words.hidden.has(column) ? "hidden" : ""}>{words.text[column]}</b>: product{" "}
-        <b data-product={pairs[row]?.[column]}>{short(pairs[row]?.[column] ?? 0)}</b>
-        {!open && ", forbidden: −∞ in its place"}; share{" "}
-        <b data-of-row={share}>{row < laid ? short(share) : "not laid in"}</b>
-        {open && row < laid && count > 1 && <span class="quiet">; an even share is {evenly(count)}</span>}
-      </p>
-      <p class="label">
-        Each square has a scale of its own: the deepest colour is a product of {short(largest)}, and a share of 1. Red
-        with a stroke: forbidden, its share is 0.
-      </p>
-    </>
-  );
-}
-
 /** The first hidden word is the one to look at. */
 function firstRow({ hidden, words }: Asked): number {
   return Math.min(...hidden, words - 1);
@@ -227,12 +203,6 @@ function Controls({ asked, offered, laid }: { asked: Asked; offered: readonly st
       )}
     </div>
   );
-}
-
-interface Part {
-  readonly found: Activity;
-  readonly words: Words;
-  readonly row: number;
 }
 
 /** The row in hand, step by step. */

@@ -109,6 +109,12 @@ export function RolloutView(): VNode {
           />
         )}
       </div>
+      {scene !== null && (
+        <p class="label">
+          In each square a row is a word, a column a word of the text; the stronger the colour, the more it is made of
+          it.
+        </p>
+      )}
       {content !== null && found !== null && <Made content={content} found={found} />}
       {content !== null && <Shares content={content} />}
     </>

@@ -182,6 +182,13 @@ export class Sheet {
   }
 }
 
+/** Whether a row or a column of a sheet is that of a masked word. */
+export function hasHidden(sheet: Sheet, sentence: number): boolean {
+  return [sheet.layout.rows, sheet.layout.columns].some((axis) => {
+    return Array.from({ length: sheet.size(axis) }).some((_, index) => sheet.hides(axis, index, sentence));
+  });
+}
+
 /** A tensor's sheet, its scores measured by what they were before the fill. */
 export function sheetOf(name: string, names: Names, fetch: (name: string) => Tensor | undefined): Sheet | null {
   const tensor = fetch(name);

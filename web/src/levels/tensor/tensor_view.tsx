@@ -5,6 +5,7 @@ import { useMemo, useRef } from "preact/hooks";
 import { General } from "../../draw/mathml.tsx";
 import { measure, Picture } from "../../draw/picture.tsx";
 import type { Scene } from "../../draw/scene.ts";
+import { RED } from "../../draw/shades.ts";
 import { usePut } from "../../edit/held.ts";
 import { useDrawn, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, state } from "../../frame/state.ts";
@@ -17,7 +18,7 @@ import { Absent } from "./absent.tsx";
 import { useDigits } from "./digits.ts";
 import { gridScene, overviewImage, overviewScene, placeIn, type Window, windowOf } from "./grid_scene.ts";
 import { Drawn, kindOf, Pictures } from "./pictures/drawn.tsx";
-import { arrangement, Sheet as Laid, type Sheet, sheetOf } from "./sheet.ts";
+import { arrangement, hasHidden, Sheet as Laid, type Sheet, sheetOf } from "./sheet.ts";
 import { Twin } from "./twin.tsx";
 
 export function TensorView(): VNode {
@@ -152,6 +153,7 @@ function Slice({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): VNod
             onDrop={onDrop}
           />
         )}
+        {grid !== null && hasHidden(sheet, own) && <p class="label">{RED}</p>}
         {grid !== null && (
           <Twin
             sheet={grid.digits}

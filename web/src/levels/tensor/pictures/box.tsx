@@ -1,9 +1,9 @@
 /** A tensor as a box that can be turned to any sentence and any word. */
 
-import { SIGNED } from "../../../draw/draw_box.ts";
-import type { Panel } from "../../../draw/scene.ts";
+import { RED, shades } from "../../../draw/shades.ts";
 import { lastOf } from "../../../run/names.ts";
 import { counted } from "../../../run/numbers.ts";
+import { hasHidden } from "../sheet.ts";
 import { BESIDE, largeBoxScene } from "./box_scene.ts";
 import { Sentences } from "./choices.tsx";
 import type { Kind } from "./kind.ts";
@@ -30,16 +30,12 @@ export const box: Kind = {
       ),
       below: (
         <p class="label">
-          The stronger a cell’s colour, the further its number is from 0{signsOf(scene.panels[0], sheet.name)}.
+          {lastOf(sheet.name) === "may_look"
+            ? "In full colour: 1, may be looked at. Pale, with a stroke: 0, may not."
+            : shades(scene.panels)}
+          {hasHidden(sheet, context.sentence) && ` ${RED}`}
         </p>
       ),
     };
   },
 };
-
-/** How numbers below 0 are told from those above; nothing where there can be none. */
-function signsOf(panel: Panel | undefined, name: string): string {
-  if (panel === undefined || ["weights", "probabilities", "may_look"].includes(lastOf(name))) return "";
-  const side = Math.min(panel.w / panel.columns, panel.h / panel.rows);
-  return side >= SIGNED ? "; –: below 0" : "; point at it for its sign";
-}

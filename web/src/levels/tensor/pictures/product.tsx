@@ -1,7 +1,8 @@
 /** Where a tensor comes from: each head's product of two tensors, with the head as the fourth dimension. */
 
+import { RED, shades } from "../../../draw/shades.ts";
 import { counted } from "../../../run/numbers.ts";
-import type { Sheet } from "../sheet.ts";
+import { hasHidden, type Sheet } from "../sheet.ts";
 import { Sentences } from "./choices.tsx";
 import { type Kind, ruleOf } from "./kind.ts";
 import { multiplied, productOf, productScene } from "./product_scene.ts";
@@ -17,8 +18,15 @@ export const product: Kind = {
     const heads = sheet.size("head");
     const sizes = (of: Sheet): string => [sheet.size("sentence"), heads, of.rows, of.columns].join(" × ");
     const { left, right, made } = found;
+    const scene = productScene(found, sheet, cell, look, context);
     return {
-      scene: productScene(found, sheet, cell, look, context),
+      scene,
+      below: (
+        <p class="label">
+          {shades(scene.panels)}
+          {hasHidden(sheet, context.sentence) && ` ${RED}`}
+        </p>
+      ),
       above: (
         <>
           <Sentences {...context} />
