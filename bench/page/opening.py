@@ -80,7 +80,9 @@ def opened(browser: Browser, address: str, place: str = "") -> dict[str, Any]:
 
 
 def first_paint(browser: Browser, models: Models, samples: Samples) -> list[Case]:
-    """The slides' page: the first words on an empty window, and the first picture."""
+    """The slides' page: the first words on an empty window, which of a served page are its head, and the first picture,
+    which is held to the same goal.
+    """
     cases = []
     for what, address, goal in (
         ("served", models.serve("slides").address, 300),
@@ -88,7 +90,7 @@ def first_paint(browser: Browser, models: Models, samples: Samples) -> list[Case
     ):
         times = [opened(browser, address) for _ in range(samples.runs)]
         cases.append(middle(f"first paint, {what}", [each["paint"] for each in times], goal))
-        cases.append(middle(f"first picture, {what}", [each["picture"] for each in times], None))
+        cases.append(middle(f"first picture, {what}", [each["picture"] for each in times], goal))
     return cases
 
 
