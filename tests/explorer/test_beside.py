@@ -132,7 +132,7 @@ def test_what_an_adapter_added_is_told_as_its_products(model: Model, tmp_path: P
     generator = torch.Generator().manual_seed(2)
     up, down = (torch.randn(shape, generator=generator) for shape in ((weight.shape[0], 3), (3, weight.shape[1])))
     with torch.no_grad():
-        weight += 4 / 3 * up @ down
+        weight.add_(4 / 3 * up @ down)
     facts = {"rank": "3", "alpha": "4", "adds": "alpha / rank * up @ down"}
     save_file({f"{layer}.up": up, f"{layer}.down": down}, tmp_path / ADAPTERS, metadata=facts)
     told = {part["part"]: part for part in moved_section(tuned, model, (), read_adapters(tmp_path))["parts"]}
