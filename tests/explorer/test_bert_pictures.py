@@ -138,11 +138,10 @@ def test_the_answer_beside_the_document_is_the_traces(window: Page, files: dict[
 
 
 def test_forward_only_is_the_same_scores_with_the_other_mask(window: Page, files: dict[str, Path], pair: Trace) -> None:
-    draw(window, files["pair"], "directions")
+    head, query = 1, PAIR.index("[MASK]")
+    draw(window, files["pair"], "directions", f"&tensor={ATTENTION}.weights&cell=0,{head},{query},0")
     heads, *rows = table(window)
-    assert heads[1:] == ["Forward only", "Both directions"]
-    head = int((re.search(r"head (\d+)", heads[0]) or [""])[1])
-    query = PAIR.index("[MASK]")
+    assert heads == [f"head {head}: [MASK] takes from", "Forward only", "Both directions"]
     scores = pair[f"{ATTENTION}.scaled"][0, head, query].double()
     both, forward = scores.softmax(0), scores[: query + 1].softmax(0)
     for key, (word, one, two) in enumerate(rows):

@@ -50,16 +50,21 @@ export function inCell(value: number): string {
   return minus(value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2));
 }
 
-/** `digits` after the point of a share from 10 % on, for one that stands beside another. */
-export function percent(share: number, digits = 0): string {
+export function percent(share: number): string {
   const size = share * 100;
-  if (size === 0 || size >= 10) return `${size.toFixed(size < 100 ? digits : 0)} %`;
+  return size >= 10 ? `${size.toFixed(0)} %` : percentBeside(share);
+}
+
+/** With a digit after the point whatever its size, for a share that stands beside another. */
+export function percentBeside(share: number): string {
+  const size = share * 100;
+  if (size === 0 || size >= 100) return `${size.toFixed(0)} %`;
   return size < 0.05 ? "< 0.1 %" : `${size.toFixed(1)} %`;
 }
 
 /** What each of so many would get if all got the same: `1 of 14, 7.1 %`. */
 export function evenly(count: number): string {
-  return `1 of ${count}, ${percent(1 / count, 1)}`;
+  return `1 of ${count}, ${percentBeside(1 / count)}`;
 }
 
 /** A whole number with a comma after each thousand. The browser's own way takes tens of ms when it is first used. */

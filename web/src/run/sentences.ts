@@ -2,7 +2,7 @@
 
 import type { Explanation } from "./interpreter.ts";
 import { lastOf, type Names, unmarked } from "./names.ts";
-import { counted, evenly, percent, short } from "./numbers.ts";
+import { counted, evenly, percent, percentBeside, short } from "./numbers.ts";
 
 /** A part of a sentence; `of` colours it. */
 export type Part = string | { readonly text: string; readonly of: string };
@@ -38,7 +38,7 @@ export function sentenceOf(found: Explanation, names: Names): Part[] {
         `Of what head ${head} passes on to `,
         label("query"),
         ", ",
-        number(percent(found.value, 1)),
+        number(percentBeside(found.value)),
         " comes from ",
         label("key"),
         open > 1 ? `; an even share is ${evenly(open)}.` : ".",
