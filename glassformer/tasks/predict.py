@@ -12,7 +12,6 @@ import torch
 
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.runtime.packed import packed
 from glassformer.tasks.rows import Row, collate
 from glassformer.tasks.task import Example, Prediction, Predictor
 
@@ -21,8 +20,6 @@ BATCH_TOKENS = 8192
 # On a processor: what a block computes of so many stays in the caches. And about what a pass costs beside its tokens:
 # rows of unequal length go together only where that pads fewer.
 CPU_BATCH_TOKENS, CPU_PASS_TOKENS = 2048, 32
-# Tokens from which on the matrices are laid out for them (runtime/packed.py).
-PACKED_FROM = 512
 
 
 @dataclass
@@ -50,14 +47,8 @@ def predict(
     """
     waiting: deque[_Waiting[Example]] = deque()
     ahead: list[tuple[_Waiting[Example], int, Row]] = []
-    tokens, answered, quick = 0, False, model
+    tokens, answered = 0, False
     read_ahead = predictor.read_ahead if read_ahead is None else read_ahead
-
-    def answer() -> None:
-        nonlocal quick
-        if quick is model and predictor.in_one_pass and tokens >= PACKED_FROM:
-            quick = packed(model, fast=fast)
-        _answer(predictor, quick, ahead, fast=fast)
 
     for example, rows in predictor.cut(examples):
         entry = _Waiting(example)
@@ -68,14 +59,14 @@ def predict(
             entry.missing += 1
             tokens += len(row.ids)
             if len(ahead) >= read_ahead or tokens >= predictor.read_ahead_tokens:
-                answer()
+                _answer(predictor, model, ahead, fast=fast)
                 ahead, tokens, answered = [], 0, True
         entry.complete = True
         if answered:
             answered = False
             yield from _finished(predictor, waiting)
     if ahead:
-        answer()
+        _answer(predictor, model, ahead, fast=fast)
     yield from _finished(predictor, waiting)
 
 

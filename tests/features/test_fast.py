@@ -1,4 +1,4 @@
-"""Vectors of many texts: what sorting, equal lengths, laid-out matrices and the fast mode change of them: nothing
+"""Vectors of many texts: what sorting, equal lengths and the fast mode change of them: nothing
 beyond rounding.
 """
 
@@ -18,8 +18,7 @@ from glassformer.artefact.model import Model
 from glassformer.features.vectors import VectorsOf
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
-from glassformer.runtime import packed as room
-from glassformer.tasks.predict import CPU_BATCH_TOKENS, CPU_PASS_TOKENS, PACKED_FROM, equal
+from glassformer.tasks.predict import CPU_BATCH_TOKENS, CPU_PASS_TOKENS, equal
 from tests.contracts.tasks import SENTENCES
 
 WORDS = " ".join(SENTENCES).split()
@@ -46,19 +45,10 @@ def cosines(one: Any, two: Any) -> Any:
     return (one * two).sum(axis=1) / np.linalg.norm(one, axis=1) / np.linalg.norm(two, axis=1)
 
 
-def test_many_texts_have_the_vectors_that_each_has_alone(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In order, empty texts too; the matrices were laid out, where oneDNN multiplies here."""
+def test_many_texts_have_the_vectors_that_each_has_alone(model: Model) -> None:
+    """In order, empty texts too."""
     given = texts(400)
-    laid_out = []
-    layer = room.PackedLinear.forward
-
-    def seen(self: Any, x: Any, *_: Any) -> Any:
-        laid_out.append(x.shape)
-        return layer(self, x)
-
-    monkeypatch.setattr(room.PackedLinear, "forward", seen)
     found = model.embed(given)
-    assert bool(laid_out) == room.can_pack(torch.device("cpu"), torch.float32)
     model.module.double()
     right = np.stack([alone(model, text) for text in given])
     assert "" in given
@@ -66,7 +56,7 @@ def test_many_texts_have_the_vectors_that_each_has_alone(model: Model, monkeypat
 
 
 def test_weights_that_change_are_seen(model: Model) -> None:
-    """Nothing of a laid-out matrix is kept between two calls."""
+    """Nothing of a matrix is kept between two calls."""
     given = texts(200)
     before = model.embed(given)
     with torch.no_grad():
@@ -175,4 +165,4 @@ def test_ten_thousand_texts_and_an_endless_one_in_bounded_memory(model: Model) -
     assert windows > 500
     assert ahead <= 500 + 64
     assert max(sizes) <= CPU_BATCH_TOKENS
-    assert sum(sizes) > PACKED_FROM
+    assert sum(sizes) > CPU_BATCH_TOKENS
