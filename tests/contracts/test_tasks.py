@@ -164,7 +164,7 @@ def test_adapted_it_ends_with_plain_weights_of_which_only_heads_and_adapted_laye
 
 
 # Compiling is most of it: those whose step is like another's are longer proofs.
-_LIKE_ANOTHER = ("regress", "classify several")
+_LIKE_ANOTHER = ("regress", "classify several", "bert", "translate with two vocabularies and an alignment head")
 COMPILED = pytest.mark.parametrize(
     "row",
     [pytest.param(row, marks=pytest.mark.long if row.name in _LIKE_ANOTHER else ()) for row in TASKS],
