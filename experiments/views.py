@@ -175,9 +175,10 @@ VIEWS: tuple[View, ...] = (
     View(
         "attention rolled out through all blocks, a word followed upward",
         "in no source document",
-        made_by("softmax", at="self_attention"),
+        carried(ATTENTION),
         "level=rollout",
         follow="links",
+        **TOO_LARGE,
     ),
     View(
         "the answer block by block (logit lens)",
