@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from glassformer.errors import ConfigError
+
 # The version of the operators: that of LayerNormalization, read by onnxruntime from 1.12 on and by its web build.
 OPSET = 17
 # The version of the file's layout that goes with it.
@@ -129,7 +131,9 @@ class Graph:
             return self.integers([int(expression)])
         kind = {"Add": "Add", "Mul": "Mul"}.get(type(expression).__name__)
         if kind is None:
-            raise NotImplementedError(f"a size that is {expression}")
+            raise ConfigError(
+                "a size is a sum or product of sizes that are open", got=str(expression), do="use --to huggingface"
+            )
         first, *rest = (self._expression(part) for part in expression.args)
         for other in rest:
             first = self.node(kind, first, other)
