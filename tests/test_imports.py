@@ -47,7 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "runtime": EVERYONE | {"parts", "models"},
     "text": EVERYONE,
     "data": EVERYONE | {"text"},
-    "decode": EVERYONE | {"parts.cache", "parts.mask", "models", "text", "data.counter_rng"},
+    "decode": EVERYONE | {"parts.cache", "parts.mask", "models", "runtime.laid_out", "text", "data.counter_rng"},
     "tasks": EVERYONE | {"parts", "models", "runtime", "data", "text", "decode"},
     "training": EVERYONE | {"parts", "models", "runtime", "text", "data", "tasks.feed"},
     "convert": EVERYONE | {"parts", "models", "text", "decode.defaults", "decode.request", "decode.settings"},

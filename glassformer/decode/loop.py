@@ -10,9 +10,9 @@ N sentences that begin · P tokens of their prompts · M memory tokens · C cand
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import count, islice
 from math import inf
 
 import torch
@@ -31,6 +31,10 @@ from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.models.weights import all_weights
 from glassformer.parts.cache import Cache, SlotCache
+from glassformer.runtime.laid_out import laid_out
+
+# To lay the matrices out takes as long as some ten steps: a short text is written without.
+LAID_OUT_AFTER = 16
 
 
 def decode(
@@ -67,12 +71,15 @@ def decode(
         attention = (len(model.output_stack.blocks) - 1,)
     search = Search(settings, ids, text_of, forced=forced or bool(settings.forced), recorder=recorder)
     loop = Loop(model, iter(requests), search, slots, attention, head)
-    while True:
-        with torch.inference_mode():
-            step = loop.step()
-        if step is None:
-            return
-        yield step
+    with ExitStack() as prepared:
+        for number in count():
+            with torch.inference_mode():
+                if number == LAID_OUT_AFTER:
+                    prepared.enter_context(laid_out(model))
+                step = loop.step()
+            if step is None:
+                return
+            yield step
 
 
 def _refuse_impossible(

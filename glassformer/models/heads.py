@@ -16,10 +16,8 @@ from glassformer.models.crf import Crf
 from glassformer.parts.dropout import Dropout, DropoutKey
 from glassformer.parts.feed_forward import ACTIVATIONS
 from glassformer.parts.norm import build_norm
+from glassformer.parts.projection import Product
 from glassformer.parts.tap import tap, wanted, watcher
-
-# Vectors [..., W], rows [V, W] and a bias [V] or None to logits [..., V].
-Product = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 
 
 class VocabularyHead(nn.Module):

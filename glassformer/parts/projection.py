@@ -6,12 +6,16 @@ B sentences · S tokens · I inputs · O outputs · R rank
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from glassformer.parts.dropout import Dropout, DropoutKey
+
+# Vectors [..., I], rows [O, I] and a bias [O] or None to [..., O].
+Product = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 
 
 class Adapter(nn.Module):
@@ -45,19 +49,21 @@ class Adapter(nn.Module):
 
 
 class Projection(nn.Linear):
-    """x Wᵀ + b. `adapter` is an empty slot, except in a training that adapts the layer."""
+    """x Wᵀ + b. `adapter` is an empty slot, except in a training that adapts the layer; `product` multiplies."""
 
     adapter: Adapter | None
+    product: Product
 
     def __init__(self, inputs: int, outputs: int, *, bias: bool) -> None:
         super().__init__(inputs, outputs, bias=bias)
         self.adapter = None
+        self.product = F.linear
 
     def forward(self, x: Tensor, dropout_key: DropoutKey | None = None, tokens: Tensor | None = None) -> Tensor:
         """[..., I] to [..., O]. An adapter's dropout needs the key of the step; `tokens` [B, S] are the tokens' indices
         in their rows where these are not 0 … S-1.
         """
-        output = F.linear(x, self.weight, self.bias)
+        output = self.product(x, self.weight, self.bias)
         return output if self.adapter is None else output + self.adapter(x, dropout_key, tokens)
 
     @torch.no_grad()
