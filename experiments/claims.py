@@ -11,7 +11,7 @@ from typing import Any
 from experiments import decoder_claims, results
 from experiments import ties_claim as ties
 from experiments.features import table as features
-from experiments.tables import DOCS, NOT_YET, table, write
+from experiments.page import DOCS, NOT_YET, made_by, percent, table, write
 from experiments.transfer import table as transfer
 from experiments.translation import claims as translation
 
@@ -48,7 +48,7 @@ def page() -> str:
             "",
             *features.claims(table),
             "",
-            *transfer.claims(table),
+            *transfer.claims(),
             "",
             *translation.sections(),
             *decoder_claims.sections(),
@@ -92,7 +92,7 @@ def _sentences() -> list[str]:
         "",
         f"The likeliest words of `english`: {guesses}.",
         "",
-        f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}",
+        made_by(row),
     ]
 
 
@@ -176,11 +176,7 @@ def _against(row: Mapping[str, Any] | None, pair: str, score: str) -> Mapping[st
 
 
 def _shown(found: Mapping[str, Any] | None, *, signed: bool = False) -> str:
-    if found is None:
-        return NOT_YET
-    sign = "+" if signed else ""
-    value, low, high = (f"{100 * found[key]:{sign}.1f}" for key in ("value", "low", "high"))
-    return f"{value} ({low} … {high})"
+    return NOT_YET if found is None else percent(found, signed=signed)
 
 
 def _commands(names: Sequence[str] | Any, sides: Sequence[str]) -> list[str]:

@@ -7,10 +7,10 @@ from typing import Any
 
 from experiments import results
 from experiments.chat import table as chat
+from experiments.page import NOT_YET, made_by, table
 from experiments.recurrent.models import ARMS
 from experiments.recurrent.table import within
 from experiments.small.dialogues import PAIR, REPEATS
-from experiments.translation.table import NOT_YET, table
 from experiments.writing import table as writing
 from experiments.writing.table import BITS, WAYS, one_line, shown
 
@@ -165,4 +165,4 @@ def _reach(row: Row, arm: str) -> int:
 
 
 def _command(row: Row | None) -> Sequence[str]:
-    return [] if row is None else ["", f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}"]
+    return [] if row is None else ["", made_by(row)]

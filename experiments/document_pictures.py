@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.tables import table
+from experiments.page import table
 from glassformer.explorer.tour import pictures
 
 PAGES: Mapping[str, str] = {

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from experiments import results
+from experiments.page import NOT_YET, made_by, table
 
-NOT_YET = "not measured yet"
-Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 OURS, FAST, SORTED, ONNX = "ours", "ours, fast", "transformers, sorted", "onnxruntime, fp32"
 # What was to be reached: how many times as fast, on a processor with bfloat16 instructions where `fast` is asked for.
 GOALS = ((OURS, SORTED, 1.2), (FAST, SORTED, 2.1), (FAST, ONNX, 1.9))
 COSINES = {OURS: 0.9999, FAST: 0.999}
 
 
-def section(table: Table) -> str:
+def section() -> str:
     """Sentences a second of all systems, what the machine allows, and the goals."""
     row = results.read("bench-embedding")
-    return NOT_YET if row is None else _measured(row, table)
+    return NOT_YET if row is None else _measured(row)
 
 
-def _measured(row: dict[str, Any], table: Table) -> str:
+def _measured(row: dict[str, Any]) -> str:
     speeds, cosines = row["sentences_per_second"], row["least_cosine"]
     rows = []
     for system, speed in speeds.items():
@@ -50,7 +48,7 @@ def _measured(row: dict[str, Any], table: Table) -> str:
             f"Sentences a second that the cores could multiply if nothing else were to be done: {limits}.",
             f"`fast` here: {row['fast']}.",
             "\n".join(_goals(row)),
-            f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}",
+            made_by(row),
         ]
     )
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from experiments import results
+from experiments.page import NOT_YET, made_by, table
 
-NOT_YET = "not measured yet"
-Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 _TITLES = {"one": "One text", "sixteen": "Sixteen texts at once"}
 _TEXT = """\
 Twelve layers of width 768, GPT-2's vocabulary of 50,257 tokens, random weights, a prompt of 128 tokens and 128 new
@@ -17,7 +15,7 @@ values in a cache that grows, in one of fixed size, and in that one with the ste
 8-bit weights."""
 
 
-def training(table: Table) -> str:
+def training() -> str:
     """Tokens a second of learning, and the memory."""
     row = results.read("bench-language-model")
     if row is None:
@@ -37,22 +35,22 @@ def training(table: Table) -> str:
         "Trainer\nhas its defaults, the expert's loop is compiled and has fused AdamW. Memory is the most that the "
         "process held\nafter its warm-up.\n\n"
         + table(["", "products", "tokens a second", "ours, times", "peak, MB"], rows)
-        + f"\n\n`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}"
+        + f"\n\n{made_by(row)}"
     )
 
 
-def section(table: Table) -> str:
+def section() -> str:
     """One text, and sixteen at once."""
     parts = [_TEXT, ""]
     for name, title in _TITLES.items():
         row = results.read(f"bench-generation-{name}")
-        parts += [f"### {title}", "", NOT_YET if row is None else _written(row, table), ""]
+        parts += [f"### {title}", "", NOT_YET if row is None else _written(row), ""]
         if row is not None:
-            parts += [f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}", ""]
+            parts += [made_by(row), ""]
     return "\n".join(parts).rstrip()
 
 
-def _written(row: dict[str, Any], table: Table) -> str:
+def _written(row: dict[str, Any]) -> str:
     speeds, same = row["tokens_per_second"], row["same_tokens_as_the_growing_cache"]
     of = row["rows"] * row["new_tokens"]
     rows = [

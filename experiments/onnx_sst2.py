@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from experiments import results
 from experiments.encoder.ours import train
 from experiments.encoder.plan import PLANS, encoder_folder, write_lines
 from experiments.encoder.sets import sst2
+from experiments.page import NOT_YET, made_by, percent, table
 
 WORK = Path("runs/onnx-sst2")
 NAME = "onnx-sst2"
@@ -66,15 +66,15 @@ def measured(folder: Path | None) -> dict[str, Any]:
     }
 
 
-def section(table: Any) -> list[str]:
+def section() -> list[str]:
     """Lines of docs/results.md."""
     row = results.read(NAME)
     lines = ["## An encoder in onnxruntime", "", TEXT]
     if row is None:
-        return [*lines, "not measured yet", ""]
+        return [*lines, NOT_YET, ""]
     sizes = {"float32": row["bytes"]["model.onnx"], "int8": row["bytes"]["model_int8.onnx"]}
     rows = [
-        [label, _share(row["accuracy"][name]), f"{sizes[name] / 1e6:.1f} MB" if name in sizes else ""]
+        [label, percent(row["accuracy"][name]), f"{sizes[name] / 1e6:.1f} MB" if name in sizes else ""]
         for name, label in SYSTEMS.items()
     ]
     lost = row["int8_less_float32"]
@@ -90,13 +90,9 @@ def section(table: Any) -> list[str]:
         "Largest difference of a logit between onnxruntime and glassformer in float32: "
         f"{max(row['largest_difference'].values()):.1e}.",
         "",
-        f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}",
+        made_by(row),
         "",
     ]
-
-
-def _share(of: Mapping[str, float]) -> str:
-    return f"{100 * of['value']:.1f} ({100 * of['low']:.1f} … {100 * of['high']:.1f})"
 
 
 def main() -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from experiments import results
-
-Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
+from experiments.page import NOT_YET, table
 
 ROWS = {
     "bundle": "Script and style",
@@ -28,14 +26,14 @@ served page is its head, which comes with it, and the picture is held to the sam
 percentile of the samples, with the median beside it."""
 
 
-def section(table: Table) -> str:
+def section() -> str:
     """One table of all rows that were measured, with their goals."""
     lines: list[list[str]] = []
     commands = []
     for name, title in ROWS.items():
         row = results.read(f"bench-page-{name}")
         if row is None:
-            lines.append([f"**{title}**", "not measured yet", "", "", ""])
+            lines.append([f"**{title}**", NOT_YET, "", "", ""])
             continue
         lines.append([f"**{title}**", "", "", "", ""])
         lines += [line(case) for case in row["cases"]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 
-from experiments.tables import DOCS, table, write
+from experiments.page import DOCS, table, write
 
 PAGE = DOCS / "imprecise.md"
 HEADING = "## Figures that are quoted"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from experiments import embedding_speed, generation_speed, onnx_sst2, page_speed, results, translation_speed
@@ -11,14 +10,12 @@ from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
 from experiments.chat import table as chat
 from experiments.encoder import table as encoder
 from experiments.features import table as features
+from experiments.page import DOCS, NOT_YET, made_by, table, write
 from experiments.recurrent import table as recurrent
 from experiments.small import table as small
 from experiments.transfer import table as transfer
 from experiments.translation import table as translation
 from experiments.writing import table as writing
-
-DOCS = results.RESULTS.parent
-NOT_YET = "not measured yet"
 
 BOOKS = {
     "books-muon": "glassformer, the recipe of `train masked-lm`: Muon, six layers of 192",
@@ -57,12 +54,6 @@ Length 128, vocabulary 30,522, dropout 0.1 on both sides. Peer: transformers' `B
 step needs. The expert's peer has bf16 autocast, its loss and gradient compiled, scores at masked words only and
 fused AdamW. Memory is the most that the process held after its warm-up.
 """
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table: first column left, the others right."""
-    rule = ["---"] + ["---:"] * (len(head) - 1)
-    return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
 
 
 def books_page() -> str:
@@ -106,8 +97,8 @@ def books_page() -> str:
             *chat.section(),
             *recurrent.section(),
             *features.section(table),
-            *transfer.section(table),
-            *onnx_sst2.section(table),
+            *transfer.section(),
+            *onnx_sst2.section(),
             "## Longer proofs",
             "",
             _proofs(),
@@ -136,7 +127,7 @@ def _english() -> list[str]:
         "",
         table(["weights", "loss", "accuracy", "most frequent token"], rows),
         "",
-        f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}",
+        made_by(row),
         "",
     ]
 
@@ -164,7 +155,7 @@ def _en_fr() -> list[str]:
         "",
         table(["weights", "BLEU", "chrF", "TER (lower is better)"], rows),
         "",
-        f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}",
+        made_by(row),
         "",
     ]
 
@@ -223,15 +214,15 @@ def bench_page() -> str:
     for title, section in (
         ("Start-up", _startup),
         ("Looking", _looking),
-        ("The page", lambda: page_speed.section(table)),
+        ("The page", page_speed.section),
         ("One attention, four ways", _four_ways),
         ("The formula or the kernel", _formula_or_kernel),
         ("From which length of run on compiling pays", _compiling),
         ("Fine-tuning", encoder.speed),
-        ("Translation", lambda: translation_speed.section(table)),
-        ("Learning to write", lambda: generation_speed.training(table)),
-        ("Writing", lambda: generation_speed.section(table)),
-        ("Vectors of sentences", lambda: embedding_speed.section(table)),
+        ("Translation", translation_speed.section),
+        ("Learning to write", generation_speed.training),
+        ("Writing", generation_speed.section),
+        ("Vectors of sentences", embedding_speed.section),
     ):
         parts += ["", f"## {title}", "", section()]
     for name in (
@@ -245,7 +236,7 @@ def bench_page() -> str:
     ):
         row = results.read(name)
         if row is not None:
-            parts.append(f"\n`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}")
+            parts.append(f"\n{made_by(row)}")
     return "\n".join([*parts, ""])
 
 
@@ -351,12 +342,6 @@ def _compiling() -> str:
         first = "never" if pays is None else f"{pays:.0f}"
         rows.append([size, *(f"{step:.3f}" for step in steps), f"{setups['cold']:.0f}", f"{setups['warm']:.0f}", first])
     return table(head, rows)
-
-
-def write(path: Path, text: str) -> None:
-    """One page."""
-    path.write_text(text, encoding="utf-8")
-    print(path)
 
 
 if __name__ == "__main__":

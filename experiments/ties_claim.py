@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from experiments import results
-from experiments.tables import NOT_YET, table
+from experiments.page import NOT_YET, made_by, table
 
 HEADING = '## X-17 · A head ties "it" to "animal"'
 CLAIM = """**Claim** (the notes, of the picture of *it* and *animal*): a strong line from *it* to *animal* shows that
@@ -56,7 +56,7 @@ def section() -> list[str]:
         '**Likewise**, "you" in *Hi how are you* (the mask-matrix post). Heads that look from *you* at *how* and at',
         f"*are*, more than at *hi* each: {'; '.join(greeted(name, found) for name, found in models.items())}.",
         "",
-        f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}",
+        made_by(row),
     ]
 
 

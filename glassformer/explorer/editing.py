@@ -6,12 +6,12 @@ they are is told here, so that the page knows nothing of how a model is made.
 
 from __future__ import annotations
 
-import math
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from glassformer.explorer.json_numbers import as_json
 from glassformer.explorer.statement import formula_record
 from glassformer.look.formulas import state
 from glassformer.look.interventions import ChangeWord, Intervention, MaskWord, Visibility
@@ -83,5 +83,4 @@ def step_record(step: Intervention) -> dict[str, Any]:
     cell = list(step.cell) if isinstance(step.cell, tuple) else []
     if isinstance(step.tensor, torch.Tensor):
         return {"kind": "patch", "where": step.where, "run": "", "cell": cell}
-    by = step.by if isinstance(step.by, str) or math.isfinite(step.by) else "Infinity" if step.by > 0 else "-Infinity"
-    return {"kind": "replace", "where": step.where, "by": by, "cell": cell}
+    return {"kind": "replace", "where": step.where, "by": as_json(step.by), "cell": cell}

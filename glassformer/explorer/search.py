@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from glassformer.explorer.server.overview import as_json
+from glassformer.explorer.json_numbers import as_json
 
 if TYPE_CHECKING:
     from glassformer.look.search_tree import SearchTree

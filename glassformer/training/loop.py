@@ -21,6 +21,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Log, repeatable
 from glassformer.runtime.memory import keep_freed_memory, recomputing
 from glassformer.tasks.feed import Feed
+from glassformer.training.kept import finish
 from glassformer.training.notices import plateau
 from glassformer.training.record import Record, Step, running_means
 from glassformer.training.run import Run, to_standard_error
@@ -146,7 +147,7 @@ def _steps(run: Run, tune: TuneSection, out: Path, watched: WatchedSentences | N
                     f"stopped after step {progress.step:,}; everything is saved in {out}: go on with --resume",
                     signal_number=stop_request.signal_number,
                 )
-    run.finish()
+    finish(run)
     run.tuned.finish(tune, out)
 
 

@@ -1,4 +1,4 @@
-"""A run: its state, machine and folder, and how it begins, is saved, is evaluated and ends."""
+"""A run: its state, machine and folder, and how it begins, is evaluated and is saved; how it ends: `kept.py`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from glassformer.tasks.feed import Feed
 from glassformer.training import adapters
 from glassformer.training.budget import Budget, RunProgress
 from glassformer.training.cadence import EVALUATION_ROWS, Cadence, enough_learned, evaluations
-from glassformer.training.checkpoint import Checkpoint, Checkpoints, restore, weights
+from glassformer.training.checkpoint import Checkpoint, Checkpoints, weights
 from glassformer.training.compiled import LossAndGradient, worth_compiling
 from glassformer.training.schedule import Schedule
 from glassformer.training.settings import TrainSection, TuneSection
@@ -90,7 +90,7 @@ class Run:
         tokens = mean_tokens(feed)
         compiled, reason = worth_compiling(settings, budget, model, feed, tokens, machine, stages=len(stages.names))
         facts = circumstances(settings, tune, machine, task=feed.name, data=feed.fingerprint, compiled=compiled)
-        # Only a mean of checkpoints needs them at chosen steps, see `_regular`; otherwise any checkpoint counts.
+        # Only a mean of checkpoints needs them at chosen steps, see `kept.py`; otherwise any checkpoint counts.
         every = settings.checkpoint_every or 1 if settings.average else 1
         checkpoints = Checkpoints(out / "checkpoints", keep=max(settings.keep, settings.average or 0), every=every)
         found = _newest(checkpoints, resume=resume)
@@ -166,7 +166,7 @@ class Run:
             found = better_if_higher(self.held_out.best, scores)
             finite = math.isfinite(found)
             loss = scores.get("loss", math.inf)
-            if finite and self._better(found, loss):
+            if finite and self.is_better(found, loss):
                 self.progress.best, self.progress.best_loss = found, loss if math.isfinite(loss) else None
                 self.progress.best_step = self.progress.step
                 self.progress.misses = 0
@@ -185,7 +185,7 @@ class Run:
             )
         return scores
 
-    def _better(self, score: float, loss: float) -> bool:
+    def is_better(self, score: float, loss: float) -> bool:
         """Whether a model is better than the best so far: by the task's score, and of equal ones by the loss."""
         best, best_loss = self.progress.best, self.progress.best_loss
         if best is None or score != best:
@@ -224,54 +224,6 @@ class Run:
         """
         if self.progress.best is not None:
             self.checkpoints.keep_best(*steps)
-
-    def finish(self) -> None:
-        """Give the model the weights to keep: see `fit`."""
-        self.save()
-        model = self.state.model
-        best = None if self.held_out is None or self.progress.best is None else self.checkpoints.best()
-        beside = ""
-        if self.settings.average is not None:
-            kept = self._regular()[-self.settings.average :]
-            if self.state.average is not None:
-                self.state.average.copy_to(model)
-            _take_mean(model, kept)
-            mean = f"the mean of the checkpoints of steps {', '.join(str(each.step) for each in kept)}"
-            if best is None:
-                self.log(f"kept: {mean}")
-                return
-            found, loss = self._measured(model)
-            if self._better(found, loss):
-                its = self._score(self.progress.best)
-                self.log(f"kept: {mean}, with {self._score(found)}; the best model, of step {best.step:,}, has {its}")
-                return
-            beside = f"; {mean} has {self._score(found)}"
-        if best is not None:
-            restore(weights(model), best.tensors("model"), what=f"model in {best.folder}")
-            self.log(f"kept: the best model, of step {best.step:,} with {self._score(self.progress.best)}{beside}")
-        elif self.state.average is not None:
-            self.state.average.copy_to(model)
-            self.log("kept: the moving average of the weights")
-        elif self.progress.best is not None:  # it was damaged, and the user deleted it as advised
-            self.log(f"kept: the last weights, as the best model, of step {self.progress.best_step:,}, is gone")
-
-    def _measured(self, model: Transformer) -> tuple[float, float]:
-        """The score of a model by which the best is kept, as in the run's own evaluations, and its loss."""
-        assert self.held_out is not None
-        with self.machine.context():
-            scores = self.held_out.evaluate(model, limit=EVALUATION_ROWS)
-        return better_if_higher(self.held_out.best, scores), scores.get("loss", math.inf)
-
-    def _score(self, score: float | None) -> str:
-        """A score by which the best model is kept, in words."""
-        assert self.held_out is not None
-        assert score is not None
-        return f"a held-out {self.held_out.best.removeprefix('-')} of {abs(score):.4f}"
-
-    def _regular(self) -> list[Checkpoint]:
-        """Checkpoints at the chosen steps and at the end: not those written by the clock or on Ctrl-C."""
-        every = self.settings.checkpoint_every or 1
-        return [each for each in self.checkpoints.all() if each.step % every == 0 or each.step == self.progress.step]
 
 
 def better_if_higher(best: str, scores: Mapping[str, float]) -> float:
@@ -319,15 +271,3 @@ def check(settings: TrainSection, *, held_out: bool) -> None:
         raise ConfigError("train.average is the mean of checkpoints at chosen steps", do="set train.checkpoint_every")
     if settings.patience is not None and not held_out:
         raise ConfigError("train.patience needs held-out text", do="set data.validation")
-
-
-def _take_mean(model: Transformer, checkpoints: list[Checkpoint]) -> None:
-    group = "average" if "average" in checkpoints[0].facts["groups"] else "model"
-    total: dict[str, torch.Tensor] = {}
-    for checkpoint in checkpoints:
-        for name, tensor in checkpoint.tensors(group).items():
-            total[name] = total[name] + tensor.double() if name in total else tensor.double()
-    mine = weights(model)
-    with torch.no_grad():
-        for name, tensor in total.items():
-            mine[name].copy_(tensor / len(checkpoints))

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from experiments import claims, results, tables
+from experiments.page import DOCS, NOT_YET
 
 PAGES = [("results.md", tables.books_page), ("bench.md", tables.bench_page), ("claims.md", claims.page)]
 
 
 @pytest.mark.parametrize(("page", "built"), PAGES)
 def test_a_page_is_built_from_the_rows(page: str, built: Callable[[], str]) -> None:
-    assert (tables.DOCS / page).read_text(encoding="utf-8") == built()
+    assert (DOCS / page).read_text(encoding="utf-8") == built()
 
 
 def row(low: float, high: float, *, sides: tuple[str, ...] = ("ours", "peer", "random")) -> dict[str, Any]:
@@ -40,7 +41,7 @@ def test_a_verdict_waits_for_its_figures_and_follows_its_rule(monkeypatch: pytes
 
     sets = [name for name, _, _ in claims.FOUR_TASKS]
     better, same, worse = row(0.01, 0.03), row(-0.01, 0.02), row(-0.04, -0.01)
-    assert all(tables.NOT_YET in verdict for verdict in verdicts({}))
+    assert all(NOT_YET in verdict for verdict in verdicts({}))
     part = verdicts({"sst2": better, "mrpc": row(0.01, 0.02, sides=("ours",))})
     assert "1 of 5" in part[0]
     assert "1 of 3" in part[1]

@@ -17,6 +17,7 @@ import sacrebleu
 import torch
 
 from experiments import results
+from experiments.page import NOT_YET
 from experiments.translation import claims, ours, short, table
 from experiments.translation.measures import TOKENS, Scores, cut
 from experiments.translation.peer import Peer
@@ -328,11 +329,11 @@ def test_the_section_shows_what_was_measured(read: Callable[[dict[str, Any]], No
         }
     )
     shown = "\n".join(table.section())
-    assert table.NOT_YET not in shown
+    assert NOT_YET not in shown
     assert "| 60.0 (58.0 … 62.0) |" in shown
     assert "| 5 | 31.7 | 31.7 |" in shown
     assert "| 10 | 47.3 | 47.3 |" in shown
     assert "| a \\| b | c | d / e |" in shown
     assert "+0.150 (+0.100 … +0.200)" in shown
     read({})
-    assert "\n".join(table.section()).count(table.NOT_YET) == 4
+    assert "\n".join(table.section()).count(NOT_YET) == 4

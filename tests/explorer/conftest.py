@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import torch
 
+import glassformer as gf
 from experiments.chromium import MISSING, chromium, path
+from glassformer.demo.texts import slides, slides_model
+from glassformer.look.trace import Trace
+from tests.explorer.watched import watched
+from tests.look.rows import slides_trace
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -35,12 +42,35 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def opened(browser: Browser) -> Iterator[Page]:
-    """A window in which nothing may go wrong; the judge's script needs the page's policy set aside."""
-    context = browser.new_context(viewport={"width": 1280, "height": 720}, offline=True, bypass_csp=True)
-    tab = context.new_page()
-    wrong: list[str] = []
-    tab.on("pageerror", lambda error: wrong.append(str(error)))
-    tab.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    yield tab
-    context.close()
-    assert wrong == []
+    """A window without a network and without the page's policy, in which nothing may go wrong."""
+    with watched(browser, offline=True, bypass_csp=True) as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def window(browser: Browser) -> Iterator[Page]:
+    """A window without a network, in which nothing may go wrong."""
+    with watched(browser, offline=True) as page:
+        yield page
+
+
+@pytest.fixture(scope="session")
+def slides_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of the slides' model with random weights."""
+    file: Path = tmp_path_factory.mktemp("page") / "slides.html"
+    slides_trace(dtype=torch.float32).to_html(file, title="slides")
+    return file
+
+
+@pytest.fixture(scope="session")
+def demo() -> Trace:
+    """The slides' trained model with their three sentences, whose hidden words are told."""
+    return gf.load(str(slides_model())).trace([sentence.masked for sentence in slides().sentences])
+
+
+@pytest.fixture(scope="session")
+def demo_page(demo: Trace, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of `demo`."""
+    file: Path = tmp_path_factory.mktemp("demo") / "slides.html"
+    demo.to_html(file, title="slides")
+    return file

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,12 +18,13 @@ from glassformer.look.trace import Trace
 from glassformer.models.families.bert import bert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
+from tests.explorer.judged import judged, needs_axe
 from tests.explorer.test_browser import WAIT, same
-from tests.explorer.watched import until, watched
+from tests.explorer.watched import until
 from tests.look.rows import row_named
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 ATTENTION = "encoder.blocks.0.self_attention"
 PAIR = ("[CLS]", "the", "man", "[MASK]", "[SEP]", "a", "bird", "[SEP]")
@@ -55,12 +55,6 @@ def files(pair: Trace, slides: Trace, tmp_path_factory: pytest.TempPathFactory) 
     pair.to_html(found["pair"])
     slides.to_html(found["slides"])
     return found
-
-
-@pytest.fixture(scope="module")
-def window(browser: Browser) -> Iterator[Page]:
-    with watched(browser, offline=True) as page:
-        yield page
 
 
 def draw(page: Page, file: Path, picture: str, more: str = "") -> None:
@@ -162,12 +156,8 @@ def test_another_word_looks_by_keys_alone(window: Page, files: dict[str, Path]) 
     window.locator("article").wait_for(timeout=WAIT)
 
 
+@needs_axe
 @pytest.mark.parametrize("picture", PICTURES)
-def test_axe_finds_nothing_serious(picture: str, window: Page, files: dict[str, Path], repository: Path) -> None:
-    source = repository / "web" / "node_modules" / "axe-core" / "axe.min.js"
-    if not source.exists():
-        pytest.skip("axe-core is not installed: make web/node_modules/.installed")
+def test_axe_finds_nothing_serious(picture: str, window: Page, files: dict[str, Path]) -> None:
     draw(window, files["slides"], picture)
-    window.evaluate(source.read_text(encoding="utf-8"))
-    found = window.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found["violations"]] == []
+    assert judged(window) == []

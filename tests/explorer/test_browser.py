@@ -15,6 +15,7 @@ from glassformer.look.cell import Words
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from tests.contracts.families import Row
+from tests.explorer.judged import judged, needs_axe
 from tests.explorer.watched import LOOKS, place_of, until
 from tests.look.rows import row_named, slides_trace
 
@@ -138,13 +139,6 @@ def follow_one(page: Page, rng: random.Random, name: str, index: str) -> tuple[s
     return target, [int(step) for step in at.split(",") if step]
 
 
-@pytest.fixture(scope="module")
-def slides_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file: Path = tmp_path_factory.mktemp("page") / "slides.html"
-    slides_trace(dtype=torch.float32).to_html(file, title="slides")
-    return file
-
-
 WEIGHTS = "encoder.blocks.0.self_attention.weights"
 
 
@@ -213,22 +207,15 @@ def test_no_level_is_wider_than_the_window(
     context.close()
 
 
+@needs_axe
 @pytest.mark.parametrize(("theme", "width", "height"), LOOKS)
-def test_axe_finds_nothing_serious(
-    browser: Browser, slides_page: Path, repository: Path, theme: str, width: int, height: int
-) -> None:
-    axe = repository / "web" / "node_modules" / "axe-core" / "axe.min.js"
-    if not axe.exists():
-        pytest.skip("axe-core is not installed: make web/node_modules/.installed")
-    # The page's own policy would forbid the judge's script too.
+def test_axe_finds_nothing_serious(browser: Browser, slides_page: Path, theme: str, width: int, height: int) -> None:
     context = browser.new_context(viewport={"width": width, "height": height}, bypass_csp=True)
     page = context.new_page()
     for level in ("block", "tensor", "number"):
         show(page, slides_page, f"theme={theme}&level={level}&tensor={WEIGHTS}&cell=0,1,1,0")
         page.wait_for_selector("canvas")
-        page.evaluate(axe.read_text(encoding="utf-8"))
-        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-        assert [(each["id"], each["nodes"][0]["html"]) for each in found["violations"]] == []
+        assert judged(page) == []
     context.close()
 
 

@@ -14,6 +14,7 @@ import glassformer as gf
 from glassformer.demo.texts import slides, slides_model
 from glassformer.look.trace import Trace
 from tests.explorer.serving import desk_of, small_model
+from tests.explorer.test_browser import show
 from tests.explorer.test_server_browser import serving
 from tests.explorer.watched import place_of, until, watched
 
@@ -31,21 +32,6 @@ def window(browser: Browser) -> Iterator[Page]:
     """A window in which nothing may go wrong."""
     with watched(browser) as page:
         yield page
-
-
-@pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of the slides' model with its three sentences."""
-    path: Path = tmp_path_factory.mktemp("page") / "slides.html"
-    gf.load(slides_model()).trace(TEXTS).to_html(path, title="slides")
-    return path
-
-
-def show(page: Page, file: Path, address: str) -> None:
-    """Open the page of a file."""
-    page.goto("about:blank")
-    page.goto(f"{file.as_uri()}#{address}")
-    page.wait_for_selector(".frame", timeout=WAIT)
 
 
 def shown(page: Page, name: str, index: str) -> float:
@@ -83,9 +69,9 @@ def run_code(code: str) -> dict[str, Any]:
 
 
 def test_a_word_is_masked_and_a_look_forbidden_and_the_copied_code_gives_the_shown_numbers(
-    window: Page, file: Path
+    window: Page, demo_page: Path
 ) -> None:
-    show(window, file, f"tensor={WEIGHTS}&cell=0,1,2,0")
+    show(window, demo_page, f"tensor={WEIGHTS}&cell=0,1,2,0")
     window.locator("button.word", has_text="summer").click()
     window.get_by_role("button", name="Mask", exact=True).click()
     assert listed(window, 1) == ["text 1: summer → [MASK]"]
@@ -112,12 +98,12 @@ def test_a_word_is_masked_and_a_look_forbidden_and_the_copied_code_gives_the_sho
     assert "Set by hand: its formula would give 1" in window.locator("[data-set]").inner_text()
 
 
-def test_the_address_holds_the_changes_and_back_undoes_them(window: Page, file: Path) -> None:
-    show(window, file, f"tensor={WEIGHTS}&cell=0,0,1,0")
+def test_the_address_holds_the_changes_and_back_undoes_them(window: Page, demo_page: Path) -> None:
+    show(window, demo_page, f"tensor={WEIGHTS}&cell=0,0,1,0")
     before = place_of(window)
     window.keyboard.press("h")
     assert listed(window, 1) == ["head 0 off, encoder block 0, self-attention"]
-    address = file.as_uri() + place_of(window)
+    address = demo_page.as_uri() + place_of(window)
     window.go_back()
     listed(window, 0)
     assert place_of(window) == before
@@ -130,23 +116,24 @@ def test_the_address_holds_the_changes_and_back_undoes_them(window: Page, file: 
     listed(window, 0)
 
 
-def test_a_number_is_set_by_keys_alone_and_what_follows_from_it_is_told(window: Page, file: Path) -> None:
+def test_a_number_is_set_by_keys_alone_and_what_follows_from_it_is_told(
+    window: Page, demo_page: Path, demo: Trace
+) -> None:
     name = f"{ATTENTION}.query"
-    show(window, file, f"level=number&tensor={name}&cell=0,0,0,0")
+    show(window, demo_page, f"level=number&tensor={name}&cell=0,0,0,0")
     window.locator(".set input").focus()
     window.keyboard.type("−2,5")  # a true minus sign and a comma
     window.keyboard.press("Enter")
     window.locator("[data-set]").first.wait_for(timeout=WAIT)
     assert shown(window, name, "0,0,0,0") == -2.5
-    changed = gf.load(slides_model()).trace(TEXTS).intervene(gf.set_number(name, (0, 0, 0, 0), -2.5))
-    before = gf.load(slides_model()).trace(TEXTS)
+    changed = demo.intervene(gf.set_number(name, (0, 0, 0, 0), -2.5))
     told = int(window.locator(".since[data-changed]").get_attribute("data-changed") or 0)
-    others = sum(int((changed[each].double() - before[each].double()).abs().gt(1e-5).sum()) for each in changed)
+    others = sum(int((changed[each].double() - demo[each].double()).abs().gt(1e-5).sum()) for each in changed)
     assert 0 < others <= told <= others * 1.5
 
 
-def test_words_are_put_in_and_left_out_and_the_changes_of_cells_go_with_them(window: Page, file: Path) -> None:
-    show(window, file, f"tensor={WEIGHTS}&cell=0,0,4,3&changes=forbid,{ATTENTION},0,0,4,3")
+def test_words_are_put_in_and_left_out_and_the_changes_of_cells_go_with_them(window: Page, demo_page: Path) -> None:
+    show(window, demo_page, f"tensor={WEIGHTS}&cell=0,0,4,3&changes=forbid,{ATTENTION},0,0,4,3")
     assert listed(window, 1) == ["better → summer forbidden in head 0, encoder block 0, self-attention"]
     window.locator("button.word", has_text="She").click()
     window.get_by_role("button", name="Word after").click()
@@ -159,17 +146,17 @@ def test_words_are_put_in_and_left_out_and_the_changes_of_cells_go_with_them(win
     assert shown(window, WEIGHTS, "0,0,5,4") == 0
 
 
-def test_what_an_address_says_wrongly_is_told_and_the_page_stands(window: Page, file: Path) -> None:
-    show(window, file, "changes=text,0,She <img onerror%3Dalert(1)> it;nonsense;forbid,no.attention,0,0,0,0")
+def test_what_an_address_says_wrongly_is_told_and_the_page_stands(window: Page, demo_page: Path) -> None:
+    show(window, demo_page, "changes=text,0,She <img onerror%3Dalert(1)> it;nonsense;forbid,no.attention,0,0,0,0")
     told = " ".join(window.locator(".told").all_inner_texts())
     assert "“<img” is none of the 15 words" in told
     assert "“nonsense”" in told
     assert "no attention no.attention" in told
 
 
-def test_zeroing_after_the_position_makes_two_words_the_same(window: Page, file: Path) -> None:
+def test_zeroing_after_the_position_makes_two_words_the_same(window: Page, demo_page: Path) -> None:
     steps = ";".join(f"set,encoder.embed.sum,0,{place}" for place in ("0.1", "0.2", "1.3", "2.4"))
-    show(window, file, f"tensor={WEIGHTS}&cell=0,0,1,0&changes={steps}")
+    show(window, demo_page, f"tensor={WEIGHTS}&cell=0,0,1,0&changes={steps}")
     listed(window, 4)
     for word in range(15):
         assert shown(window, "head.probabilities", f"0,{word}") == shown(window, "head.probabilities", f"1,{word}")
@@ -265,39 +252,37 @@ def dragged(page: Page, start: str, end: str, *, shift: bool = False) -> None:
         page.keyboard.up("Shift")
 
 
-def test_a_number_and_a_row_are_dragged_onto_another_word(window: Page, file: Path) -> None:
+def test_a_number_and_a_row_are_dragged_onto_another_word(window: Page, demo_page: Path, demo: Trace) -> None:
     name = f"{ATTENTION}.query"
-    trace = gf.load(slides_model()).trace(TEXTS)
     grid = f"level=tensor&tensor={name}&cell="
-    show(window, file, f"{grid}0,0,1,0")
+    show(window, demo_page, f"{grid}0,0,1,0")
     dragged(window, f"{grid}0,0,1,0", f"{grid}0,0,3,2")
     listed(window, 1)
-    patched = trace.intervene(gf.set_number(name, (0, 0, 3, 2), float(trace[name][0, 0, 1, 0])))
-    assert shown(window, name, "0,0,3,2") == pytest.approx(float(trace[name][0, 0, 1, 0]), abs=1e-9)
+    patched = demo.intervene(gf.set_number(name, (0, 0, 3, 2), float(demo[name][0, 0, 1, 0])))
+    assert shown(window, name, "0,0,3,2") == pytest.approx(float(demo[name][0, 0, 1, 0]), abs=1e-9)
     for cell in ((0, 0, 3, 1), (0, 1, 3, 2), (2, 0, 3, 0)):
         found = shown(window, f"{ATTENTION}.mixed", ",".join(map(str, cell)))
         assert found == pytest.approx(float(patched[f"{ATTENTION}.mixed"][cell]), abs=1e-5)
     window.locator("body").press("u")
     listed(window, 0)
 
-    wide = trace[name].shape[-1]
+    wide = demo[name].shape[-1]
     address = f"level=tensor&tensor={name}&cell="
     window.evaluate("address => { location.hash = address }", f"{address}0,0,1,0")
     dragged(window, f"{address}0,0,1,0", f"{address}0,0,3,2", shift=True)
     listed(window, wide)
     for channel in range(wide):
         found = shown(window, name, f"0,0,3,{channel}")
-        assert found == pytest.approx(float(trace[name][0, 0, 1, channel]), abs=1e-9)
+        assert found == pytest.approx(float(demo[name][0, 0, 1, channel]), abs=1e-9)
     # One change made them all.
     window.locator("body").press("u")
     listed(window, 0)
 
 
-def test_a_row_of_another_sentence_is_put_in_by_keys(window: Page, file: Path) -> None:
+def test_a_row_of_another_sentence_is_put_in_by_keys(window: Page, demo_page: Path, demo: Trace) -> None:
     name = f"{ATTENTION}.value"
-    trace = gf.load(slides_model()).trace(TEXTS)
-    wide = trace[name].shape[-1]
-    show(window, file, f"level=tensor&tensor={name}&cell=1,0,2,1")
+    wide = demo[name].shape[-1]
+    show(window, demo_page, f"level=tensor&tensor={name}&cell=1,0,2,1")
     window.locator("main canvas[tabindex]").last.focus()
     window.keyboard.press("c")
     window.evaluate("address => { location.hash = address }", f"level=tensor&tensor={name}&cell=0,0,0,0")
@@ -305,7 +290,7 @@ def test_a_row_of_another_sentence_is_put_in_by_keys(window: Page, file: Path) -
     window.keyboard.press("V")
     listed(window, wide)
     for channel in range(wide):
-        assert shown(window, name, f"0,0,0,{channel}") == pytest.approx(float(trace[name][1, 0, 2, channel]), abs=1e-9)
+        assert shown(window, name, f"0,0,0,{channel}") == pytest.approx(float(demo[name][1, 0, 2, channel]), abs=1e-9)
     # What no formula works out cannot be set, and the page says so.
     window.evaluate("address => { location.hash = address }", with_number(window.url, "inputs.ids", "0,1"))
     window.locator('article[data-tensor="inputs.ids"]').wait_for(timeout=WAIT)
@@ -315,9 +300,9 @@ def test_a_row_of_another_sentence_is_put_in_by_keys(window: Page, file: Path) -
     listed(window, wide)
 
 
-def test_a_drag_that_is_left_changes_nothing_and_a_click_stays_a_click(window: Page, file: Path) -> None:
+def test_a_drag_that_is_left_changes_nothing_and_a_click_stays_a_click(window: Page, demo_page: Path) -> None:
     grid = f"level=tensor&tensor={ATTENTION}.query&cell="
-    show(window, file, f"{grid}0,0,1,0")
+    show(window, demo_page, f"{grid}0,0,1,0")
     to, at = middle_of(window, f"{grid}0,0,3,2"), middle_of(window, f"{grid}0,0,1,0")
     window.mouse.move(*at)
     window.mouse.down()

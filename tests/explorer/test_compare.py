@@ -10,7 +10,7 @@ import pytest
 
 import glassformer as gf
 from glassformer.look.trace import Trace
-from tests.explorer.watched import until
+from tests.explorer.watched import until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -35,15 +35,10 @@ def page(browser: Browser, trace: Trace, tmp_path: Path) -> Iterator[Page]:
     """Its page, in which nothing may go wrong."""
     file = tmp_path / "page.html"
     trace.to_html(file)
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True)
-    found = context.new_page()
-    wrong: list[str] = []
-    found.on("pageerror", lambda error: wrong.append(str(error)))
-    found.goto(file.as_uri())
-    found.wait_for_selector(".frame", timeout=WAIT)
-    yield found
-    context.close()
-    assert wrong == []
+    with watched(browser, height=900, offline=True) as page:
+        page.goto(file.as_uri())
+        page.wait_for_selector(".frame", timeout=WAIT)
+        yield page
 
 
 def sides(page: Page) -> tuple[float, float]:

@@ -28,10 +28,10 @@ from glassformer.features.probe import Probe
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from glassformer.search.index import SearchIndex
+from tests.explorer.judged import judged, needs_axe
 from tests.explorer.serving import desk_of
 from tests.explorer.test_browser import WAIT, check, more_row, show
 from tests.explorer.test_page import blocks
-from tests.explorer.test_people import judged
 from tests.explorer.test_server_browser import serving
 from tests.explorer.watched import until, watched
 
@@ -369,12 +369,13 @@ def test_a_live_page_has_the_list_its_pictures_and_gradients(
         window.locator(".flow table").wait_for(timeout=WAIT)
 
 
+@needs_axe
 @pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
-def test_everyone_can_read_the_list_and_the_pictures(theme: str, runs: Opened, repository: Path) -> None:
+def test_everyone_can_read_the_list_and_the_pictures(theme: str, runs: Opened) -> None:
     _, window = runs("gradients")
     for place in ("level=pictures", "level=scene&scene=two-words", "level=scene&scene=gradients"):
         window.evaluate("hash => { location.hash = hash }", f"{place}&theme={theme}")
         level = "pictures" if "pictures" in place else "scene"
         window.locator(f"html[data-theme={theme}] main[data-level={level}]").wait_for(timeout=WAIT)
         window.locator(".gallery li, main canvas, .flow table").first.wait_for(timeout=WAIT)
-        assert judged(window, repository) == [], place
+        assert judged(window) == [], place

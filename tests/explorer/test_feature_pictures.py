@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,10 +27,11 @@ from glassformer.features.strategies import SIX
 from glassformer.look.layers import layers_of
 from glassformer.look.trace import Trace
 from glassformer.search.index import SearchIndex
+from tests.explorer.judged import judged, needs_axe
 from tests.explorer.serving import small_model
 from tests.explorer.test_browser import WAIT, check
-from tests.explorer.test_people import judged
 from tests.explorer.test_server_browser import serving
+from tests.explorer.test_told_plainly import number
 from tests.explorer.watched import until, watched
 
 if TYPE_CHECKING:
@@ -85,12 +85,6 @@ def mean(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return made(tmp_path_factory.mktemp("mean"), "sum-last-4", "mean", MORE)
 
 
-@pytest.fixture(scope="module")
-def window(browser: Browser) -> Iterator[Page]:
-    with watched(browser, offline=True) as page:
-        yield page
-
-
 def draw(page: Page, file: Path, picture: str, more: str = "") -> list[list[str]]:
     """Open a picture; the rows of the table beside it."""
     address = f"level=scene&scene={picture}{more}"
@@ -108,12 +102,6 @@ def draw(page: Page, file: Path, picture: str, more: str = "") -> list[list[str]
 def table(page: Page) -> list[list[str]]:
     rows = "rows => rows.map(row => [...row.cells].map(cell => cell.innerText))"
     return [list(row) for row in page.locator(".scene-table tr").evaluate_all(rows)]
-
-
-def number(text: str) -> float:
-    digits, _, power = text.replace("−", "-").partition("·10")
-    raised = power.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-"))
-    return float(digits) * 10.0 ** int(raised or 0)
 
 
 def numbers(texts: list[str]) -> Any:
@@ -261,7 +249,8 @@ def test_a_typed_text_finds_its_own_neighbours(mean: Made, browser: Browser) -> 
         assert best.text == typed
 
 
-def test_everyone_can_read_them_on_a_phone(mean: Made, browser: Browser, repository: Path) -> None:
+@needs_axe
+def test_everyone_can_read_them_on_a_phone(mean: Made, browser: Browser) -> None:
     with watched(browser, offline=True, bypass_csp=True) as page:
         page.set_viewport_size({"width": 390, "height": 844})
         for scene, theme in zip(SCENES, ("light", "dark", "contrast") * 2, strict=True):
@@ -269,7 +258,7 @@ def test_everyone_can_read_them_on_a_phone(mean: Made, browser: Browser, reposit
             assert page.locator("main h1").inner_text() == TITLES[scene]
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), scene
             if scene in ("vectors", "regression", "neighbours"):
-                assert judged(page, repository) == [], scene
+                assert judged(page) == [], scene
 
 
 def titles() -> dict[str, str]:

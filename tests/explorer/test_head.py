@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from glassformer.explorer.server import overview
+from tests.explorer.judged import judged
 from tests.explorer.serving import desk_of, small_model
 from tests.explorer.test_browser import check, number_at, show, traced
 from tests.explorer.test_server_browser import serving
@@ -38,13 +39,6 @@ def opened(browser: Browser) -> Iterator[Page]:
     """A window without a network in which nothing may go wrong."""
     with watched(browser, offline=True) as page:
         yield page
-
-
-@pytest.fixture(scope="module")
-def slides_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file: Path = tmp_path_factory.mktemp("page") / "slides.html"
-    slides_trace(dtype=torch.float32).to_html(file, title="slides")
-    return file
 
 
 def headline(page: Page, part: str = "looks at") -> str:
@@ -136,18 +130,14 @@ def test_every_attention_tensor_links_to_its_head(opened: Page, slides_page: Pat
 @pytest.mark.parametrize("more", ["", "&show=across", "&heads=0.0,0.1&show=only"])
 @pytest.mark.parametrize(("theme", "width", "height"), LOOKS)
 def test_nothing_is_wider_than_the_window_and_axe_finds_nothing(
-    browser: Browser, slides_page: Path, repository: Path, theme: str, width: int, height: int, more: str
+    browser: Browser, slides_page: Path, theme: str, width: int, height: int, more: str
 ) -> None:
-    axe = repository / "web" / "node_modules" / "axe-core" / "axe.min.js"
     context = browser.new_context(viewport={"width": width, "height": height}, bypass_csp=True)
     page = context.new_page()
     show(page, slides_page, f"theme={theme}&level=head&tensor={WEIGHTS}&cell=0,1,1,0{more}")
     page.wait_for_selector(".stages")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    if axe.exists():
-        page.evaluate(axe.read_text(encoding="utf-8"))
-        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-        assert [(each["id"], each["nodes"][0]["html"]) for each in found["violations"]] == []
+    assert judged(page) == []
     context.close()
 
 

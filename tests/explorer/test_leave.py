@@ -39,13 +39,6 @@ def window(browser: Browser) -> Iterator[Page]:
         yield page
 
 
-@pytest.fixture(scope="module")
-def slides_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file: Path = tmp_path_factory.mktemp("page") / "slides.html"
-    slides_trace(dtype=torch.float32).to_html(file, title="slides")
-    return file
-
-
 def saved(page: Page, entry: str, folder: Path) -> Path:
     """What an entry of the menu saves, under the name that it proposes."""
     if page.locator(".menu").count() == 0:

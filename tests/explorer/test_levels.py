@@ -14,6 +14,7 @@ from glassformer.look.cell import Words
 from glassformer.look.head_measures import MEASURES, measure
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
+from tests.explorer.judged import judged
 from tests.explorer.serving import TEXTS, desk_of, small_model
 from tests.explorer.test_browser import more_row, opened, show  # noqa: F401 (a fixture)
 from tests.explorer.test_server_browser import serving, window  # noqa: F401 (a fixture)
@@ -183,9 +184,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize(("theme", "width", "height"), LOOKS)
 def test_both_levels_fit_and_can_be_read(
-    browser: Browser, pages: dict[str, Path], repository: Path, theme: str, width: int, height: int
+    browser: Browser, pages: dict[str, Path], theme: str, width: int, height: int
 ) -> None:
-    axe = repository / "web" / "node_modules" / "axe-core" / "axe.min.js"
     context = browser.new_context(viewport={"width": width, "height": height}, bypass_csp=True)
     page = context.new_page()
     for level in ("model", "heads"):
@@ -193,8 +193,5 @@ def test_both_levels_fit_and_can_be_read(
             show(page, file, f"theme={theme}&level={level}")
             page.wait_for_selector("canvas", timeout=WAIT)
             assert page.evaluate("document.documentElement.scrollWidth") <= width
-            if axe.exists():
-                page.evaluate(axe.read_text(encoding="utf-8"))
-                found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-                assert [(each["id"], each["nodes"][0]["html"]) for each in found["violations"]] == []
+            assert judged(page) == []
     context.close()

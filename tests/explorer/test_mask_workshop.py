@@ -8,7 +8,7 @@ import random
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from tests.explorer.test_browser import WAIT, show
 from tests.explorer.watched import until
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 NODE = shutil.which("node")
 READINGS = ("code", "stated", "pairs")
@@ -53,18 +53,6 @@ def test_random_masks_give_pythons_numbers() -> None:
             torch.testing.assert_close(numbers, getattr(wanted, step), rtol=0, atol=1e-12)
 
 
-@pytest.fixture(scope="module")
-def workshop(browser: Browser) -> Iterator[Page]:
-    """A window without a network."""
-    context = browser.new_context(viewport={"width": 1280, "height": 720}, offline=True)
-    page = context.new_page()
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    yield page
-    context.close()
-    assert wrong == []
-
-
 def expect(page: Page, row: int, wanted: Sequence[float]) -> None:
     """The shares of a row become those of Python, to the rounding of float32."""
     until(
@@ -86,47 +74,47 @@ def written(file: Path, *words: str) -> Path:
 
 
 @pytest.mark.parametrize("reading", READINGS)
-def test_the_page_of_a_matrix_has_pythons_numbers(workshop: Page, tmp_path: Path, reading: Any) -> None:
+def test_the_page_of_a_matrix_has_pythons_numbers(window: Page, tmp_path: Path, reading: Any) -> None:
     file = written(tmp_path / "page.html", SENTENCE.masked, "--features", "printed", "--reading", reading)
-    show(workshop, file)
-    told = workshop.locator(".workshop .check")
+    show(window, file)
+    told = window.locator(".workshop .check")
     told.wait_for(timeout=WAIT)
     assert told.get_attribute("data-holds") == "true"
     features, hidden = torch.tensor(quick_brown_fox().features), SENTENCE.masked_words
-    expect(workshop, hidden[0], gf.activity_matrix(features, hidden, reading=reading).weights[hidden[0]].tolist())
+    expect(window, hidden[0], gf.activity_matrix(features, hidden, reading=reading).weights[hidden[0]].tolist())
 
 
-def test_words_are_hidden_and_cells_forbidden_by_hand(workshop: Page, tmp_path: Path) -> None:
+def test_words_are_hidden_and_cells_forbidden_by_hand(window: Page, tmp_path: Path) -> None:
     file = written(tmp_path / "page.html", SENTENCE.text, "--features", "printed", "--hide", "0")
     features = torch.tensor(quick_brown_fox().features)
-    show(workshop, file, "level=mask&options=pairs&at=0,4,1")
-    expect(workshop, 4, gf.activity_matrix(features, [], reading="pairs").weights[4].tolist())
-    workshop.locator(".sentences button", has_text="fox").click()
-    until(workshop, "location.hash.includes('hide.3')")
-    expect(workshop, 4, gf.activity_matrix(features, [3], reading="pairs").weights[4].tolist())
+    show(window, file, "level=mask&options=pairs&at=0,4,1")
+    expect(window, 4, gf.activity_matrix(features, [], reading="pairs").weights[4].tolist())
+    window.locator(".sentences button", has_text="fox").click()
+    until(window, "location.hash.includes('hide.3')")
+    expect(window, 4, gf.activity_matrix(features, [3], reading="pairs").weights[4].tolist())
     # Enter on the square forbids the pair in hand.
-    workshop.locator("canvas").focus()
-    workshop.keyboard.press("Enter")
-    until(workshop, "location.hash.includes('flip.4-1')")
+    window.locator("canvas").focus()
+    window.keyboard.press("Enter")
+    until(window, "location.hash.includes('flip.4-1')")
     allowed = gf.activity_matrix(features, [3], reading="pairs").allowed
     allowed[4, 1] = False
     scores = (features @ features.T)[4].masked_fill(~allowed[4], float("-inf"))
-    expect(workshop, 4, scores.softmax(0).tolist())
+    expect(window, 4, scores.softmax(0).tolist())
     # The address keeps it; one click takes it back.
-    show(workshop, file, workshop.evaluate("location.hash").lstrip("#"))
-    expect(workshop, 4, scores.softmax(0).tolist())
-    workshop.locator(".controls a", has_text="as it was").click()
-    expect(workshop, 4, gf.activity_matrix(features, [], reading="pairs").weights[4].tolist())
+    show(window, file, window.evaluate("location.hash").lstrip("#"))
+    expect(window, 4, scores.softmax(0).tolist())
+    window.locator(".controls a", has_text="as it was").click()
+    expect(window, 4, gf.activity_matrix(features, [], reading="pairs").weights[4].tolist())
 
 
-def test_rows_are_laid_in_one_after_the_other(workshop: Page, tmp_path: Path) -> None:
-    show(workshop, written(tmp_path / "page.html", "a b c", "--hide", "0"))
-    workshop.locator(".stepper a", has_text="no row").click()
+def test_rows_are_laid_in_one_after_the_other(window: Page, tmp_path: Path) -> None:
+    show(window, written(tmp_path / "page.html", "a b c", "--hide", "0"))
+    window.locator(".stepper a", has_text="no row").click()
     for count in (1, 2, 3):
-        workshop.locator(".stepper a[aria-label='lay the next row in']").click()
-        until(workshop, "count => location.hash.includes(`rows.${count}`)", count)
-        until(workshop, "row => document.querySelectorAll(`td[data-share^='${row},']`).length === 3", count - 1)
-    workshop.locator(".stepper a[aria-label='lay the next row in']").wait_for(state="detached", timeout=WAIT)
+        window.locator(".stepper a[aria-label='lay the next row in']").click()
+        until(window, "count => location.hash.includes(`rows.${count}`)", count)
+        until(window, "row => document.querySelectorAll(`td[data-share^='${row},']`).length === 3", count - 1)
+    window.locator(".stepper a[aria-label='lay the next row in']").wait_for(state="detached", timeout=WAIT)
 
 
 def test_words_stay_words(tmp_path: Path) -> None:

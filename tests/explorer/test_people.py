@@ -16,10 +16,11 @@ import torch
 
 from glassformer.look.cell import Words
 from glassformer.look.run import trace
+from tests.explorer.judged import judged, needs_axe
 from tests.explorer.serving import desk_of
 from tests.explorer.test_server_browser import serving
 from tests.explorer.watched import place_of
-from tests.look.rows import row_named, slides_trace
+from tests.look.rows import row_named
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -33,13 +34,6 @@ WINDOWS: dict[str, dict[str, Any]] = {
     "a phone": {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 3, "has_touch": True},
     "enlarged to 200 %": {"viewport": {"width": 640, "height": 360}, "device_scale_factor": 2},
 }
-
-
-@pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place: Path = tmp_path_factory.mktemp("page") / "slides.html"
-    slides_trace(dtype=torch.float32).to_html(place, title="slides")
-    return place
 
 
 @contextmanager
@@ -63,16 +57,6 @@ def go(page: Page, address: str, level: str, more: str = "") -> None:
         pytest.skip(f"this page has no level {level} yet")
 
 
-def judged(page: Page, repository: Path) -> list[tuple[str, str]]:
-    """What axe-core finds."""
-    axe = repository / "web" / "node_modules" / "axe-core" / "axe.min.js"
-    if not axe.exists():
-        pytest.skip("axe-core is not installed: make web/node_modules/.installed")
-    page.evaluate(axe.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    return [(each["id"], each["nodes"][0]["html"]) for each in found["violations"]]
-
-
 def wider(page: Page) -> list[str]:
     """What stands beyond the right edge of the window and cannot be scrolled to."""
     found: list[str] = page.evaluate(
@@ -88,34 +72,34 @@ def wider(page: Page) -> list[str]:
     return found
 
 
+@needs_axe
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("size", WINDOWS)
-def test_every_level_in_every_theme_is_for_all(
-    browser: Browser, file: Path, repository: Path, level: str, size: str
-) -> None:
+def test_every_level_in_every_theme_is_for_all(browser: Browser, slides_page: Path, level: str, size: str) -> None:
     themes = ("dark", "contrast") if size == "a small screen" else ("light",)
     with window(browser, **WINDOWS[size]) as page:
         for theme in themes:
-            go(page, file.as_uri(), level, f"&theme={theme}")
+            go(page, slides_page.as_uri(), level, f"&theme={theme}")
             assert page.evaluate("document.documentElement.dataset.theme") == theme
-            assert judged(page, repository) == []
+            assert judged(page) == []
             assert page.evaluate("document.documentElement.scrollWidth") <= WINDOWS[size]["viewport"]["width"]
             assert wider(page) == []
             # What a canvas shows can be read without it.
             assert page.locator("main details.twin, main table").count() > 0
 
 
+@needs_axe
 @pytest.mark.parametrize("level", ["model", pytest.param("heads", marks=pytest.mark.long), "head", "number"])
-def test_the_live_page_is_for_all_too(browser: Browser, repository: Path, level: str) -> None:
+def test_the_live_page_is_for_all_too(browser: Browser, level: str) -> None:
     with serving(desk_of()) as address, window(browser, **WINDOWS["a small screen"]) as page:
         go(page, address, level)
-        assert judged(page, repository) == []
+        assert judged(page) == []
         page.goto("about:blank")
 
 
-def test_the_way_to_a_number_and_back_by_keys_alone(browser: Browser, file: Path) -> None:
+def test_the_way_to_a_number_and_back_by_keys_alone(browser: Browser, slides_page: Path) -> None:
     with window(browser, **WINDOWS["a small screen"]) as page:
-        go(page, file.as_uri(), "block")
+        go(page, slides_page.as_uri(), "block")
         for _ in range(60):
             page.keyboard.press("Tab")
             if page.evaluate("document.activeElement.localName") == "canvas":
@@ -154,9 +138,9 @@ def test_the_way_to_a_number_and_back_by_keys_alone(browser: Browser, file: Path
         page.wait_for_selector("main[data-level=block]")
 
 
-def test_nothing_moves_where_motion_is_reduced(browser: Browser, file: Path) -> None:
+def test_nothing_moves_where_motion_is_reduced(browser: Browser, slides_page: Path) -> None:
     with window(browser, reduced_motion="reduce", **WINDOWS["a small screen"]) as page:
-        go(page, file.as_uri(), "block")
+        go(page, slides_page.as_uri(), "block")
         for level in ("tensor", "number", "block"):
             page.evaluate("hash => { location.hash = hash }", f"level={level}&{IN_HAND}")
             page.wait_for_selector(f"main[data-level={level}]")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import torch
 
-import glassformer as gf
-from glassformer.demo.texts import slides, slides_model
 from glassformer.look.trace import Trace
+from tests.explorer.judged import judged
 from tests.explorer.test_browser import WAIT, number_at, show
 from tests.explorer.watched import place_of, until
 
@@ -33,39 +31,14 @@ PICTURES = {
 }
 
 
-@pytest.fixture(scope="module")
-def found() -> Trace:
-    """The slides' model on its three sentences."""
-    return gf.load(str(slides_model())).trace([sentence.masked for sentence in slides().sentences])
-
-
-@pytest.fixture(scope="module")
-def file(found: Trace, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path: Path = tmp_path_factory.mktemp("pictures") / "page.html"
-    found.to_html(path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def window(browser: Browser) -> Iterator[Page]:
-    """A window in which nothing may go wrong."""
-    context = browser.new_context(viewport={"width": 1280, "height": 720}, offline=True)
-    page = context.new_page()
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    yield page
-    context.close()
-    assert wrong == []
-
-
 def draw(page: Page, file: Path, picture: str, cell: str, more: str = "") -> None:
     """Open a picture."""
     show(page, file, f"level=tensor&tensor={PICTURES[picture]}&picture={picture}&cell={cell}{more}")
     page.locator("main canvas").wait_for(timeout=WAIT)
 
 
-def test_a_word_of_another_sentence_comes_to_the_front(window: Page, file: Path) -> None:
-    draw(window, file, "box", "0,1,2")
+def test_a_word_of_another_sentence_comes_to_the_front(window: Page, demo_page: Path) -> None:
+    draw(window, demo_page, "box", "0,1,2")
     window.locator(".sentences button", has_text="often").click()
     until(window, "location.hash.includes('cell=2,4,2')")
     assert "sentence=2" in place_of(window)
@@ -73,15 +46,15 @@ def test_a_word_of_another_sentence_comes_to_the_front(window: Page, file: Path)
     assert front.inner_text().split() == ["in", "front", "They", "go", "hiking", "quite", "often"]
 
 
-def test_two_positions_are_compared_by_the_numbers_of_the_trace(window: Page, file: Path, found: Trace) -> None:
-    rows = found[POSITION][0].double()
+def test_two_positions_are_compared_by_the_numbers_of_the_trace(window: Page, demo_page: Path, demo: Trace) -> None:
+    rows = demo[POSITION][0].double()
     measures = {
         "distance": (rows[1] - rows[4]).norm(),
         "product": rows[1] @ rows[4],
         "cosine": torch.cosine_similarity(rows[1], rows[4], dim=0),
     }
     for measure, expected in measures.items():
-        draw(window, file, "distances", "0,1,2", f"&at=1,4&options={measure}")
+        draw(window, demo_page, "distances", "0,1,2", f"&at=1,4&options={measure}")
         shown = window.locator(".worked").get_attribute("data-worked")
         assert float(shown or "nan") == pytest.approx(expected.item(), abs=1e-6)
         operands = window.locator(".worked a[data-operand]")
@@ -89,43 +62,43 @@ def test_two_positions_are_compared_by_the_numbers_of_the_trace(window: Page, fi
     assert "from offset 3 to 4" in window.locator(".correction").inner_text()
 
 
-def test_other_settings_are_said_to_be_not_of_this_model(window: Page, file: Path) -> None:
-    draw(window, file, "map", "0,1,2")
+def test_other_settings_are_said_to_be_not_of_this_model(window: Page, demo_page: Path) -> None:
+    draw(window, demo_page, "map", "0,1,2")
     assert window.locator("p[data-own=true]").count() == 1
-    draw(window, file, "map", "0,1,2", "&options=wide,tensor2tensor&at=3,7")
+    draw(window, demo_page, "map", "0,1,2", "&options=wide,tensor2tensor&at=3,7")
     assert "not of this model" in window.locator("p[data-own=false]").inner_text()
     assert window.locator(".worked a[data-operand]").count() == 0
 
 
-def test_the_sorted_list_adds_up_and_marks_the_right_word(window: Page, file: Path, found: Trace) -> None:
-    shares = found["head.probabilities"][1].double()
-    draw(window, file, "sorted", "1,0")
+def test_the_sorted_list_adds_up_and_marks_the_right_word(window: Page, demo_page: Path, demo: Trace) -> None:
+    shares = demo["head.probabilities"][1].double()
+    draw(window, demo_page, "sorted", "1,0")
     rows = window.locator("details.twin tr")
-    label = found.words.vocabulary[int(shares.argmax())]
+    label = demo.words.vocabulary[int(shares.argmax())]
     assert rows.first.locator("th").text_content() == label
     assert "right" in (rows.first.text_content() or "")
     assert rows.last.locator("th").text_content() == f"{len(shares) - 10} more of {len(shares)}"
 
 
-def test_the_loss_is_the_mean_over_the_hidden_words(window: Page, file: Path, found: Trace) -> None:
-    draw(window, file, "loss", "0,0")
-    vocabulary = list(found.words.vocabulary)
-    assert found.words.answers is not None
-    right = [vocabulary.index(word) for _, word in sorted(found.words.answers.items())]
-    shares = found["head.probabilities"].double()
+def test_the_loss_is_the_mean_over_the_hidden_words(window: Page, demo_page: Path, demo: Trace) -> None:
+    draw(window, demo_page, "loss", "0,0")
+    vocabulary = list(demo.words.vocabulary)
+    assert demo.words.answers is not None
+    right = [vocabulary.index(word) for _, word in sorted(demo.words.answers.items())]
+    shares = demo["head.probabilities"].double()
     expected = -sum(math.log(shares[place, entry]) for place, entry in enumerate(right)) / len(right)
     shown = window.locator("p[data-loss]").get_attribute("data-loss")
     assert float(shown or "nan") == pytest.approx(expected, rel=1e-6)
 
 
-def test_keys_go_through_the_columns_and_open_a_number(window: Page, file: Path, found: Trace) -> None:
-    draw(window, file, "histogram", "0,1,1,0")
+def test_keys_go_through_the_columns_and_open_a_number(window: Page, demo_page: Path, demo: Trace) -> None:
+    draw(window, demo_page, "histogram", "0,1,1,0")
     window.locator("main canvas").focus()
     window.keyboard.press("ArrowRight")
     until(window, "!location.hash.includes('cell=0,1,1,0')")
     cell = [int(step) for step in window.evaluate("new URLSearchParams(location.hash.slice(1)).get('cell')").split(",")]
-    value = found[f"{ATTENTION}.masked"][tuple(cell)]
-    assert value > found[f"{ATTENTION}.masked"][0, 1, 1, 0]
+    value = demo[f"{ATTENTION}.masked"][tuple(cell)]
+    assert value > demo[f"{ATTENTION}.masked"][0, 1, 1, 0]
     window.keyboard.press("Enter")
     article = number_at(window, f"{ATTENTION}.masked", ",".join(map(str, cell)))
     assert float(article.get_attribute("data-value") or "nan") == value
@@ -134,21 +107,14 @@ def test_keys_go_through_the_columns_and_open_a_number(window: Page, file: Path,
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390), ("contrast", 390)])
-def test_pictures_fit_and_can_be_read(browser: Browser, file: Path, repository: Path, theme: str, width: int) -> None:
-    axe = repository / "web" / "node_modules" / "axe-core" / "axe.min.js"
+def test_pictures_fit_and_can_be_read(browser: Browser, demo_page: Path, theme: str, width: int) -> None:
     context = browser.new_context(viewport={"width": width, "height": 844}, bypass_csp=True)
     page = context.new_page()
-    show(page, file, f"theme={theme}")
-    if axe.exists():
-        page.evaluate(axe.read_text(encoding="utf-8"))
+    show(page, demo_page, f"theme={theme}")
     places = [f"level=tensor&tensor={name}&picture={picture}" for picture, name in PICTURES.items()]
     for place in [*places, "level=mask"]:
         page.evaluate("address => { location.hash = address }", f"theme={theme}&{place}&cell=0,0,0,0")
         page.locator("main canvas").wait_for(timeout=WAIT)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, place
-        if not axe.exists():
-            continue
-        told = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-        serious = [each["id"] for each in told["violations"] if each["impact"] in ("serious", "critical")]
-        assert serious == [], place
+        assert judged(page) == [], place
     context.close()

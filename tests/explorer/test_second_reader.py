@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ import pytest
 import torch
 
 import glassformer as gf
-from glassformer.demo.texts import slides, slides_model
+from glassformer.demo.texts import slides
 from glassformer.look.head_measures import MEASURES, measure, same_word
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
@@ -25,25 +24,6 @@ if TYPE_CHECKING:
 
 ATTENTION = "encoder.blocks.0.self_attention"
 WEIGHTS = f"{ATTENTION}.weights"
-
-
-@pytest.fixture(scope="module")
-def window(browser: Browser) -> Iterator[Page]:
-    with watched(browser, offline=True) as page:
-        yield page
-
-
-@pytest.fixture(scope="module")
-def found() -> Trace:
-    """The slides' three sentences: their words are told, hidden ones too."""
-    return gf.load(str(slides_model())).trace([sentence.masked for sentence in slides().sentences])
-
-
-@pytest.fixture(scope="module")
-def file(found: Trace, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("second") / "slides.html"
-    found.to_html(place)
-    return place
 
 
 @pytest.fixture(scope="module")
@@ -65,29 +45,29 @@ def marked(window: Page) -> str:
     return window.locator(".rail .part .choice[aria-current=true]").first.inner_text()
 
 
-def test_the_marked_text_is_that_of_the_number_in_hand(window: Page, file: Path, found: Trace) -> None:
-    show(window, file, f"level=head&tensor={WEIGHTS}&cell=1,0,2,1")
+def test_the_marked_text_is_that_of_the_number_in_hand(window: Page, demo_page: Path, demo: Trace) -> None:
+    show(window, demo_page, f"level=head&tensor={WEIGHTS}&cell=1,0,2,1")
     window.locator(".inspector .big").wait_for(timeout=WAIT)
     assert "sentence 1, head 0" in window.locator(".inspector").inner_text()
     until(window, "location.hash.includes('sentence=1')")
     assert marked(window).startswith("1 ")
     # Another text has the number of its own first place.
-    show(window, file, "level=number&tensor=head.probabilities&cell=0,3")
+    show(window, demo_page, "level=number&tensor=head.probabilities&cell=0,3")
     number_at(window, "head.probabilities", "0,3")
-    row = found.chosen_tokens[0][0]
-    other = next(place for place, (sentence, _) in enumerate(found.chosen_tokens) if sentence != row)
-    window.locator(".rail .part .choice").nth(found.chosen_tokens[other][0]).click()
+    row = demo.chosen_tokens[0][0]
+    other = next(place for place, (sentence, _) in enumerate(demo.chosen_tokens) if sentence != row)
+    window.locator(".rail .part .choice").nth(demo.chosen_tokens[other][0]).click()
     number_at(window, "head.probabilities", f"{other},3")
-    assert marked(window).startswith(f"{found.chosen_tokens[other][0]} ")
+    assert marked(window).startswith(f"{demo.chosen_tokens[other][0]} ")
 
 
-def test_what_joins_all_heads_is_of_none(window: Page, file: Path, found: Trace) -> None:
-    heads = found[WEIGHTS].shape[1]
+def test_what_joins_all_heads_is_of_none(window: Page, demo_page: Path, demo: Trace) -> None:
+    heads = demo[WEIGHTS].shape[1]
     for last, own in (("output", False), ("query", True)):
         show(
             window,
-            file,
-            f"level=tensor&tensor={ATTENTION}.{last}&cell={','.join('0' * found[f'{ATTENTION}.{last}'].dim())}",
+            demo_page,
+            f"level=tensor&tensor={ATTENTION}.{last}&cell={','.join('0' * demo[f'{ATTENTION}.{last}'].dim())}",
         )
         window.locator("main .headline").wait_for(timeout=WAIT)
         path = window.locator(".crumbs").inner_text()
@@ -148,12 +128,12 @@ def test_the_numbers_of_a_tie_stand_in_its_table(window: Page, shorter: Path) ->
     assert len(set(written)) == len(set(headline))
 
 
-def test_the_pair_in_hand_has_both_its_numbers(window: Page, file: Path, found: Trace) -> None:
-    show(window, file, "level=mask&sentence=0&options=pairs&at=0,1,0")
+def test_the_pair_in_hand_has_both_its_numbers(window: Page, demo_page: Path, demo: Trace) -> None:
+    show(window, demo_page, "level=mask&sentence=0&options=pairs&at=0,1,0")
     window.locator(".pair-in-hand").wait_for(timeout=WAIT)
-    features = found["encoder.embed.sum"][0].double()
-    hidden = [token for row, token in found.chosen_tokens if row == 0]
-    wanted = gf.activity_matrix(features[: len(found.words.inputs[0])], hidden, reading="pairs")
+    features = demo["encoder.embed.sum"][0].double()
+    hidden = [token for row, token in demo.chosen_tokens if row == 0]
+    wanted = gf.activity_matrix(features[: len(demo.words.inputs[0])], hidden, reading="pairs")
     shown = window.locator(".pair-in-hand b[data-product]").get_attribute("data-product")
     assert float(shown or "nan") == pytest.approx(float(wanted.pairs[1, 0]), abs=1e-9)
     share = window.locator(".pair-in-hand b[data-of-row]").get_attribute("data-of-row")
@@ -184,8 +164,8 @@ def test_a_turned_pair_is_told_with_its_numbers(window: Page, tmp_path: Path) ->
     assert "whole turn" not in text or abs(angle) > 6.28
 
 
-def test_no_small_product_is_written_as_zero(window: Page, file: Path) -> None:
-    show(window, file, f"level=scene&scene=mixing&tensor={WEIGHTS}&cell=0,0,1,2&sentence=0")
+def test_no_small_product_is_written_as_zero(window: Page, demo_page: Path) -> None:
+    show(window, demo_page, f"level=scene&scene=mixing&tensor={WEIGHTS}&cell=0,0,1,2&sentence=0")
     window.locator("main canvas").wait_for(timeout=WAIT)
     texts = drawn(window)
     assert "not added yet" in " ".join(texts)
@@ -200,10 +180,10 @@ def drawn(window: Page) -> list[str]:
     return re.findall(r"<text[^>]*>([^<]*)</text>", Path(download.value.path()).read_text(encoding="utf-8"))
 
 
-def test_on_a_phone_the_path_the_model_and_the_text_can_be_read(browser: Browser, file: Path) -> None:
+def test_on_a_phone_the_path_the_model_and_the_text_can_be_read(browser: Browser, demo_page: Path) -> None:
     with watched(browser, offline=True) as window:
         window.set_viewport_size({"width": 390, "height": 844})
-        show(window, file, f"level=tensor&tensor={ATTENTION}.query&cell=0,1,2,1")
+        show(window, demo_page, f"level=tensor&tensor={ATTENTION}.query&cell=0,1,2,1")
         window.locator("main canvas").first.wait_for(timeout=WAIT)
         shown = window.locator(".crumbs li:visible").evaluate_all(
             "all => all.map(each => [each.textContent, each.scrollWidth <= each.clientWidth])"
@@ -235,9 +215,9 @@ def test_the_places_of_an_answer_are_numbered(window: Page, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("word", "red"), [("3", False), ("2", True)])
-def test_red_is_explained_where_something_is_red(word: str, red: bool, window: Page, file: Path) -> None:
+def test_red_is_explained_where_something_is_red(word: str, red: bool, window: Page, demo_page: Path) -> None:
     """A word that is looked up is not hidden because another one of its text is."""
-    show(window, file, f"level=scene&scene=look-up&sentence=0&at={word}")
+    show(window, demo_page, f"level=scene&scene=look-up&sentence=0&at={word}")
     window.locator("main canvas").wait_for(timeout=WAIT)
     assert ("Red: a word that was hidden" in window.locator("main").inner_text()) is red
 
@@ -259,14 +239,14 @@ def test_a_mask_that_all_heads_share_is_of_none_and_has_a_formula(window: Page, 
     assert "Red:" not in window.locator("main").inner_text()
 
 
-def test_the_table_of_both_directions_is_of_the_word_that_is_drawn(window: Page, file: Path, found: Trace) -> None:
-    show(window, file, f"level=scene&scene=directions&tensor={WEIGHTS}&cell=0,1,3,0&sentence=0")
+def test_the_table_of_both_directions_is_of_the_word_that_is_drawn(window: Page, demo_page: Path, demo: Trace) -> None:
+    show(window, demo_page, f"level=scene&scene=directions&tensor={WEIGHTS}&cell=0,1,3,0&sentence=0")
     window.locator("main details.twin summary").click()
     heads = window.locator(".scene-table th").all_inner_texts()
     words = slides().sentences[0].words
     assert heads[0] == f"head 1: {words[3]} takes from"
     column = window.locator(".scene-table tbody tr td:last-child").all_inner_texts()
-    for weight, text in zip(found[WEIGHTS][0, 1, 3].tolist(), column, strict=True):
+    for weight, text in zip(demo[WEIGHTS][0, 1, 3].tolist(), column, strict=True):
         assert (
             text == "may not look" if weight == 0 else float(text.split()[-2]) == pytest.approx(100 * weight, abs=0.6)
         )

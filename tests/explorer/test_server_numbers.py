@@ -18,6 +18,7 @@ from torch import Tensor
 
 from glassformer.errors import UnknownNameError
 from glassformer.explorer.carried import lossless
+from glassformer.explorer.json_numbers import as_json
 from glassformer.explorer.server import answers, overview, pictures
 from glassformer.explorer.server.pictures import picture, pooled, ranked
 from glassformer.explorer.server.sizes import shapes
@@ -387,5 +388,5 @@ def test_cells_that_are_none_are_refused(page: Page, cell: str, status: int) -> 
 
 
 def test_numbers_that_json_lacks_are_words(tmp_path: Path) -> None:
-    told = overview.as_json({"a": [math.inf, -math.inf, math.nan, 1.5], "b": (True, None, "x", 3)})
+    told = as_json({"a": [math.inf, -math.inf, math.nan, 1.5], "b": (True, None, "x", 3)})
     assert told == {"a": ["Infinity", "-Infinity", "NaN", 1.5], "b": [True, None, "x", 3]}

@@ -13,6 +13,7 @@ import glassformer as gf
 from glassformer.explorer.page import write_page
 from glassformer.explorer.sections import sections_of
 from glassformer.look.trace import Trace
+from tests.explorer.judged import judged
 from tests.explorer.test_browser import WAIT, check, opened, show, traced  # noqa: F401 (a fixture)
 from tests.explorer.test_page import record_of
 from tests.explorer.watched import place_of, until
@@ -302,17 +303,13 @@ def test_a_page_says_what_it_lacks_and_how_to_get_it(opened: Page, tmp_path: Pat
     ],
 )
 def test_the_levels_fit_and_can_be_read(
-    browser: Browser, english: tuple[Trace, Path], repository: Path, theme: str, width: int, height: int
+    browser: Browser, english: tuple[Trace, Path], theme: str, width: int, height: int
 ) -> None:
-    axe = repository / "web" / "node_modules" / "axe-core" / "axe.min.js"
     context = browser.new_context(viewport={"width": width, "height": height}, bypass_csp=True)
     page = context.new_page()
     for level in ("ties", "rollout", "lens", "gradients"):
         show(page, english[1], f"theme={theme}&level={level}")
         page.wait_for_selector(".answer", timeout=WAIT)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        if axe.exists():
-            page.evaluate(axe.read_text(encoding="utf-8"))
-            found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-            assert [(each["id"], each["nodes"][0]["html"]) for each in found["violations"]] == []
+        assert judged(page) == []
     context.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ import pytest
 import torch
 
 import glassformer as gf
-from glassformer.demo.texts import slides, slides_model
+from glassformer.demo.texts import slides
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from tests.explorer.test_browser import WAIT, more_row, number_at, show
@@ -24,24 +23,6 @@ from tests.look.rows import row_named
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-
-@pytest.fixture(scope="module")
-def window(browser: Browser) -> Iterator[Page]:
-    with watched(browser, offline=True) as page:
-        yield page
-
-
-@pytest.fixture(scope="module")
-def found() -> Trace:
-    return gf.load(str(slides_model())).trace([sentence.masked for sentence in slides().sentences])
-
-
-@pytest.fixture(scope="module")
-def file(found: Trace, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("plain") / "slides.html"
-    found.to_html(place)
-    return place
 
 
 def translated(folder: Path) -> Path:
@@ -88,14 +69,14 @@ def test_a_masked_score_is_no_product(fill: str, window: Page, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["head.probabilities", "head.log_probabilities"])
-def test_lowered_exponents_say_so_and_give_the_number(name: str, window: Page, file: Path, found: Trace) -> None:
-    show(window, file, f"level=number&tensor={name}&cell=0,0")
+def test_lowered_exponents_say_so_and_give_the_number(name: str, window: Page, demo_page: Path, demo: Trace) -> None:
+    show(window, demo_page, f"level=number&tensor={name}&cell=0,0")
     number_at(window, name, "0,0")
-    largest = float(found["head.logits"][0].max())
+    largest = float(demo["head.logits"][0].max())
     note = window.locator("main .lowered").first.inner_text()
     assert f"{largest:.3f}".replace("-", "−") in note
     assert "overflow" in note
-    assert "less the largest" in str(found.explain(name, {"place": 0, "vocabulary": 0}))
+    assert "less the largest" in str(demo.explain(name, {"place": 0, "vocabulary": 0}))
 
 
 def test_what_is_left_out_is_counted_against_all(window: Page, pair: Path) -> None:
@@ -143,9 +124,9 @@ def test_a_page_that_cannot_change_a_number_does_not_say_that_it_cannot_check_it
 # --------------------------------------------------------------------------- pictures
 
 
-def test_a_hidden_word_gets_a_tag_like_any_other(window: Page, file: Path) -> None:
+def test_a_hidden_word_gets_a_tag_like_any_other(window: Page, demo_page: Path) -> None:
     """The bars below the vectors of *Tags*: one for each word of the text, hidden or not."""
-    show(window, file, "level=scene&scene=four-ways")
+    show(window, demo_page, "level=scene&scene=four-ways")
     window.locator("main canvas").wait_for(timeout=WAIT)
     words = len(slides().sentences[0].words)
     assert bars(window, "Tags") == words
@@ -172,14 +153,14 @@ def number(text: str) -> float:
     return float(plain.replace("·10", "e"))
 
 
-def test_the_products_of_two_words_add_up_in_the_table(window: Page, file: Path, found: Trace) -> None:
-    show(window, file, "level=scene&scene=two-words&at=4,0,1,0&sentence=0")
+def test_the_products_of_two_words_add_up_in_the_table(window: Page, demo_page: Path, demo: Trace) -> None:
+    show(window, demo_page, "level=scene&scene=two-words&at=4,0,1,0&sentence=0")
     window.locator("main details.twin summary").click()
     rows = window.locator(".scene-table tr").all()
     head, *others = [row.locator("th, td").all_inner_texts() for row in rows]
     assert head[0].startswith("weight × value")
     block = "encoder.blocks.0.self_attention"
-    weights, value = found[f"{block}.weights"][0, 1, 4], found[f"{block}.value"][0, 1]
+    weights, value = demo[f"{block}.weights"][0, 1, 4], demo[f"{block}.value"][0, 1]
     for row, key in zip(others, (4, 0), strict=False):
         shown = [number(text) for text in row[1:]]
         assert shown == pytest.approx((weights[key] * value[key]).tolist(), abs=6e-4)
@@ -188,10 +169,10 @@ def test_the_products_of_two_words_add_up_in_the_table(window: Page, file: Path,
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_no_command_breaks_within_an_option(width: int, browser: Browser, file: Path) -> None:
+def test_no_command_breaks_within_an_option(width: int, browser: Browser, demo_page: Path) -> None:
     with watched(browser, offline=True) as window:
         window.set_viewport_size({"width": width, "height": 800})
-        show(window, file, "level=scene&scene=next-sentence")
+        show(window, demo_page, "level=scene&scene=next-sentence")
         window.locator(".scene-lacks .option").first.wait_for(timeout=WAIT)
         heights = window.locator(".option").evaluate_all("all => all.map(each => each.getClientRects().length)")
         assert set(heights) == {1}

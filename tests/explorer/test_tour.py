@@ -17,11 +17,12 @@ import torch
 
 import glassformer as gf
 from glassformer.demo.notes import notes
-from glassformer.demo.texts import slides
 from glassformer.explorer.page import page
 from glassformer.explorer.tour import tour_texts
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
+from tests.explorer.judged import judged
+from tests.explorer.test_browser import WAIT, show
 from tests.explorer.watched import until
 from tests.look.rows import ALL, slides_trace
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 NODE = shutil.which("node")
 SCRIPT = Path(__file__).with_name("tell_tour.mjs")
 WORDS = 60
-WAIT = 30_000
 
 
 def tour_in(address: str) -> str:
@@ -47,20 +47,6 @@ def tell(pages: list[Path], tour: str = "slides") -> list[dict[str, Any]]:
     assert done.returncode == 0, done.stderr
     answers: list[dict[str, Any]] = json.loads(done.stdout)
     return answers
-
-
-@pytest.fixture(scope="module")
-def demo() -> Trace:
-    """The slides' trained model with their three sentences."""
-    model = gf.load("glassformer/demo/slides")
-    return model.trace([sentence.masked for sentence in slides().sentences])
-
-
-@pytest.fixture(scope="module")
-def demo_page(demo: Trace, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file: Path = tmp_path_factory.mktemp("tour") / "slides.html"
-    demo.to_html(file, title="the slides’ model")
-    return file
 
 
 def check_steps(found: Trace, told: dict[str, Any]) -> None:
@@ -167,12 +153,6 @@ def test_zeroed_after_adding_two_places_get_one_guess(demo_page: Path, demo: Tra
 # --------------------------------------------------------------------------- in a browser
 
 
-def show(tab: Page, file: Path, address: str = "") -> None:
-    tab.goto("about:blank")
-    tab.goto(f"{file.as_uri()}#{address}")
-    tab.wait_for_selector(".frame", timeout=WAIT)
-
-
 def titles(tab: Page) -> list[str]:
     return [
         text.split(" · ", 1)[1]
@@ -196,7 +176,7 @@ def check_strip(tab: Page, found: Trace) -> None:
             assert abs(float(digits) - expected) <= 0.0005 * max(1.0, abs(expected))
 
 
-def walk(tab: Page, found: Trace, axe: str | None, tour: str = "slides") -> int:
+def walk(tab: Page, found: Trace, *, judge: bool = False, tour: str = "slides") -> int:
     """A whole tour by keyboard: start, next, answer; returns how many steps there are."""
     tab.keyboard.press("Tab")
     tab.locator(".tools .tour-start").focus()
@@ -214,18 +194,15 @@ def walk(tab: Page, found: Trace, axe: str | None, tour: str = "slides") -> int:
         check_strip(tab, found)
         tab.wait_for_selector("main canvas, main article, main .wrong")
         assert tab.locator("main .wrong").count() == 0
-        if axe is not None:
-            tab.evaluate(axe)
-            violations = tab.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
-            assert [(title, each["id"], each["nodes"][0]["html"]) for each in violations] == []
+        if judge:
+            assert judged(tab) == [], title
         tab.keyboard.press("n")
     return len(steps)
 
 
-def test_the_whole_tour_by_keyboard(opened: Page, demo: Trace, demo_page: Path, repository: Path) -> None:
-    axe = repository / "web" / "node_modules" / "axe-core" / "axe.min.js"
+def test_the_whole_tour_by_keyboard(opened: Page, demo: Trace, demo_page: Path) -> None:
     show(opened, demo_page)
-    assert walk(opened, demo, axe.read_text(encoding="utf-8") if axe.exists() else None) >= 25
+    assert walk(opened, demo, judge=True) >= 25
     opened.keyboard.press("p")
     opened.keyboard.press("q")
     opened.wait_for_selector(".tour", state="detached")
@@ -243,7 +220,7 @@ def test_the_tour_of_other_families_by_keyboard(family: str, opened: Page, tmp_p
     found = trace(row.model(dtype=torch.float32), inputs, decoder_inputs, keep="*")
     found.to_html(tmp_path / "page.html", title=family)
     show(opened, tmp_path / "page.html")
-    assert walk(opened, found, None) >= 18
+    assert walk(opened, found) >= 18
 
 
 def test_an_address_opens_a_step_and_its_answer_comes_by_touching(opened: Page, tmp_path: Path) -> None:

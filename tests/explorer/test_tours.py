@@ -16,7 +16,8 @@ from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from glassformer.models.inputs import Inputs
 from tests.contracts.families import ROWS
-from tests.explorer.test_tour import WAIT, check_steps, show, tell, texts_of, walk
+from tests.explorer.test_browser import WAIT, show
+from tests.explorer.test_tour import check_steps, tell, texts_of, walk
 from tests.explorer.watched import until
 from tests.look.rows import row_named
 
@@ -163,12 +164,9 @@ def test_where_angles_depend_on_the_length_earlier_keys_are_said_to_move(tmp_pat
 
 
 @pytest.mark.parametrize("tour", ["translation", "decoder"])
-def test_a_translator_has_both_tours_by_keyboard(
-    tour: str, opened: Page, student: Trace, student_page: Path, repository: Path
-) -> None:
-    axe = repository / "web" / "node_modules" / "axe-core" / "axe.min.js"
+def test_a_translator_has_both_tours_by_keyboard(tour: str, opened: Page, student: Trace, student_page: Path) -> None:
     show(opened, student_page)
-    steps = walk(opened, student, axe.read_text(encoding="utf-8") if axe.exists() else None, tour)
+    steps = walk(opened, student, judge=True, tour=tour)
     assert steps == len(tour_texts()[tour])
 
 
@@ -186,7 +184,7 @@ def test_the_tours_of_other_families_by_keyboard(family: str, tour: str, opened:
     found = trace(row_named(family).model(dtype=torch.float32), inputs, decoder_inputs, keep="*")
     found.to_html(tmp_path / "page.html", title=family)
     show(opened, tmp_path / "page.html")
-    assert walk(opened, found, None, tour) >= len(tour_texts()[tour]) - 1
+    assert walk(opened, found, tour=tour) >= len(tour_texts()[tour]) - 1
 
 
 def test_an_address_leads_into_a_tour_and_out_of_one_that_does_not_exist(opened: Page, student_page: Path) -> None:

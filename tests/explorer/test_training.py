@@ -24,6 +24,7 @@ from glassformer.training.lock import exclusive
 from glassformer.training.watched import FILE, read_watched
 from tests.artefact.conftest import prose
 from tests.artefact.runs import recipe
+from tests.explorer.judged import judged, needs_axe
 from tests.explorer.serving import desk_of, served
 from tests.explorer.test_browser import WAIT
 from tests.explorer.test_page import blocks
@@ -156,20 +157,14 @@ def test_it_plays_to_the_end_and_stops(page: Page) -> None:
     page.locator(".scrubber .play", has_text="play").wait_for(timeout=WAIT)
 
 
+@needs_axe
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390), ("contrast", 1280)])
-def test_nothing_serious_for_those_who_cannot_see_it(
-    browser: Browser, file: Path, repository: Path, theme: str, width: int
-) -> None:
-    axe = repository / "web/node_modules/axe-core/axe.min.js"
-    if not axe.exists():
-        pytest.skip("axe-core is not installed: npm ci in web/")
+def test_nothing_serious_for_those_who_cannot_see_it(browser: Browser, file: Path, theme: str, width: int) -> None:
     with watched(browser) as page:
         page.set_viewport_size({"width": width, "height": 800})
         page.goto(f"{file.as_uri()}#level=training&at=5&options=A.2&theme={theme}")
         page.wait_for_selector(".scrubber", timeout=WAIT)
-        page.evaluate(axe.read_text())
-        found = page.evaluate("axe.run().then(({ violations }) => violations)")
-        assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
+        assert judged(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 

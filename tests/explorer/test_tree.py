@@ -16,13 +16,14 @@ from glassformer.decode.record import Node
 from glassformer.look.run import trace
 from glassformer.look.search_tree import SearchTree
 from glassformer.look.trace import Trace
+from tests.explorer.judged import judged, needs_axe
 from tests.explorer.test_browser import number_at, same, show
-from tests.explorer.test_people import judged, wider
+from tests.explorer.test_people import wider
 from tests.explorer.test_people import window as any_window
 from tests.explorer.test_server_browser import serving
 from tests.explorer.test_server_trees import translating
 from tests.explorer.watched import LOOKS, at_rest, until, watched
-from tests.look.rows import row_named, slides_trace
+from tests.look.rows import row_named
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -222,15 +223,8 @@ def test_any_node_of_a_live_page_opens_as_its_run(window: Page, model: Model) ->
         )
 
 
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place: Path = tmp_path_factory.mktemp("page") / "slides.html"
-    slides_trace(dtype=torch.float32).to_html(place, title="slides")
-    return place
-
-
-def test_an_encoder_says_that_it_writes_nothing(opened: Page, encoder: Path) -> None:
-    show(opened, encoder, "level=tree")
+def test_an_encoder_says_that_it_writes_nothing(opened: Page, slides_page: Path) -> None:
+    show(opened, slides_page, "level=tree")
     assert "has no decoder" in opened.locator(".wrong").inner_text(timeout=WAIT)
 
 
@@ -250,14 +244,13 @@ def test_a_decoder_alone_is_read_word_by_word(opened: Page, tmp_path: Path) -> N
     opened.locator(".shares").wait_for(timeout=WAIT)
 
 
+@needs_axe
 @pytest.mark.parametrize("picture", ["", "words"])
 @pytest.mark.parametrize(("theme", "width", "height"), LOOKS)
-def test_both_are_for_all(
-    browser: Browser, file: Path, repository: Path, picture: str, theme: str, width: int, height: int
-) -> None:
+def test_both_are_for_all(browser: Browser, file: Path, picture: str, theme: str, width: int, height: int) -> None:
     with any_window(browser, viewport={"width": width, "height": height}) as page:
         page.goto(f"{file.as_uri()}#level=tree&picture={picture}&at=2&theme={theme}")
         page.wait_for_selector("main canvas, .candidates table", timeout=WAIT)
-        assert judged(page, repository) == []
+        assert judged(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert wider(page) == []

@@ -19,8 +19,9 @@ from glassformer.look.search_tree import SearchTree
 from glassformer.look.trace import Trace
 from glassformer.look.written import PLACE, path_of
 from glassformer.tasks.chat import ChatSection
+from tests.explorer.judged import judged, needs_axe
 from tests.explorer.test_browser import number_at, same
-from tests.explorer.test_people import judged, wider
+from tests.explorer.test_people import wider
 from tests.explorer.test_people import window as any_window
 from tests.explorer.test_server_browser import serving
 from tests.explorer.watched import until, watched
@@ -199,8 +200,9 @@ def test_a_live_page_talks(browser: Browser, tmp_path: Path) -> None:
         at_step(page, count)
 
 
+@needs_axe
 @pytest.mark.parametrize("size", [(1280, 720), (390, 844)])
-def test_both_are_for_all(browser: Browser, story: Told, reply: Told, repository: Path, size: tuple[int, int]) -> None:
+def test_both_are_for_all(browser: Browser, story: Told, reply: Told, size: tuple[int, int]) -> None:
     width, height = size
     with any_window(browser, viewport={"width": width, "height": height}) as page:
         for file, theme in ((story, "light"), (story, "contrast"), (reply, "dark")):
@@ -208,6 +210,6 @@ def test_both_are_for_all(browser: Browser, story: Told, reply: Told, repository
             page.goto(f"{file.address}#level=tree&picture=words&theme={theme}&at={len(file.tree.prompt)}")
             page.wait_for_selector(".candidates table", timeout=WAIT)
             page.wait_for_selector(".so-far canvas", timeout=WAIT)
-            assert judged(page, repository) == []
+            assert judged(page) == []
             assert page.evaluate("document.documentElement.scrollWidth") <= width
             assert wider(page) == []

@@ -1,9 +1,16 @@
-"""A training in a process of its own, to be killed: `python -m tests.training.child FOLDER [section.key=value …]`."""
+"""Trainings to be killed, each in a process of its own, which torch is not loaded for again.
+
+Called as `python -m tests.training.child`: for each line `[folder, settings]` of standard input, in JSON, a process
+trains there; standard output gets the process's number when it begins, and its exit code when it has ended. What it
+prints itself is in `printed` and `errors` in the folder.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -16,8 +23,8 @@ from glassformer.training.stopping import Interrupted
 from tests.training.toy import Toy, toy_model, toy_settings
 
 
-def main() -> int:
-    out, settings = Path(sys.argv[1]), json.loads(sys.argv[2])
+def train(out: Path, settings: Mapping[str, object]) -> int:
+    """Train to the end and keep the weights; returns the exit code."""
     torch.set_num_threads(1)
     model = toy_model(dropout=0.3)
     try:
@@ -30,6 +37,23 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 2
     save_file(weights(model), out / "final.safetensors")
+    return 0
+
+
+def main() -> int:
+    """Returns in each process that has trained, and in the first one at the end of standard input."""
+    for line in sys.stdin:
+        folder, settings = json.loads(line)
+        process = os.fork()
+        if process == 0:
+            for number, name in ((1, "printed"), (2, "errors")):
+                handle = os.open(Path(folder) / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+                os.dup2(handle, number)
+                os.close(handle)
+            return train(Path(folder), settings)
+        print(process, flush=True)
+        _, status = os.waitpid(process, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
     return 0
 
 

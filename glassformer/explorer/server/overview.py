@@ -9,12 +9,13 @@ import gzip
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from glassformer.artefact.search_tree import writing_verb
 from glassformer.artefact.trace import opening_before
 from glassformer.explorer.carried import Carried
 from glassformer.explorer.editing import editing_record
+from glassformer.explorer.json_numbers import as_json
 from glassformer.explorer.record import record_without_model, run_record
 from glassformer.explorer.sections import MAKERS, MODEL_MAKERS
 from glassformer.explorer.server.asked import Asked
@@ -137,19 +138,3 @@ def spans(model: Model, asked: Asked, trace: Trace) -> dict[str, list[list[Span]
 def tokens_of(model: Model, which: int, text: str) -> list[Span]:
     """Where the tokens of one text are in it."""
     return [(which, start, end) for start, end in model.tokenizer.encode(text, special=False).offsets]
-
-
-def json_number(value: float) -> float | str:
-    """A number as JSON has it: what is not finite is a word, which JavaScript's Number reads."""
-    if value != value:
-        return "NaN"
-    return value if abs(value) != float("inf") else "Infinity" if value > 0 else "-Infinity"
-
-
-def as_json(values: Any) -> Any:
-    """The same with numbers that JSON has."""
-    if isinstance(values, float):
-        return json_number(values)
-    if isinstance(values, dict):
-        return {key: as_json(value) for key, value in values.items()}
-    return [as_json(value) for value in values] if isinstance(values, list | tuple) else values

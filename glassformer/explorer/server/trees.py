@@ -9,8 +9,9 @@ from pydantic import Field
 
 from glassformer.artefact.search_tree import search_tree, writing_verb
 from glassformer.decode.settings import LengthPenalty
+from glassformer.explorer.json_numbers import as_json
 from glassformer.explorer.server.asked import Name, Text, read_body
-from glassformer.explorer.server.overview import as_json, packed
+from glassformer.explorer.server.overview import packed
 from glassformer.explorer.server.refusals import TooLargeError
 from glassformer.settings import Seed, Settings
 

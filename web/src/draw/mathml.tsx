@@ -2,11 +2,11 @@
 
 import type { ComponentChildren, VNode } from "preact";
 import { h } from "preact";
-import { type Factor, isFill, type Term } from "../run/evaluator.ts";
+import { isFill } from "../run/evaluator.ts";
 import type { Explanation } from "../run/interpreter.ts";
-import { shortened } from "../run/letters.ts";
-import type { Names, Role } from "../run/names.ts";
-import { more, short } from "../run/numbers.ts";
+import type { Names } from "../run/names.ts";
+import { isLowered, Lowered, Powers, share } from "./softmax.tsx";
+import { Bracketed, Call, Digits, Product, pieces, Sum, WRITTEN } from "./terms.tsx";
 
 const TAGS = new Set([
   ...["math", "mrow", "mi", "mo", "mn", "msub", "msup", "mfrac", "msqrt", "munder", "mtable", "mtr", "mtd", "mtext"],
@@ -44,12 +44,6 @@ function taken(element: Element): VNode {
   return h(TAGS.has(element.localName) ? element.localName : "mtext", {}, inside);
 }
 
-/** Up to this score the exponentials are written as they are, beyond it as shares of the largest. */
-const NATURAL = 7;
-
-/** How many terms of a sum are written out. */
-const WRITTEN = 4;
-
 /** The formula with the real numbers of one cell; `few` terms are written out where there is little room. */
 export function WithNumbers({
   found,
@@ -79,31 +73,6 @@ export function WithNumbers({
   );
 }
 
-/** Whether the formula is written with exponents that are less than the scores. */
-export function isLowered({ formula, quantities: { largest = 0 } }: Explanation): boolean {
-  return formula.rule.rule !== "softmax" || Math.abs(largest) >= NATURAL;
-}
-
-/** Why the exponents of a softmax are not the scores; nothing where none is. */
-export function Lowered({ found: { formula, quantities } }: { found: Explanation }): VNode | null {
-  const { largest = 0 } = quantities;
-  if (!formula.rule.rule.endsWith("softmax") || largest === 0) return null;
-  return (
-    <small class="label lowered">
-      Exponents are less the largest score, {short(largest)}: no overflow, the same result.
-    </small>
-  );
-}
-
-function Digits({ value, of, bold }: { value: number; of?: Role; bold?: boolean }): VNode {
-  const style = bold === true ? { fontWeight: 600 } : {};
-  return (
-    <mn class={of ?? ""} style={style}>
-      {short(value)}
-    </mn>
-  );
-}
-
 /** The right side in pieces between which a line may be broken. */
 function worked(found: Explanation, names: Names, few: number): ComponentChildren[] {
   const { rule } = found.formula.rule;
@@ -113,35 +82,6 @@ function worked(found: Explanation, names: Names, few: number): ComponentChildre
 }
 
 const PLAIN = new Set(["linear", "dot_product", "weighted_sum", "add", "look_up", "scale", "concatenate"]);
-
-/** A sum of its largest terms, each a piece, and what the others come to. */
-function pieces(terms: readonly Term[], names: Names, few: number): ComponentChildren[] {
-  const shown = largestTerms(terms, few);
-  const rest = terms.filter((term) => !shown.includes(term));
-  const found: ComponentChildren[] = shown.map((term, place) => (
-    <>
-      {place > 0 && (
-        <>
-          <mi />
-          <mo>+</mo>
-        </>
-      )}
-      <Product term={term} names={names} />
-    </>
-  ));
-  if (rest.length === 0) return found;
-  const sum = rest.reduce((all, term) => all + term.value, 0);
-  return [
-    ...found,
-    <>
-      <mi />
-      <mo>+</mo>
-      <mtext class="quiet">
-        {more(rest.length, terms.length)}: {short(sum)}
-      </mtext>
-    </>,
-  ];
-}
 
 function closed(found: Explanation, names: Names): ComponentChildren {
   const { terms, quantities, formula } = found;
@@ -207,90 +147,6 @@ function closed(found: Explanation, names: Names): ComponentChildren {
   }
 }
 
-function Call({ name, inside }: { name: string; inside: ComponentChildren }): VNode {
-  return (
-    <mrow>
-      <mi>{name}</mi>
-      <mo>(</mo>
-      {inside}
-      <mo>)</mo>
-    </mrow>
-  );
-}
-
-/** A share: its own exponential over the sum of all, and the same as two numbers. */
-function share(found: Explanation, names: Names, few: number): VNode[] {
-  const { score = 0, largest = 0, own = 0, sum = 0 } = found.quantities;
-  const lowered = isLowered(found);
-  const [scale, less] = lowered ? [1, largest] : [Math.exp(largest), 0];
-  return [
-    <mfrac>
-      <Power value={score - less} of="attention" word={wordAt(found, names, placeIn(found))} />
-      <Powers found={found} names={names} few={few} less={less} />
-    </mfrac>,
-    <>
-      <mi />
-      <mo>=</mo>
-      <mfrac>
-        <Digits value={own * scale} of="attention" />
-        <Digits value={sum * scale} />
-      </mfrac>
-    </>,
-  ];
-}
-
-function Power({ value, of, word }: { value: number; of: Role | "quiet"; word: string }): VNode {
-  return (
-    <munder>
-      <msup>
-        <mi>e</mi>
-        <mn class={of}>{short(value)}</mn>
-      </msup>
-      <mtext>{word}</mtext>
-    </munder>
-  );
-}
-
-/** The exponentials that a softmax adds up, each exponent lowered by `less`. */
-function Powers({ found, names, few, less }: { found: Explanation; names: Names; few: number; less: number }): VNode {
-  const { terms } = found;
-  const shared = terms.filter((term) => term.value !== 0);
-  // What is on top stands below too, however small it is.
-  const own = terms[placeIn(found)];
-  const others = shared.filter((term) => term !== own);
-  const largest = largestTerms(others, few - 1);
-  const left = others.length - largest.length;
-  return (
-    <mrow>
-      {shared
-        .filter((term) => term === own || largest.includes(term))
-        .map((term, place) => (
-          <>
-            {place > 0 && <mo>+</mo>}
-            <Power
-              value={(term.factors[0]?.value ?? 0) - less}
-              of={term === own ? "attention" : "quiet"}
-              word={wordAt(found, names, terms.indexOf(term))}
-            />
-          </>
-        ))}
-      {left > 0 && <mtext class="quiet">{` + ${more(left, shared.length)}`}</mtext>}
-      {shared.length < terms.length && <mtext class="quiet">{`\u00a0+ ${terms.length - shared.length} × 0`}</mtext>}
-    </mrow>
-  );
-}
-
-/** Which of the terms of a softmax the number is. */
-function placeIn({ formula, cell }: Explanation): number {
-  return cell[String(formula.rule["over"])] ?? 0;
-}
-
-/** What a term of a softmax is called. */
-function wordAt({ name, formula, cell }: Explanation, names: Names, place: number): string {
-  const { text } = names.label(name, String(formula.rule["over"]), place, cell["sentence"] ?? 0);
-  return [...text].length > 10 ? shortened(text, 9) : text;
-}
-
 function Normed({ found, names }: { found: Explanation; names: Names }): VNode {
   const { terms, quantities } = found;
   const [own, ...others] = terms;
@@ -332,75 +188,4 @@ function Ways({ found, names }: { found: Explanation; names: Names }): VNode {
       <Call name={name} inside={<Sum terms={found.terms.slice(0, -1)} names={names} joint="," />} />
     </>
   );
-}
-
-/** A sum of its largest terms, in their order, and what the others come to. */
-function Sum({ terms, names, joint = "+" }: { terms: readonly Term[]; names: Names; joint?: string }): VNode {
-  const shown = largestTerms(terms, WRITTEN);
-  const rest = terms.filter((term) => !shown.includes(term));
-  return (
-    <mrow>
-      {shown.map((term, place) => (
-        <>
-          {place > 0 && <mo>{joint}</mo>}
-          <Product term={term} names={names} />
-        </>
-      ))}
-      {rest.length > 0 && (
-        <>
-          <mo>{joint}</mo>
-          <mtext class="quiet">
-            {more(rest.length, terms.length)}
-            {joint === "+" ? `: ${short(rest.reduce((sum, term) => sum + term.value, 0))}` : ""}
-          </mtext>
-        </>
-      )}
-    </mrow>
-  );
-}
-
-/** One term with its factors. */
-function Product({ term, names }: { term: Term | undefined; names: Names }): VNode | null {
-  if (term === undefined) return null;
-  if (term.factors.length === 0 || isFill(term)) return <Bracketed value={term.value} />;
-  return (
-    <mrow>
-      {term.factors.map((factor, place) => (
-        <>
-          {place > 0 && <mo>{term.added === true ? "+" : "·"}</mo>}
-          <Bracketed value={factor.value} of={roleOf(factor, names)} />
-        </>
-      ))}
-    </mrow>
-  );
-}
-
-function roleOf(factor: Factor, names: Names): Role {
-  return factor.name === null ? "residual" : names.role(factor.name);
-}
-
-/** A negative number in brackets, for it stands behind a sign. */
-function Bracketed({ value, of }: { value: number; of?: Role }): VNode {
-  const number = of === undefined ? <Digits value={value} /> : <Digits value={value} of={of} />;
-  if (value >= 0) return number;
-  return (
-    <mrow>
-      <mo>(</mo>
-      {number}
-      <mo>)</mo>
-    </mrow>
-  );
-}
-
-/** The largest terms of a sum, in their order; of equal ones those that come first. */
-export function largestTerms(terms: readonly Term[], count: number): readonly Term[] {
-  if (terms.length <= count) return terms;
-  // Sizes alone are sorted: a vocabulary has thousands of terms.
-  const sizes = Float64Array.from(terms, (term) => Math.abs(term.value)).sort();
-  const least = sizes[sizes.length - count] ?? 0;
-  let equal = count - sizes.subarray(sizes.length - count).filter((size) => size > least).length;
-  return terms.filter(({ value }) => {
-    const size = Math.abs(value);
-    return size > least || (size === least && equal-- > 0);
-  });
 }

@@ -2,8 +2,8 @@
 
 import { short } from "../run/numbers.ts";
 import { sizeOf } from "../run/safetensors.ts";
+import type { Ask } from "./ask.ts";
 import { around, arrow, type Board, caption, drawGrid, drawText, frame, laidOut } from "./board.ts";
-import type { Ask } from "./scenes.ts";
 import type { Scout } from "./scout.ts";
 import { spelled } from "./spelled.ts";
 import { drawAll } from "./strip.ts";

@@ -4,10 +4,10 @@ import { cut } from "../draw/box.ts";
 import { Pen } from "../draw/pen.ts";
 import { explains } from "../run/commands.ts";
 import { counted, grouped, short } from "../run/numbers.ts";
+import type { Ask } from "./ask.ts";
 import { type Board, caption, drawText, frame } from "./board.ts";
 import { drawProducts, productsOf, total } from "./products.ts";
 import { READS } from "./regression.ts";
-import type { Ask } from "./scenes.ts";
 import type { Scout } from "./scout.ts";
 import { type Feature, layerTitle, noVectors, numbersOf, pooled, reader, summed } from "./vectors.ts";
 

@@ -4,10 +4,10 @@ import { cut } from "../draw/box.ts";
 import { Pen } from "../draw/pen.ts";
 import { explains } from "../run/commands.ts";
 import { counted, grouped, percent, short } from "../run/numbers.ts";
+import type { Ask } from "./ask.ts";
 import { type Board, caption, drawText } from "./board.ts";
 import { drawProducts, productsOf, total } from "./products.ts";
 import { drawRead, drawReading, tokensOf } from "./reading.ts";
-import type { Ask } from "./scenes.ts";
 import type { Scout } from "./scout.ts";
 import { type Feature, layerTitle, noVectors, reader } from "./vectors.ts";
 

@@ -5,8 +5,8 @@ import { cosineOf } from "../run/looks.ts";
 import { short } from "../run/numbers.ts";
 import { at } from "../run/safetensors.ts";
 import { realPlaces } from "./alone.ts";
+import type { Ask } from "./ask.ts";
 import { around, type Board, drawGrid, drawText, laidOut } from "./board.ts";
-import type { Ask } from "./scenes.ts";
 import type { Scout } from "./scout.ts";
 import { channelIn, layerName, layerTitle, reader, vectorsIn, WORD_ASKED, widthOf } from "./vectors.ts";
 

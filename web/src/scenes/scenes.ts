@@ -4,6 +4,7 @@ import type { FunctionComponent } from "preact";
 import type { Look } from "../draw/box.ts";
 import type { Scene } from "../draw/scene.ts";
 import { drawBeside, isLabelled, isPair, ownLabel } from "./answer.ts";
+import type { Ask } from "./ask.ts";
 import { drawBlockOutputs } from "./block_outputs.ts";
 import type { Board } from "./board.ts";
 import { drawProduct, drawRecap, drawShared } from "./boxes.ts";
@@ -32,13 +33,6 @@ import { drawTwins } from "./twins.ts";
 import { drawTwoWords, readsOfBlock, TWO_WORDS, twoWordsTable } from "./two_words.ts";
 import { layersRead, noVectors, WORD_ASKED } from "./vectors.ts";
 import { drawWriting, writes } from "./writing.ts";
-
-/** A choice above a picture; which one is made stands in the address, `at`. */
-export interface Ask {
-  readonly label: string;
-  readonly options: readonly string[];
-  readonly usual: number;
-}
 
 export interface TourScene {
   readonly title: string;

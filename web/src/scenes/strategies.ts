@@ -3,8 +3,8 @@
 import { Pen } from "../draw/pen.ts";
 import { grouped, short } from "../run/numbers.ts";
 import type { Strategy } from "../run/record.ts";
+import type { Ask } from "./ask.ts";
 import { around, type Board, caption, drawGrid, drawText, frame, laidOut } from "./board.ts";
-import type { Ask } from "./scenes.ts";
 import type { Scout } from "./scout.ts";
 import { quotedOf } from "./shares.ts";
 import {

@@ -4,8 +4,8 @@ import { cut } from "../draw/box.ts";
 import { lastOf } from "../run/names.ts";
 import { counted, short } from "../run/numbers.ts";
 import { at } from "../run/safetensors.ts";
+import type { Ask } from "./ask.ts";
 import { type Board, drawCell, drawText, laidOut } from "./board.ts";
-import type { Ask } from "./scenes.ts";
 import type { Scout } from "./scout.ts";
 import { drawOne, drawStrip } from "./strip.ts";
 

@@ -4,9 +4,9 @@ import { LIFT } from "../run/dots.ts";
 import { short } from "../run/numbers.ts";
 import type { Strategy, VectorsRecord } from "../run/record.ts";
 import { at } from "../run/safetensors.ts";
+import type { Ask } from "./ask.ts";
 import { type Board, drawCell, laidOut } from "./board.ts";
 import { tokensOf } from "./reading.ts";
-import type { Ask } from "./scenes.ts";
 import type { Scout } from "./scout.ts";
 
 export type Pooling = "first" | "mean" | "max" | "last-token";

@@ -8,7 +8,7 @@ import { go } from "../../frame/state.ts";
 import { gridScene, windowOf } from "../tensor/grid_scene.ts";
 import { sheetOf } from "../tensor/sheet.ts";
 import { useRow } from "./parts.ts";
-import type { DetailProps } from "./taken.tsx";
+import type { DetailProps } from "./score_table.tsx";
 
 /** Rows above and below the one in hand, and how high these are together. */
 const [BESIDE, HEIGHT] = [4, 9 * 28];

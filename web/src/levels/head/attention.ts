@@ -20,6 +20,13 @@ export interface Attention {
   readonly keys: Side;
 }
 
+/** A head as the address calls it: its attention's weights and its number there. */
+export interface Chosen {
+  readonly id: string;
+  readonly weights: string;
+  readonly head: number;
+}
+
 export function isAttention(formula: Formula | undefined): formula is Formula {
   return formula?.rule.rule === "softmax" && formula.rule["over"] === "key" && formula.name.endsWith(".weights");
 }

@@ -3,9 +3,8 @@
 import type { VNode } from "preact";
 import { useStore } from "../../frame/hooks.ts";
 import { go, link } from "../../frame/state.ts";
-import { type Attention, blockOf } from "./attention.ts";
+import { type Attention, blockOf, type Chosen } from "./attention.ts";
 import { Filters } from "./filters.tsx";
-import type { Chosen } from "./head_view.tsx";
 import { toggled, withHead } from "./keys.ts";
 import type { Shown } from "./plan.ts";
 import type { Text } from "./units.ts";

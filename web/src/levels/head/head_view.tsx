@@ -12,18 +12,18 @@ import type { Store } from "../../run/store.ts";
 import { Absent } from "../tensor/absent.tsx";
 import { Answered } from "./answered.tsx";
 import { Around } from "./around.tsx";
-import { type Attention, attentionOf, blockOf, peersOf } from "./attention.ts";
+import { type Attention, attentionOf, blockOf, type Chosen, peersOf } from "./attention.ts";
 import { Controls } from "./controls.tsx";
 import { useHeadKeys } from "./keys.ts";
 import { optionsIn } from "./options.ts";
 import { Pair } from "./pair.tsx";
 import { serverOf, shapeOf, useHeadNumbers } from "./parts.ts";
 import { type Plan, planOf, type Shown, type ShownHead } from "./plan.ts";
-import { numberAt, ScoreTable } from "./score_table.tsx";
+import { type DetailProps, numberAt, ScoreTable } from "./score_table.tsx";
 import { strengthOf } from "./square.ts";
 import { Stage } from "./stage.tsx";
 import { drawnOf } from "./still.ts";
-import { type DetailProps, Taken } from "./taken.tsx";
+import { Taken } from "./taken.tsx";
 import { isRightToLeft, type Spans, type Text, type Unit, unitsShown } from "./units.ts";
 import { Weights } from "./weights.ts";
 
@@ -40,13 +40,6 @@ export function HeadView(): VNode {
     );
   }
   return <Heads attention={attention} />;
-}
-
-/** A head as the address calls it: its attention's weights and its number there. */
-export interface Chosen {
-  readonly id: string;
-  readonly weights: string;
-  readonly head: number;
 }
 
 /** The heads that the address names, the one in hand among them. */

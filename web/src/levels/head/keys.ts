@@ -2,9 +2,7 @@
 
 import { useEffect } from "preact/hooks";
 import { go, type state } from "../../frame/state.ts";
-import type { Attention } from "./attention.ts";
-import { blockOf } from "./attention.ts";
-import type { Chosen } from "./head_view.tsx";
+import { type Attention, blockOf, type Chosen } from "./attention.ts";
 
 /** The state with another head in hand, in the colour of the one before. */
 export function withHead(

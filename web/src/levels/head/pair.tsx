@@ -8,7 +8,7 @@ import { go } from "../../frame/state.ts";
 import { toNumber } from "../../frame/views.ts";
 import { short } from "../../run/numbers.ts";
 import { barsOf, barsScene } from "../number/bars_scene.ts";
-import type { DetailProps } from "./taken.tsx";
+import type { DetailProps } from "./score_table.tsx";
 
 export function Pair({ attention, cell, width }: DetailProps): VNode | null {
   const { names } = useStore();

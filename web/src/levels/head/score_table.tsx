@@ -9,8 +9,15 @@ import type { Names } from "../../run/names.ts";
 import { counted, short } from "../../run/numbers.ts";
 import type { Rule } from "../../run/record.ts";
 import { at, type Tensor } from "../../run/safetensors.ts";
+import type { Attention } from "./attention.ts";
 import { useRow } from "./parts.ts";
-import type { DetailProps } from "./taken.tsx";
+
+/** What a part of the level of a head is drawn of. */
+export interface DetailProps {
+  readonly attention: Attention;
+  readonly cell: readonly number[];
+  readonly width: number;
+}
 
 /** Of a longer text the words with the largest weights are listed. */
 const LISTED = 20;

@@ -13,13 +13,7 @@ import { at } from "../../run/safetensors.ts";
 import type { Attention } from "./attention.ts";
 import { type Mix, mixScene } from "./mix_scene.ts";
 import { useRow } from "./parts.ts";
-import { listed, numberAt, weightsOf } from "./score_table.tsx";
-
-export interface DetailProps {
-  readonly attention: Attention;
-  readonly cell: readonly number[];
-  readonly width: number;
-}
+import { type DetailProps, listed, numberAt, weightsOf } from "./score_table.tsx";
 
 export function Taken({ attention, cell, width }: DetailProps): VNode | null {
   const store = useStore();

@@ -3,7 +3,6 @@
 import type { Level } from "../../frame/state.ts";
 import { MEASURES, type Measure } from "../../run/heads.ts";
 import type { Names } from "../../run/names.ts";
-import { LEVELS } from "../levels.ts";
 import { type Arrange, headsIn, jobIn, nameOf, type Row } from "./heads_scene.ts";
 import { type Counted, JOBS, type Job } from "./jobs.ts";
 
@@ -58,7 +57,7 @@ export function onlyIn(text: string): Job | null {
   return JOBS.find((job) => job === text) ?? null;
 }
 
-/** A head opens as its own level; where the page has none, as the tensor of its weights. */
+/** A head opens as its own level. */
 export function opensAs(): { level: Level; layout: string[] } {
-  return { level: ("head" in LEVELS ? "head" : "tensor") as Level, layout: [] };
+  return { level: "head", layout: [] };
 }

@@ -1,11 +1,19 @@
 /** What a model answered: words with their probabilities as bars on one scale. */
 
 import { cut, type Measure } from "../../draw/box.ts";
+import type { Palette } from "../../draw/colour.ts";
 import type { Pen } from "../../draw/pen.ts";
 import type { Spot } from "../../draw/spots.tsx";
 import { percent } from "../../run/numbers.ts";
-import { type Look, NARROW } from "./model_scene.ts";
 import type { Prediction } from "./predictions.ts";
+
+export interface Look {
+  readonly palette: Palette;
+  readonly measure: Measure;
+}
+
+/** Below this width a part of the model, and what it answers, have two lines. */
+export const NARROW = 520;
 
 /** Draws them from `y` on; returns where they end. */
 export function drawAnswers(

@@ -1,13 +1,12 @@
 /** A model as its parts in the order of computation, their weights to scale, and what flows between them. */
 
-import type { Measure } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
 import { Pen } from "../../draw/pen.ts";
 import { rounded, type Scene } from "../../draw/scene.ts";
 import type { Spot } from "../../draw/spots.tsx";
 import { counted } from "../../run/numbers.ts";
 import type { Row } from "../heads/heads_scene.ts";
-import { drawAnswers } from "./answers_scene.ts";
+import { drawAnswers, type Look, NARROW } from "./answers_scene.ts";
 import { KINDS, type Kind, memoryOf, type Part, rough } from "./parts.ts";
 import type { Prediction } from "./predictions.ts";
 import { drawStrip } from "./strip_scene.ts";
@@ -25,11 +24,6 @@ export interface Drawn {
   readonly predictions: readonly Prediction[];
 }
 
-export interface Look {
-  readonly palette: Palette;
-  readonly measure: Measure;
-}
-
 interface Placed {
   readonly part: Part;
   readonly x: number;
@@ -41,9 +35,6 @@ interface Placed {
 const [BETWEEN_COLUMNS, LANE, FLOW, CLOSE, ENTRY] = [56, 28, 20, 6, 20];
 /** From so many parts on the blocks stand close together, and the sizes between them are written once. */
 const MANY = 12;
-/** Below this width a part has two lines. */
-export const NARROW = 520;
-
 export function colourOf(kind: Kind, palette: Palette): string {
   if (kind === "rest") return palette.ink;
   if (kind === "table") return palette.cell("residual", 0.35);

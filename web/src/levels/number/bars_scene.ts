@@ -3,8 +3,8 @@
 import type { Measure } from "../../draw/box.ts";
 import { cut } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
-import { largestTerms } from "../../draw/mathml.tsx";
 import type { Item, Panel, Scene } from "../../draw/scene.ts";
+import { largestTerms } from "../../draw/terms.tsx";
 import type { Factor, Term } from "../../run/evaluator.ts";
 import type { Names, Role } from "../../run/names.ts";
 import { short } from "../../run/numbers.ts";

@@ -2,7 +2,7 @@
 
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { largestTerms } from "../../draw/mathml.tsx";
+import { largestTerms } from "../../draw/terms.tsx";
 import { unlessGivenUp } from "../../frame/hooks.ts";
 import { factorLink, toNumber, toTensor } from "../../frame/views.ts";
 import type { Factor } from "../../run/evaluator.ts";

@@ -3,8 +3,10 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { OfBoth } from "../../compare/compare_view.tsx";
-import { General, isLowered, Lowered, largestTerms, WithNumbers } from "../../draw/mathml.tsx";
+import { General, WithNumbers } from "../../draw/mathml.tsx";
 import { measure, Picture } from "../../draw/picture.tsx";
+import { isLowered, Lowered } from "../../draw/softmax.tsx";
+import { largestTerms } from "../../draw/terms.tsx";
 import { useNextTask, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, state } from "../../frame/state.ts";
 import { factorLink } from "../../frame/views.ts";

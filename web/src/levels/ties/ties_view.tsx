@@ -5,31 +5,17 @@ import { useEffect, useMemo } from "preact/hooks";
 import { Spots } from "../../draw/spots.tsx";
 import { useFound } from "../../frame/found.ts";
 import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
-import { Choice, type Option, Table, Twin } from "../../frame/pieces.tsx";
-import { go, link, state } from "../../frame/state.ts";
-import { toNumber, toTensor } from "../../frame/views.ts";
+import { Choice, type Option } from "../../frame/pieces.tsx";
+import { go, state } from "../../frame/state.ts";
 import { apart } from "../../run/apart.ts";
 import { looksOf } from "../../run/looks.ts";
-import { counted, evenly, short } from "../../run/numbers.ts";
+import { counted, evenly } from "../../run/numbers.ts";
 import { attentionOf } from "../head/attention.ts";
 import { textOf } from "../head/head_view.tsx";
 import { tokensOf, type Unit, wordsOf } from "../head/units.ts";
 import * as asking from "./ties.ts";
 import { tiesScene } from "./ties_scene.ts";
-
-/** What was asked of one text, and all that answers it. */
-interface Answered {
-  readonly of: string;
-  readonly kind: asking.Kind;
-  readonly sentence: number;
-  readonly word: Unit;
-  readonly targets: readonly Unit[];
-  readonly ties: readonly asking.Tie[];
-  readonly alike: readonly asking.Alike[];
-  readonly missing: number;
-  /** At how many tokens the word may look. */
-  readonly open: number;
-}
+import { type Answered, cellOf, isJoined, shownAs, Twins, Weight, Words } from "./ties_tables.tsx";
 
 export function TiesView(): VNode {
   const store = useStore();
@@ -158,42 +144,6 @@ function Asked({ value, units, kinds }: AskedProps): VNode {
   );
 }
 
-function isJoined({ word, targets }: Answered): boolean {
-  return [word, ...targets].some(({ tokens }) => tokens.length > 1);
-}
-
-/** A word of several tokens opens as a word. */
-function shownAs(value: Answered): { show?: string[] } {
-  return isJoined(value) ? { show: [...new Set([...state.value.show, "words"])] } : {};
-}
-
-function cellOf({ sentence, word }: Answered, tie: asking.Tie, target: Unit | undefined): number[] {
-  return [sentence, tie.head, word.tokens[0] ?? 0, target?.tokens[0] ?? 0];
-}
-
-/** A weight, which leads to its number; that of several tokens together leads to the head, which shows them. */
-function Weight(props: {
-  readonly value: Answered;
-  readonly tie: asking.Tie;
-  readonly place: number;
-  readonly digits?: number;
-}): VNode {
-  const { value, tie, place, digits = 3 } = props;
-  const { names } = useStore();
-  const target = value.targets[place];
-  const cell = cellOf(value, tie, target);
-  const alone = value.word.tokens.length === 1 && target?.tokens.length === 1;
-  const href = alone
-    ? toNumber(tie.weights, cell, names)
-    : link({ level: "head", layout: [], tensor: tie.weights, cell, ...shownAs(value) });
-  const share = tie.shares[place] ?? 0;
-  return (
-    <a class="attention" href={href} data-share={share} title={alone ? "" : "several tokens together"}>
-      {short(share, digits)}
-    </a>
-  );
-}
-
 function Answer({ value, best }: { value: Answered; best: asking.Tie | undefined }): VNode | null {
   const { word, targets, ties } = value;
   if (best === undefined) return null;
@@ -272,83 +222,3 @@ function Choices({ value, units, kinds }: AskedProps): VNode {
 
 /** No third word. */
 const NOBODY = "none";
-
-/** For each of the words the head that leads and the one that looks at it most, beside how alike the vectors are. */
-function Words({ value, best }: { value: Answered; best: asking.Tie | undefined }): VNode {
-  const { names } = useStore();
-  const { targets, ties, alike, sentence, word } = value;
-  const leads = best !== undefined && best.lead > 0;
-  const digits = apart(best?.shares ?? [], 3);
-  const streams = alike.filter(({ block }) => block === "" || block === best?.block);
-  return (
-    <Table
-      kind="ties"
-      label="weight beside likeness of vectors"
-      head={[
-        `“${word.text}” and`,
-        ...(leads ? [`block ${best.block}, head ${best.head}`] : []),
-        "its strongest head",
-        "weight there",
-        "mean of all heads",
-        ...streams.map(({ tensor, block }) => (
-          <>
-            cosine of <a href={toTensor(tensor, [sentence, word.tokens[0] ?? 0, 0], names)}>{vectorsIn(block)}</a>
-          </>
-        )),
-      ]}
-      rows={targets.map((target, place) => {
-        const tie = asking.largestTie(ties, ({ shares }) => shares[place] ?? 0);
-        const mean = ties.reduce((sum, { shares }) => sum + (shares[place] ?? 0) / ties.length, 0);
-        return {
-          data: { "data-word": target.text },
-          cells: [
-            <b>{target.text}</b>,
-            ...(leads ? [<Weight key="lead" value={value} tie={best} place={place} digits={digits} />] : []),
-            tie === undefined ? "" : `block ${tie.block}, head ${tie.head}`,
-            tie === undefined ? "" : <Weight value={value} tie={tie} place={place} digits={digits} />,
-            short(mean, digits),
-            ...streams.map(({ cosines }) => short(cosines[place] ?? 0)),
-          ],
-        };
-      })}
-    />
-  );
-}
-
-function vectorsIn(block: string): string {
-  return block === "" ? "word vectors" : `vectors into block ${block}`;
-}
-
-/** Every weight of the picture, and every likeness. */
-function Twins({ value }: { value: Answered }): VNode {
-  const { targets, ties, alike } = value;
-  const words = targets.map(({ text }) => text);
-  return (
-    <>
-      <Twin
-        label="the weights of all heads"
-        head={["block", "head", ...words, "lead"]}
-        rows={ties.map((tie) => ({
-          data: { "data-tie": tie.id },
-          cells: [
-            tie.block,
-            tie.head,
-            ...targets.map((_, place) => <Weight value={value} tie={tie} place={place} />),
-            short(tie.lead),
-          ],
-        }))}
-      />
-      {alike.length > 0 && (
-        <Twin
-          summary="how alike the vectors are, from block to block"
-          label="how alike the vectors are"
-          head={["cosine", ...words]}
-          rows={alike.map(({ tensor, block, cosines }) => ({
-            data: { "data-stream": tensor, "data-cosines": cosines.join() },
-            cells: [vectorsIn(block), ...cosines.map((cosine) => short(cosine))],
-          }))}
-        />
-      )}
-    </>
-  );
-}

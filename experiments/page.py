@@ -1,0 +1,41 @@
+"""What the generated pages of docs/ have in common: how a table, a score, and the making of a row are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.results import RESULTS
+
+DOCS = RESULTS.parent
+NOT_YET = "not measured yet"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table: first column left, the others right."""
+    rule = ["---"] + ["---:"] * (len(head) - 1)
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
+
+
+def shown(found: Mapping[str, float], *, digits: int = 1, signed: bool = False, times: float = 1) -> str:
+    """A score with its interval, each multiplied with `times`: `0.5 (0.4 … 0.6)`."""
+    sign = "+" if signed else ""
+    value, low, high = (f"{times * found[key]:{sign}.{digits}f}" for key in ("value", "low", "high"))
+    return f"{value} ({low} … {high})"
+
+
+def percent(found: Mapping[str, float], *, signed: bool = False) -> str:
+    """A share of 1 with its interval, as per cent; of a difference, as points."""
+    return shown(found, signed=signed, times=100)
+
+
+def made_by(row: Mapping[str, Any]) -> str:
+    """The command of a row, when it ran, and on what."""
+    return f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}"
+
+
+def write(path: Path, text: str) -> None:
+    """One page."""
+    path.write_text(text, encoding="utf-8")
+    print(path)

@@ -1,0 +1,110 @@
+/** A softmax with its numbers, as MathML: exponentials over their sum, lowered where they would be too large. */
+
+import type { VNode } from "preact";
+import type { Explanation } from "../run/interpreter.ts";
+import { shortened } from "../run/letters.ts";
+import type { Names, Role } from "../run/names.ts";
+import { more, short } from "../run/numbers.ts";
+import { Digits, largestTerms } from "./terms.tsx";
+
+/** Up to this score the exponentials are written as they are, beyond it as shares of the largest. */
+const NATURAL = 7;
+
+/** Whether the formula is written with exponents that are less than the scores. */
+export function isLowered({ formula, quantities: { largest = 0 } }: Explanation): boolean {
+  return formula.rule.rule !== "softmax" || Math.abs(largest) >= NATURAL;
+}
+
+/** Why the exponents of a softmax are not the scores; nothing where none is. */
+export function Lowered({ found: { formula, quantities } }: { found: Explanation }): VNode | null {
+  const { largest = 0 } = quantities;
+  if (!formula.rule.rule.endsWith("softmax") || largest === 0) return null;
+  return (
+    <small class="label lowered">
+      Exponents are less the largest score, {short(largest)}: no overflow, the same result.
+    </small>
+  );
+}
+
+/** A share: its own exponential over the sum of all, and the same as two numbers. */
+export function share(found: Explanation, names: Names, few: number): VNode[] {
+  const { score = 0, largest = 0, own = 0, sum = 0 } = found.quantities;
+  const lowered = isLowered(found);
+  const [scale, less] = lowered ? [1, largest] : [Math.exp(largest), 0];
+  return [
+    <mfrac>
+      <Power value={score - less} of="attention" word={wordAt(found, names, placeIn(found))} />
+      <Powers found={found} names={names} few={few} less={less} />
+    </mfrac>,
+    <>
+      <mi />
+      <mo>=</mo>
+      <mfrac>
+        <Digits value={own * scale} of="attention" />
+        <Digits value={sum * scale} />
+      </mfrac>
+    </>,
+  ];
+}
+
+function Power({ value, of, word }: { value: number; of: Role | "quiet"; word: string }): VNode {
+  return (
+    <munder>
+      <msup>
+        <mi>e</mi>
+        <mn class={of}>{short(value)}</mn>
+      </msup>
+      <mtext>{word}</mtext>
+    </munder>
+  );
+}
+
+/** The exponentials that a softmax adds up, each exponent lowered by `less`. */
+export function Powers({
+  found,
+  names,
+  few,
+  less,
+}: {
+  found: Explanation;
+  names: Names;
+  few: number;
+  less: number;
+}): VNode {
+  const { terms } = found;
+  const shared = terms.filter((term) => term.value !== 0);
+  // What is on top stands below too, however small it is.
+  const own = terms[placeIn(found)];
+  const others = shared.filter((term) => term !== own);
+  const largest = largestTerms(others, few - 1);
+  const left = others.length - largest.length;
+  return (
+    <mrow>
+      {shared
+        .filter((term) => term === own || largest.includes(term))
+        .map((term, place) => (
+          <>
+            {place > 0 && <mo>+</mo>}
+            <Power
+              value={(term.factors[0]?.value ?? 0) - less}
+              of={term === own ? "attention" : "quiet"}
+              word={wordAt(found, names, terms.indexOf(term))}
+            />
+          </>
+        ))}
+      {left > 0 && <mtext class="quiet">{` + ${more(left, shared.length)}`}</mtext>}
+      {shared.length < terms.length && <mtext class="quiet">{`\u00a0+ ${terms.length - shared.length} × 0`}</mtext>}
+    </mrow>
+  );
+}
+
+/** Which of the terms of a softmax the number is. */
+function placeIn({ formula, cell }: Explanation): number {
+  return cell[String(formula.rule["over"])] ?? 0;
+}
+
+/** What a term of a softmax is called. */
+function wordAt({ name, formula, cell }: Explanation, names: Names, place: number): string {
+  const { text } = names.label(name, String(formula.rule["over"]), place, cell["sentence"] ?? 0);
+  return [...text].length > 10 ? shortened(text, 9) : text;
+}

@@ -1,0 +1,141 @@
+/** The weights that tie words, each leading to its number, as tables; beside them how alike the vectors are. */
+
+import type { VNode } from "preact";
+import { useStore } from "../../frame/hooks.ts";
+import { Table, Twin } from "../../frame/pieces.tsx";
+import { link, state } from "../../frame/state.ts";
+import { toNumber, toTensor } from "../../frame/views.ts";
+import { apart } from "../../run/apart.ts";
+import { short } from "../../run/numbers.ts";
+import type { Unit } from "../head/units.ts";
+import * as asking from "./ties.ts";
+
+/** What was asked of one text, and all that answers it. */
+export interface Answered {
+  readonly of: string;
+  readonly kind: asking.Kind;
+  readonly sentence: number;
+  readonly word: Unit;
+  readonly targets: readonly Unit[];
+  readonly ties: readonly asking.Tie[];
+  readonly alike: readonly asking.Alike[];
+  readonly missing: number;
+  /** At how many tokens the word may look. */
+  readonly open: number;
+}
+
+export function isJoined({ word, targets }: Answered): boolean {
+  return [word, ...targets].some(({ tokens }) => tokens.length > 1);
+}
+
+/** A word of several tokens opens as a word. */
+export function shownAs(value: Answered): { show?: string[] } {
+  return isJoined(value) ? { show: [...new Set([...state.value.show, "words"])] } : {};
+}
+
+export function cellOf({ sentence, word }: Answered, tie: asking.Tie, target: Unit | undefined): number[] {
+  return [sentence, tie.head, word.tokens[0] ?? 0, target?.tokens[0] ?? 0];
+}
+
+/** A weight, which leads to its number; that of several tokens together leads to the head, which shows them. */
+export function Weight(props: {
+  readonly value: Answered;
+  readonly tie: asking.Tie;
+  readonly place: number;
+  readonly digits?: number;
+}): VNode {
+  const { value, tie, place, digits = 3 } = props;
+  const { names } = useStore();
+  const target = value.targets[place];
+  const cell = cellOf(value, tie, target);
+  const alone = value.word.tokens.length === 1 && target?.tokens.length === 1;
+  const href = alone
+    ? toNumber(tie.weights, cell, names)
+    : link({ level: "head", layout: [], tensor: tie.weights, cell, ...shownAs(value) });
+  const share = tie.shares[place] ?? 0;
+  return (
+    <a class="attention" href={href} data-share={share} title={alone ? "" : "several tokens together"}>
+      {short(share, digits)}
+    </a>
+  );
+}
+
+/** For each of the words the head that leads and the one that looks at it most, beside how alike the vectors are. */
+export function Words({ value, best }: { value: Answered; best: asking.Tie | undefined }): VNode {
+  const { names } = useStore();
+  const { targets, ties, alike, sentence, word } = value;
+  const leads = best !== undefined && best.lead > 0;
+  const digits = apart(best?.shares ?? [], 3);
+  const streams = alike.filter(({ block }) => block === "" || block === best?.block);
+  return (
+    <Table
+      kind="ties"
+      label="weight beside likeness of vectors"
+      head={[
+        `“${word.text}” and`,
+        ...(leads ? [`block ${best.block}, head ${best.head}`] : []),
+        "its strongest head",
+        "weight there",
+        "mean of all heads",
+        ...streams.map(({ tensor, block }) => (
+          <>
+            cosine of <a href={toTensor(tensor, [sentence, word.tokens[0] ?? 0, 0], names)}>{vectorsIn(block)}</a>
+          </>
+        )),
+      ]}
+      rows={targets.map((target, place) => {
+        const tie = asking.largestTie(ties, ({ shares }) => shares[place] ?? 0);
+        const mean = ties.reduce((sum, { shares }) => sum + (shares[place] ?? 0) / ties.length, 0);
+        return {
+          data: { "data-word": target.text },
+          cells: [
+            <b>{target.text}</b>,
+            ...(leads ? [<Weight key="lead" value={value} tie={best} place={place} digits={digits} />] : []),
+            tie === undefined ? "" : `block ${tie.block}, head ${tie.head}`,
+            tie === undefined ? "" : <Weight value={value} tie={tie} place={place} digits={digits} />,
+            short(mean, digits),
+            ...streams.map(({ cosines }) => short(cosines[place] ?? 0)),
+          ],
+        };
+      })}
+    />
+  );
+}
+
+function vectorsIn(block: string): string {
+  return block === "" ? "word vectors" : `vectors into block ${block}`;
+}
+
+/** Every weight of the picture, and every likeness. */
+export function Twins({ value }: { value: Answered }): VNode {
+  const { targets, ties, alike } = value;
+  const words = targets.map(({ text }) => text);
+  return (
+    <>
+      <Twin
+        label="the weights of all heads"
+        head={["block", "head", ...words, "lead"]}
+        rows={ties.map((tie) => ({
+          data: { "data-tie": tie.id },
+          cells: [
+            tie.block,
+            tie.head,
+            ...targets.map((_, place) => <Weight value={value} tie={tie} place={place} />),
+            short(tie.lead),
+          ],
+        }))}
+      />
+      {alike.length > 0 && (
+        <Twin
+          summary="how alike the vectors are, from block to block"
+          label="how alike the vectors are"
+          head={["cosine", ...words]}
+          rows={alike.map(({ tensor, block, cosines }) => ({
+            data: { "data-stream": tensor, "data-cosines": cosines.join() },
+            cells: [vectorsIn(block), ...cosines.map((cosine) => short(cosine))],
+          }))}
+        />
+      )}
+    </>
+  );
+}
