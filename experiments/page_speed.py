@@ -23,7 +23,8 @@ ROWS = {
 TEXT = """Headless Chromium that reaches this machine alone. A time runs from the input event to the last command to the
 canvas, or the last element of the picture. Opening: the median of five runs in fresh windows; the first paint of a
 served page is its head, which comes with it, and the picture is held to the same goal. Mouse, keys and clicks: the 95th
-percentile of the samples, with the median beside it."""
+percentile of the samples, with the median beside it. What is written below a head once the cell in hand rests, and what
+is folded away, is not waited for."""
 
 
 def section() -> str:

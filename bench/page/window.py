@@ -25,12 +25,15 @@ WAIT = 60_000
 
 PROBE = """
 (() => {
-  const probe = { began: 0, given: 0, picture: 0, beside: 0, pending: 0, painted: 0, late: 0 };
+  // What follows the picture once the cell in hand rests, and what nobody sees.
+  const [DETAILS, FOLDED] = [".details", "details:not([open]) > :not(summary)"];
+  const probe = { began: 0, given: 0, picture: 0, beside: 0, rested: 0, pending: 0, painted: 0, late: 0 };
   globalThis.probe = probe;
   const { clearRect } = CanvasRenderingContext2D.prototype;
   CanvasRenderingContext2D.prototype.clearRect = function (...given) {
     // A picture is painted in one go: the microtask comes when all its commands were issued.
-    if (this.canvas.isConnected) queueMicrotask(() => { probe.painted += 1; probe.picture = performance.now(); });
+    const kind = this.canvas.closest(DETAILS) === null ? "picture" : "rested";
+    if (this.canvas.isConnected) queueMicrotask(() => { probe.painted += 1; probe[kind] = performance.now(); });
     return clearRect.apply(this, given);
   };
   const awaited = (work) => async function (...given) {
@@ -45,16 +48,20 @@ PROBE = """
   const begin = (event) => { probe.began = event.timeStamp; probe.given = performance.now(); };
   for (const kind of ["mousemove", "keydown", "click"]) addEventListener(kind, begin, { capture: true });
   const watch = () => new MutationObserver((all) => {
-    const inside = (kind) => all.some(({ target }) => (target.parentElement ?? target).closest?.(kind) != null);
     const now = performance.now();
-    if (inside("main")) probe.picture = now;
-    if (inside("aside")) probe.beside = now;
+    for (const { target } of all) {
+      const element = target instanceof Element ? target : target.parentElement;
+      const within = (kind) => element?.closest(kind) != null;
+      if (within(DETAILS) || within(FOLDED)) probe.rested = now;
+      else if (within("main")) probe.picture = now;
+      else if (within("aside")) probe.beside = now;
+    }
   }).observe(document, { subtree: true, childList: true, characterData: true, attributes: true });
   watch();
   // Resolves when nothing has changed for a while and nothing is asked for.
   probe.settled = (quiet = 40) => new Promise((resolve) => {
     const look = () => {
-      const last = Math.max(probe.picture, probe.beside, probe.late, probe.began);
+      const last = Math.max(probe.picture, probe.beside, probe.rested, probe.late, probe.began);
       if (probe.pending === 0 && performance.now() - last > quiet) resolve(probe);
       else setTimeout(look, 10);
     };

@@ -100,7 +100,7 @@ def test_a_large_run_is_drawn_and_read_without_being_sent(
         assert window.locator(".wrong").count() == 0
     # Pictures of what is large; no request for all numbers of it.
     assert found[NAME].numel() > 4096
-    assert any("/picture?" in url and NAME in url for url in asked)
+    assert any("/pictures?" in url and NAME in url for url in asked)
     assert not any("/numbers" in url for url in asked)
     whole = [url for url in asked if "/tensor?" in url and url.endswith("part=")]
     assert not any(f"name={NAME}&" in url for url in whole)

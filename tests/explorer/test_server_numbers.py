@@ -125,6 +125,7 @@ def test_a_large_run_comes_in_parts(page: Page, monkeypatch: pytest.MonkeyPatch)
     assert "99" in page.error(page.get(f"api/runs/{told['run']}/tensor", name=name), 413)["wanted"]
     monkeypatch.setattr(pictures, "MOST_DOTS", 99)
     assert "99" in page.error(page.get(f"api/runs/{told['run']}/picture", name=name), 413)["wanted"]
+    assert "99" in page.error(page.get(f"api/runs/{told['run']}/pictures", names=name), 413)["wanted"]
     page.desk.forget(told["run"])
 
 
@@ -289,6 +290,21 @@ def test_heads_come_with_thumbnails(page: Page) -> None:
     same = (ids[:, None] == ids[None]) & ~torch.eye(len(ids), dtype=torch.bool)
     expected = measure(weights[0], may_look, None, separator, same, crossing=False)
     assert torch.equal(sent["statistics"], expected.float())
+
+
+def test_pictures_that_are_asked_for_together_are_those_asked_for_one_by_one(page: Page) -> None:
+    key, found = asked_trace(page, "small", TEXTS[:2])
+    names = [f"{ATTENTION}.{name}" for name in ("query", "masked", "weights", "may_look")] + ["inputs.ids"]
+    data = page.get(f"api/runs/{key}/pictures", names=",".join([*names, names[0]]), rows=4, columns=6).content
+    header, together = header_and_tensors(data)
+    assert set(together) == set(names)
+    for name in names:
+        alone = page.get(f"api/runs/{key}/picture", name=name, rows=4, columns=6, scale="signed").content
+        told, drawn = header_and_tensors(alone)
+        assert torch.equal(together[name], drawn["picture"])
+        assert header["__metadata__"][name] == told["__metadata__"]["highest"]
+    assert found[f"{ATTENTION}.masked"].shape[-2:] > together[f"{ATTENTION}.masked"].shape[-2:]
+    page.error(page.get(f"api/runs/{key}/pictures", names=f"{names[0]},nothing"), 404)
 
 
 def header_and_tensors(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { largestTerms } from "../src/draw/terms.tsx";
 import { erfc, exactSum } from "../src/run/arithmetic.ts";
+import type { Term } from "../src/run/evaluator.ts";
 
 test("a sum is rounded once", () => {
   assert.equal(exactSum([1e16, 1, -1e16]), 1);
@@ -30,5 +32,32 @@ test("the complementary error function at known places", () => {
   ];
   for (const [x, expected] of known) {
     assert.ok(Math.abs(erfc(x) - expected) <= 4e-15 * Math.max(expected, 0.05), `erfc(${x}) = ${erfc(x)}`);
+  }
+});
+
+test("the largest terms are those of a sort, in the order of the sum, the first of equal ones", () => {
+  let seed = 5;
+  const random = (): number => {
+    seed = (seed * 48271) % 2147483647;
+    return seed / 2147483647;
+  };
+  for (const [length, count] of [
+    [3, 4],
+    [50, 1],
+    [400, 7],
+    [3000, 388],
+  ] as const) {
+    // Of few values, so that many are equal; of both signs.
+    const terms = Array.from({ length }, (_, place): Term => {
+      return { what: String(place), factors: [], value: Math.round((random() - 0.5) * 40) };
+    });
+    const order = terms.map((_, place) => place);
+    const size = (place: number): number => Math.abs(terms[place]?.value ?? 0);
+    order.sort((one, two) => size(two) - size(one) || one - two);
+    const chosen = order.slice(0, count).sort((one, two) => one - two);
+    assert.deepEqual(
+      largestTerms(terms, count).map(({ what }) => Number(what)),
+      chosen,
+    );
   }
 });

@@ -128,10 +128,7 @@ test("a refusal keeps its sentence", async () => {
 
 test("of a tensor that is too large there are pictures and parts, and no digit is read from a picture", async () => {
   const shape = [200, 200];
-  answers.push([
-    `api/runs/${KEY}/picture`,
-    () => file("picture", [0, 1, 128, 255], { lowest: "-2.5", highest: "2.5" }),
-  ]);
+  answers.push([`api/runs/${KEY}/pictures`, () => file("scaled", [0, 1, 128, 255], { scaled: "2.5" })]);
   answers.push([`api/runs/${KEY}/tensor`, () => file("numbers", [7, 8])]);
   answers.push([`api/runs/${KEY}/explain`, () => Response.json(EXPLAINED)]);
   answers.push(["api/runs", () => overview({ whole: false, whole_weights: false, shapes: { scaled: shape } })]);
@@ -148,8 +145,8 @@ test("of a tensor that is too large there are pictures and parts, and no digit i
   assert.equal(store.fetch("scaled"), undefined);
   assert.deepEqual([...drawn.table.slice(126, 131)].map(Math.sign), [-1, -1, 0, 1, 1]);
   assert.deepEqual([drawn.table[1], drawn.table[255]], [-2.5, 2.5]);
-  assert.equal(asked.filter((each) => each.includes("/picture")).length, 1);
-  assert.match(asked.at(-1) ?? "", /name=scaled&part=&rows=128&columns=192&scale=signed/);
+  assert.equal(asked.filter((each) => each.includes("/pictures")).length, 1);
+  assert.match(asked.at(-1) ?? "", /names=scaled&rows=128&columns=192/);
   const part = await source.large?.window("scaled", [3, 5], [4, 7]);
   assert.match(asked.at(-1) ?? "", /part=3%3A4%2C5%3A7/);
   assert.ok(part instanceof Part);

@@ -33,6 +33,7 @@ from glassformer.explorer.server.pictures import (
     part_of,
     picture_of,
     ranked,
+    signed_picture,
 )
 from glassformer.explorer.server.refusals import TooLargeError
 from glassformer.explorer.server.sizes import shapes
@@ -124,17 +125,35 @@ class Run:
         return numbers_of(tensor, part_of(axes, asked))
 
     def picture(self, name: str, asked: str, size: tuple[int, int], scale: Scale) -> bytes:
-        """A part of a tensor, a weight or a fact, as dots. On the signed scale, scores that were filled are measured by
-        what they were before, and the fill is no number.
-        """
+        """A part of a tensor, a weight or a fact, as dots."""
         axes, tensor = self.described(name)
-        formula, full = self.trace.statement.formulas.get(name), None
-        if scale == "signed" and formula is not None and isinstance(formula.rule, FillSet):
-            before, looks = (operand.name for operand in (formula.rule.x, formula.rule.may_look))
-            read = self.numbers.fetch(self.key, self.trace, [before, looks])
-            full = full_strength(read[before])
-            tensor = tensor.masked_fill(read[looks] == 0, -math.inf)
+        full = None
+        if scale == "signed":
+            tensor, full = self.unfilled(name, tensor)
         return picture_of(tensor, part_of(axes, asked), size, scale, full)
+
+    def pictures(self, names: Sequence[str], size: tuple[int, int]) -> bytes:
+        """Whole tensors as dots on the signed scale: those of a block are computed at once."""
+        names = list(dict.fromkeys(names))
+        self.have([name for name in names if name in self.trace])
+        drawn, highest = dict[str, torch.Tensor](), dict[str, str]()
+        for name in names:
+            axes, tensor = self.described(name)
+            shown, full = self.unfilled(name, tensor)
+            dots, strongest = signed_picture(shown, part_of(axes, ""), size, full)
+            drawn[name], highest[name] = dots.contiguous(), repr(strongest)
+        return save(drawn, highest)
+
+    def unfilled(self, name: str, tensor: torch.Tensor) -> tuple[torch.Tensor, float | None]:
+        """A tensor for the signed scale, and what counts as full strength where that is not its own: scores that were
+        filled are measured by what they were before, and the fill is no number.
+        """
+        formula = self.trace.statement.formulas.get(name)
+        if formula is None or not isinstance(formula.rule, FillSet):
+            return tensor, None
+        before, looks = (operand.name for operand in (formula.rule.x, formula.rule.may_look))
+        read = self.numbers.fetch(self.key, self.trace, [before, looks])
+        return tensor.masked_fill(read[looks] == 0, -math.inf), full_strength(read[before])
 
     @cached_property
     def together(self) -> dict[str, tuple[list[str], int]]:

@@ -178,6 +178,12 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
         drawn = await desk.answer(lambda: run.picture(name, part, (rows, columns), scale))
         return Response(drawn, 200, NEVER_CHANGES, BINARY)
 
+    @app.get("/api/runs/{key}/pictures")
+    async def drawn_together(key: RunKey, names: TensorNames, rows: Dots = 512, columns: Dots = 512) -> Response:
+        run = desk.run(key)
+        drawn = await desk.answer(lambda: run.pictures(names.split(","), (rows, columns)))
+        return Response(drawn, 200, NEVER_CHANGES, BINARY)
+
     @app.get("/api/runs/{key}/heads")
     async def heads(key: RunKey, attention: TensorNames, sentence: Sentence = 0, dots: Side = 32) -> Response:
         run = desk.run(key)

@@ -25,8 +25,9 @@ from glassformer.look.trace import Trace
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
 
-MOST_WHOLE = 16_000_000
-"""Bytes of a run, and of the weights of a model, that a page takes whole, so that it works out all numbers itself."""
+MOST_WHOLE = 4_000_000
+"""Bytes of a run, and of the weights of a model, that a page takes whole, so that it works out all numbers itself. For
+a larger run a changed word would wait longer than for the pictures of the block that is shown."""
 
 Span = tuple[int, int, int] | None
 """Which of the texts of a row, and the characters [start, end) of it; None for a token that was added."""

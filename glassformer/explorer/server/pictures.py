@@ -73,12 +73,20 @@ def picture_of(
     on the signed scale; without it that of the whole tensor.
     """
     if scale == "signed":
-        highest = full_strength(tensor) if full is None else full
-        dots, lowest = signed(small(tensor[tuple(part)], size), highest), -highest
+        dots, highest = signed_picture(tensor, part, size, full)
+        lowest = -highest
     else:
         dots, lowest, highest = picture(tensor[tuple(part)], size, scale)
     limits = {"lowest": repr(lowest), "highest": repr(highest), "scale": scale}
     return save({"picture": dots.contiguous()}, starts(part) | limits)
+
+
+def signed_picture(
+    tensor: Tensor, part: Sequence[slice], size: tuple[int, int], full: float | None = None
+) -> tuple[Tensor, float]:
+    """Dots [..., R, C] of a part on the signed scale, and what counts as full strength."""
+    highest = full_strength(tensor) if full is None else full
+    return signed(small(tensor[tuple(part)], size), highest), highest
 
 
 def starts(part: Sequence[slice]) -> dict[str, str]:

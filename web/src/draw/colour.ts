@@ -84,15 +84,20 @@ export function imageOf(strengths: Float32Array, role: Role, palette: Palette): 
   const pixels = new Uint32Array(strengths.length);
   for (let at = 0; at < strengths.length; at++) {
     const strength = strengths[at] ?? 0;
-    if (strength >= 0) pixels[at] = words[Math.round(Math.min(strength, 1) * 4 * STEPS)] ?? 0;
+    if (strength >= 0) pixels[at] = wordAt(words, strength);
   }
   return new Uint8ClampedArray(pixels.buffer);
 }
 
 const mixed = new WeakMap<Palette, Map<Role, Uint32Array>>();
 
+/** The colour of a strength from 0 on, among those of a role. */
+export function wordAt(words: Uint32Array, strength: number): number {
+  return words[Math.round(Math.min(strength, 1) * 4 * STEPS)] ?? 0;
+}
+
 /** The colours of a role as they stand in memory, mixed once. */
-function wordsOf(role: Role, palette: Palette): Uint32Array {
+export function wordsOf(role: Role, palette: Palette): Uint32Array {
   const known = mixed.get(palette) ?? new Map<Role, Uint32Array>();
   mixed.set(palette, known);
   let words = known.get(role);

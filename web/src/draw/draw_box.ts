@@ -1,6 +1,6 @@
 /** Draws a box that has been measured: its front, its depth, its words and counts, and the frame of the word in hand. */
 
-import type { Sheet } from "../levels/tensor/sheet.ts";
+import { imageOfSheet, type Sheet } from "../levels/tensor/sheet.ts";
 import type { Names } from "../run/names.ts";
 import { inCell } from "../run/numbers.ts";
 import type { Tensor } from "../run/safetensors.ts";
@@ -57,7 +57,7 @@ function drawFront(box: Box, face: Face, x: number, y: number, look: Look, items
   const { sheet, w, h } = box;
   const [cw, ch] = [w / sheet.columns, h / sheet.rows];
   if (!asBricks(box)) {
-    items.push(imageOf(sheet, face.base, x, y, w, h, look));
+    items.push(faceOf(sheet, face.base, x, y, w, h, look));
     return;
   }
   const lines = new Map<string, string[]>();
@@ -106,7 +106,7 @@ function madeOf({ tensor, names }: Sheet, { palette }: Look): Made["pixels"] {
 }
 
 /** The face as an image of at most a pixel a cell; where several cells share a pixel, the largest is seen. */
-function imageOf(sheet: Sheet, base: readonly number[], x: number, y: number, w: number, h: number, look: Look): Item {
+function faceOf(sheet: Sheet, base: readonly number[], x: number, y: number, w: number, h: number, look: Look): Item {
   const { drawn } = sheet;
   const columns = Math.min(drawn.columns, Math.ceil(w * 2));
   const rows = Math.min(drawn.rows, Math.ceil(h * 2));
@@ -115,20 +115,8 @@ function imageOf(sheet: Sheet, base: readonly number[], x: number, y: number, w:
   const key = [base, look.sentence, columns, rows, layout.rows, layout.columns, scale].join();
   const known = made.get(key);
   if (known !== undefined) return { kind: "image", x, y, w, h, columns, rows, pixels: known };
-  const pixels = new Uint8ClampedArray(columns * rows * 4);
+  const pixels = imageOfSheet(sheet, base, look.sentence, { rows, columns }, look.palette);
   made.set(key, pixels);
-  sheet.each(base, look.sentence, (row, column, role, strength) => {
-    const place = Math.floor((row * rows) / drawn.rows) * columns + Math.floor((column * columns) / drawn.columns);
-    // The alpha of a pixel holds the strength seen so far until all cells are in.
-    const own = 1 + Math.round(strength * 253);
-    if (own <= (pixels[place * 4 + 3] ?? 0)) return;
-    const [red, green, blue] = look.palette.bytes(role, strength);
-    pixels[place * 4] = red;
-    pixels[place * 4 + 1] = green;
-    pixels[place * 4 + 2] = blue;
-    pixels[place * 4 + 3] = own;
-  });
-  for (let place = 3; place < pixels.length; place += 4) pixels[place] = 255;
   return { kind: "image", x, y, w, h, columns, rows, pixels };
 }
 

@@ -120,12 +120,26 @@ export function Bracketed({ value, of }: { value: number; of?: Role }): VNode {
 /** The largest terms of a sum, in their order; of equal ones those that come first. */
 export function largestTerms(terms: readonly Term[], count: number): readonly Term[] {
   if (terms.length <= count) return terms;
-  // Sizes alone are sorted: a vocabulary has thousands of terms.
-  const sizes = Float64Array.from(terms, (term) => Math.abs(term.value)).sort();
-  const least = sizes[sizes.length - count] ?? 0;
-  let equal = count - sizes.subarray(sizes.length - count).filter((size) => size > least).length;
+  // Sizes alone are sorted, and of a vocabulary's thousands only those that are among the largest so far.
+  const sizes = new Float64Array(2 * count);
+  let [held, least] = [0, -1];
+  for (const { value } of terms) {
+    const size = Math.abs(value);
+    if (size <= least) continue;
+    sizes[held++] = size;
+    if (held < sizes.length) continue;
+    sizes.sort();
+    sizes.copyWithin(0, count);
+    [held, least] = [count, sizes[0] ?? 0];
+  }
+  const largest = sizes
+    .subarray(0, held)
+    .sort()
+    .subarray(held - count);
+  const smallest = largest[0] ?? 0;
+  let equal = count - largest.filter((size) => size > smallest).length;
   return terms.filter(({ value }) => {
     const size = Math.abs(value);
-    return size > least || (size === least && equal-- > 0);
+    return size > smallest || (size === smallest && equal-- > 0);
   });
 }

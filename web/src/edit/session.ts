@@ -160,7 +160,7 @@ export class Session {
       const made = await this.engine.make(asked.model, changes, stop.signal);
       const untouched = asked.model === "" && changes.length === 0;
       const next = untouched ? this.#first : new Store(made.source, made.steps);
-      await this.#open(next, stop.signal);
+      await this.#open(next);
       if (stop.signal.aborted) return;
       const first = equal(this.#shown, NOTHING) && this.#numbers === null;
       const other = this.#shown.model !== asked.model;
@@ -257,11 +257,11 @@ export class Session {
   }
 
   /** What the views on the page have opened and drawn, opened and drawn of this run too, before it is shown. */
-  async #open(next: Store, signal?: AbortSignal): Promise<void> {
+  async #open(next: Store): Promise<void> {
     const { opened, drawn } = this.store.value.wanted;
     const known = (names: Iterable<string>): string[] => [...names].filter((name) => next.names.knows(name));
-    await next.draw(known(drawn.keys()), signal);
-    await next.open(known(next.source.whole ? [...opened.keys(), state.value.tensor] : opened.keys()));
+    const open = known(next.source.whole ? [...opened.keys(), state.value.tensor] : opened.keys());
+    await Promise.all([next.draw(known(drawn.keys())), next.open(open)]);
   }
 
   /** The run that is kept, made again where it is none of those at hand. */

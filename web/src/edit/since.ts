@@ -17,6 +17,25 @@ export interface Since {
   readonly largest: { readonly name: string; readonly cell: readonly number[]; readonly by: number } | null;
 }
 
+/** How many of two tensors' numbers are others, and the largest finite difference: of a large run, a million of them. */
+function apart(was: ArrayLike<number>, now: ArrayLike<number>): { changed: number; flat: number; by: number } {
+  let changed = 0;
+  let flat = 0;
+  let largest = 0;
+  for (let place = 0; place < now.length; place++) {
+    const old = was[place] ?? 0;
+    const value = now[place] ?? 0;
+    const by = Math.abs(value - old);
+    if (old === value || by <= ROUNDING * (1 + Math.abs(old))) continue;
+    changed += 1;
+    if (by > largest && by < Infinity) {
+      largest = by;
+      flat = place;
+    }
+  }
+  return { changed, flat, by: largest === 0 ? 0 : (now[flat] ?? 0) - (was[flat] ?? 0) };
+}
+
 /** Compares all tensors that both runs have at hand. */
 export function since(before: Fetch, after: Fetch, names: Names): Since {
   let [changed, of, resized] = [0, 0, 0];
@@ -37,13 +56,9 @@ export function since(before: Fetch, after: Fetch, names: Names): Since {
     const kind = name.endsWith(".probabilities") ? "answers" : "others";
     // A fill of −1000 that comes or goes, and the logarithm of almost nothing, say little of how far a run moved.
     const telling = !/\.(masked|log_probabilities)$/.test(name);
-    for (let flat = 0; flat < now.length; flat++) {
-      const [old, value] = [was[flat] ?? 0, now[flat] ?? 0];
-      const by = value - old;
-      if (old === value || Math.abs(by) <= ROUNDING * (1 + Math.abs(old))) continue;
-      changed += 1;
-      if (telling && Number.isFinite(by) && Math.abs(by) > Math.abs(most[kind].by)) most[kind] = { name, flat, by };
-    }
+    const { flat, by, ...moved } = apart(was, now);
+    changed += moved.changed;
+    if (telling && Math.abs(by) > Math.abs(most[kind].by)) most[kind] = { name, flat, by };
   }
   const found = most.answers.by === 0 ? most.others : most.answers;
   if (found.by === 0) return { changed, of, resized, largest: null };

@@ -46,20 +46,20 @@ function want(wanted: Map<string, number>, names: readonly string[]): () => void
   };
 }
 
-/** Whether these tensors can be drawn; what is no longer wanted is given up. */
+/** Whether these tensors can be drawn. */
 export function useDrawn(names: readonly string[]): boolean {
   const store = useStore();
   const wanted = names.join(" ");
   const [drawn, setDrawn] = useState("");
   useEffect(() => {
-    const giveUp = new AbortController();
+    let here = true;
     const all = wanted === "" ? [] : wanted.split(" ");
     const leave = want(store.wanted.drawn, all);
-    store.draw(all, giveUp.signal).then(() => {
-      if (!giveUp.signal.aborted) setDrawn(wanted);
-    }, unlessGivenUp);
+    void store.draw(all).then(() => {
+      if (here) setDrawn(wanted);
+    });
     return () => {
-      giveUp.abort();
+      here = false;
       leave();
     };
   }, [store, wanted]);

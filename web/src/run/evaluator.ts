@@ -108,24 +108,19 @@ interface Met {
 
 /** A term of a sum along an axis. Its name and its factors are made when they are asked for: of thousands few are looked at. */
 export class Along implements Term {
-  readonly value: number;
-  readonly #over: string;
-  readonly #step: number;
-  readonly #factors: (step: number) => Factor[];
-
-  constructor(over: string, step: number, value: number, factors: (step: number) => Factor[]) {
-    this.value = value;
-    this.#over = over;
-    this.#step = step;
-    this.#factors = factors;
-  }
+  constructor(
+    private readonly over: string,
+    private readonly step: number,
+    readonly value: number,
+    private readonly factorsAt: (step: number) => Factor[],
+  ) {}
 
   get what(): string {
-    return `${this.#over} ${this.#step}`;
+    return `${this.over} ${this.step}`;
   }
 
   get factors(): Factor[] {
-    return this.#factors(this.#step);
+    return this.factorsAt(this.step);
   }
 }
 

@@ -7,14 +7,18 @@ import { type Heads, headsOf } from "./heads.ts";
 import { type Explanation, explainCell } from "./interpreter.ts";
 import { FORMAT, type Formula, type Honesty } from "./record.ts";
 import { inBytes, inJson, modelPath, RefusedError, request } from "./requests.ts";
-import { readTensors, sizeOf, type Tensor } from "./safetensors.ts";
+import { metadataOf, readTensors, sizeOf, type Tensor } from "./safetensors.ts";
 import { ServedHeads } from "./served_heads.ts";
 import { bytesBeside, type Large, numbersIn, type Source, toldBeside } from "./source.ts";
+import { Together } from "./together.ts";
 import { explanationOf, type Shortened, type Told, type Written } from "./told.ts";
 import type { Offer, Overview, TreeWish, Wish } from "./wishes.ts";
 
 /** A tensor of at most so many numbers can be had whole even where the run is not: a vocabulary's scores at one place. */
 const FETCHED_WHOLE = 32_768;
+
+/** So many pictures are asked for at once: those of a block, which is computed for all of them together. */
+const DRAWN_AT_ONCE = 32;
 
 /** What came with the page itself, of the run that it begins with. */
 interface Beside {
@@ -37,6 +41,7 @@ export class HttpSource implements Source {
   /** What is at hand without waiting, for the interpreter. */
   readonly #known = new Map<string, Tensor>();
   #numbers: Promise<Map<string, Tensor>> | undefined;
+  readonly #drawing = new Map<string, Together<ArrayBuffer>>();
   readonly #heads = new ServedHeads((query) => this.#again(() => inBytes(this.#path("heads", query))));
 
   private constructor(run: Overview, offers: readonly Offer[], models: Map<string, Model>) {
@@ -200,9 +205,15 @@ export class HttpSource implements Source {
         const sent = name.startsWith("parameters.") ? this.run.whole_weights : this.run.whole;
         return sent ? undefined : (this.run.shapes[name] ?? this.run.weights[name]);
       },
-      dots: async (name, rows, columns, signal) => {
-        const { dots, highest } = await this.picture(name, "", { rows, columns, scale: "signed" }, signal);
-        return new Dots(this.run.shapes[name] ?? this.run.weights[name] ?? dots.shape, dots, highest);
+      dots: async (name, rows, columns) => {
+        const sent = await this.#drawn(rows, columns).of(name);
+        const dots = readTensors(sent).get(name);
+        if (dots === undefined) throw new Error(`the server has sent no picture of ${name}`);
+        return new Dots(
+          this.run.shapes[name] ?? this.run.weights[name] ?? dots.shape,
+          dots,
+          Number(metadataOf(sent)[name]),
+        );
       },
       window: async (name, from, to, signal) => {
         const part = from.map((first, axis) => `${first}:${to[axis] ?? first + 1}`).join(",");
@@ -210,6 +221,19 @@ export class HttpSource implements Source {
         return new Part(shape, await this.part(name, part, signal), from);
       },
     };
+  }
+
+  /** Pictures of whole tensors in at most so many rows and columns. */
+  #drawn(rows: number, columns: number): Together<ArrayBuffer> {
+    const key = `${rows} ${columns}`;
+    const drawing =
+      this.#drawing.get(key) ??
+      new Together(DRAWN_AT_ONCE, (names) => {
+        const query = { names: names.join(), rows: String(rows), columns: String(columns) };
+        return this.#again(() => inBytes(this.#path("pictures", query)));
+      });
+    this.#drawing.set(key, drawing);
+    return drawing;
   }
 
   /** Worked out here where the run is here whole, else by the server, whose pictures have one byte a dot. */

@@ -2,8 +2,9 @@
 
 import { type Heads, type Measure, measuredFrom } from "./heads.ts";
 import { metadataOf, readTensors, type Tensor } from "./safetensors.ts";
+import { Together } from "./together.ts";
 
-/** Of so many attentions heads are asked for at once: a server answers two questions at a time. */
+/** Of so many attentions heads are asked for at once. */
 const AT_ONCE = 12;
 
 interface Sent {
@@ -11,11 +12,10 @@ interface Sent {
   readonly told: Readonly<Record<string, string>>;
 }
 
-/** What is asked for of several attentions at once is one question, or a few for a deep model. */
 export class ServedHeads {
   readonly #ask: (query: Record<string, string>) => Promise<ArrayBuffer>;
   /** Which are about to be asked for, by sentence and size. */
-  readonly #asking = new Map<string, { names: string[]; sent: Promise<Sent> }>();
+  readonly #asking = new Map<string, Together<Sent>>();
 
   constructor(ask: (query: Record<string, string>) => Promise<ArrayBuffer>) {
     this.#ask = ask;
@@ -41,19 +41,14 @@ export class ServedHeads {
 
   #sent(attention: string, sentence: number, dots: number): Promise<Sent> {
     const key = `${sentence} ${dots}`;
-    let group = this.#asking.get(key);
-    if (group === undefined || group.names.length === AT_ONCE) {
-      const names: string[] = [];
-      const sent = Promise.resolve().then(async () => {
-        if (this.#asking.get(key)?.names === names) this.#asking.delete(key);
+    const asking =
+      this.#asking.get(key) ??
+      new Together(AT_ONCE, async (names) => {
         const bytes = await this.#ask({ attention: names.join(), sentence: String(sentence), dots: String(dots) });
         return { found: readTensors(bytes), told: metadataOf(bytes) };
       });
-      group = { names, sent };
-      this.#asking.set(key, group);
-    }
-    group.names.push(attention);
-    return group.sent;
+    this.#asking.set(key, asking);
+    return asking.of(attention);
   }
 }
 

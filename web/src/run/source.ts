@@ -43,7 +43,7 @@ export interface Large {
   /** The shape of a tensor that was not sent with the run; undefined for one that was. */
   shape(name: string): readonly number[] | undefined;
   /** A picture of it in at most so many rows and columns. */
-  dots(name: string, rows: number, columns: number, signal?: AbortSignal): Promise<Dots>;
+  dots(name: string, rows: number, columns: number): Promise<Dots>;
   /** A part of it, in its own digits: along each axis the first index, and the one after the last. */
   window(name: string, from: readonly number[], to: readonly number[], signal?: AbortSignal): Promise<Part>;
 }

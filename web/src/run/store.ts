@@ -88,28 +88,28 @@ export class Store {
 
   /** The tensors of these names, as far as this page has them. */
   async open(names: Iterable<string>): Promise<void> {
-    for (const name of names) {
-      if (this.#opened.has(name)) continue;
-      const tensor = await this.source.tensor(name);
-      if (tensor !== undefined) this.#opened.set(name, tensor);
-    }
+    const opening = [...new Set(names)].filter((name) => !this.#opened.has(name));
+    const found = await Promise.all(opening.map((name) => this.source.tensor(name)));
+    found.forEach((tensor, place) => {
+      if (tensor !== undefined) this.#opened.set(opening[place] ?? "", tensor);
+    });
   }
 
   readonly fetch = (name: string): Tensor | undefined => this.#opened.get(name);
 
-  /** What these tensors are drawn from: the numbers, or of large ones a picture. Given up once `signal` is aborted. */
-  async draw(names: Iterable<string>, signal?: AbortSignal): Promise<void> {
-    await Promise.all([...new Set(names)].map((name) => this.#draw(name, signal)));
+  /** What these tensors are drawn from: the numbers, or of large ones a picture. */
+  async draw(names: Iterable<string>): Promise<void> {
+    await Promise.all([...new Set(names)].map((name) => this.#draw(name)));
   }
 
-  async #draw(name: string, signal?: AbortSignal): Promise<void> {
+  async #draw(name: string): Promise<void> {
     const { large } = this.source;
     const shape = this.shape(name);
     if (large === undefined || shape === undefined || sizeOf(shape) <= DRAWN_WHOLE) return this.open([name]);
     if (this.#opened.has(name)) return;
     const [held, { rows, columns }] = [this.#pictures.get(name), DOTS];
     this.#pictures.delete(name);
-    this.#pictures.set(name, held ?? (await large.dots(name, rows, columns, signal)));
+    this.#pictures.set(name, held ?? (await large.dots(name, rows, columns)));
     for (const oldest of this.#pictures.keys()) {
       if (this.#pictures.size <= PICTURES) break;
       this.#pictures.delete(oldest);

@@ -5,7 +5,7 @@ import type { Palette } from "../../draw/colour.ts";
 import type { Item, Panel, Scene } from "../../draw/scene.ts";
 import { digitsIn, shareInCell } from "../../run/apart.ts";
 import { lastOf } from "../../run/names.ts";
-import type { Sheet } from "./sheet.ts";
+import { imageOfSheet, type Sheet } from "./sheet.ts";
 
 export interface Window {
   readonly row: number;
@@ -158,15 +158,7 @@ export function overviewImage(
   const [w, h] = [stretch(sheet.columns, width), stretch(sheet.rows, MAP)];
   const { drawn } = sheet;
   const [columns, rows] = [Math.min(drawn.columns, Math.ceil(w * 2)), Math.min(drawn.rows, Math.ceil(h * 2))];
-  const pixels = new Uint8ClampedArray(columns * rows * 4);
-  const strongest = new Float32Array(columns * rows).fill(-1);
-  sheet.each(base, sentence, (row, column, role, strength) => {
-    const place = Math.floor((row * rows) / drawn.rows) * columns + Math.floor((column * columns) / drawn.columns);
-    if (strength <= (strongest[place] ?? 0)) return;
-    strongest[place] = strength;
-    const [red, green, blue] = palette.bytes(role, strength);
-    pixels.set([red, green, blue, 255], place * 4);
-  });
+  const pixels = imageOfSheet(sheet, base, sentence, { rows, columns }, palette);
   return { kind: "image", x: 1, y: 1, w, h, columns, rows, pixels };
 }
 

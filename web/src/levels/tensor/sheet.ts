@@ -1,5 +1,6 @@
 /** One tensor as sheets of rows and columns: which axes stand where, and how strongly each cell is coloured. */
 
+import { type Palette, wordAt, wordsOf } from "../../draw/colour.ts";
 import { Dots, LIFT, numberAt } from "../../run/dots.ts";
 import { isOperand } from "../../run/evaluator.ts";
 import { lastOf, type Names, type Role } from "../../run/names.ts";
@@ -24,6 +25,10 @@ export function arrangement(axes: readonly string[]): Arrangement {
   const depth = rows !== "sentence" && axes.includes("sentence") ? "sentence" : null;
   return { rows, columns, sheets, depth };
 }
+
+/** Shares raised to the power by which small numbers are lifted: a picture has hundreds of thousands of them. */
+const SHARES = 4096;
+const LIFTED = Float32Array.from({ length: SHARES + 1 }, (_, step) => (step / SHARES) ** LIFT);
 
 /** A number so many times beyond the scale is a fill, no score. */
 const FAR = 4;
@@ -178,7 +183,7 @@ export class Sheet {
 
   strength(value: number): number {
     if (!Number.isFinite(value) || this.scale === 0 || this.#forbidden(value)) return 0;
-    return Math.min(Math.abs(value) / this.scale, 1) ** LIFT;
+    return LIFTED[Math.round(Math.min(Math.abs(value) / this.scale, 1) * SHARES)] ?? 0;
   }
 }
 
@@ -201,6 +206,31 @@ export function sheetOf(name: string, names: Names, fetch: (name: string) => Ten
   return new Sheet(name, tensor, names, arrangement(names.axes(name)), scale);
 }
 
+/**
+ * A sheet as an image of so many rows and columns, a pixel for each cell or fewer: where several share a pixel, the
+ * strongest is seen.
+ */
+export function imageOfSheet(
+  sheet: Sheet,
+  base: readonly number[],
+  sentence: number,
+  size: { readonly rows: number; readonly columns: number },
+  palette: Palette,
+): Uint8ClampedArray<ArrayBuffer> {
+  const { drawn } = sheet;
+  const { rows, columns } = size;
+  const [own, hidden] = [wordsOf(sheet.role, palette), wordsOf("hidden", palette)];
+  const pixels = new Uint32Array(rows * columns);
+  const strongest = new Float32Array(rows * columns).fill(-1);
+  sheet.each(base, sentence, (row, column, role, strength) => {
+    const place = Math.floor((row * rows) / drawn.rows) * columns + Math.floor((column * columns) / drawn.columns);
+    if (strength <= (strongest[place] ?? 0)) return;
+    strongest[place] = strength;
+    pixels[place] = wordAt(role === "hidden" ? hidden : own, strength);
+  });
+  return new Uint8ClampedArray(pixels.buffer);
+}
+
 const scales = new WeakMap<Tensor, number>();
 
 /** How many numbers are looked at for the scale of a large tensor, and which share of them may lie beyond it. */
@@ -216,16 +246,16 @@ function scaleOf(name: string, tensor: Tensor): number {
   let found = scales.get(tensor);
   if (found === undefined) {
     const every = Math.max(1, Math.floor(tensor.data.length / LOOKED_AT));
-    const sizes: number[] = [];
-    let largest = 0;
+    const sizes = new Float64Array(Math.ceil(tensor.data.length / every));
+    let [count, largest] = [0, 0];
     for (let place = 0; place < tensor.data.length; place += every) {
       const size = Math.abs(tensor.data[place] ?? 0);
       if (!(size < 1e30)) continue;
       largest = Math.max(largest, size);
-      if (every > 1) sizes.push(size);
+      sizes[count++] = size;
     }
-    sizes.sort((one, two) => one - two);
-    found = every === 1 ? largest : (sizes.at(-1 - Math.floor(sizes.length * BEYOND)) ?? 0);
+    const sorted = every === 1 ? sizes : sizes.subarray(0, count).sort();
+    found = every === 1 ? largest : (sorted.at(-1 - Math.floor(count * BEYOND)) ?? 0);
     scales.set(tensor, found);
   }
   return found;

@@ -26,9 +26,13 @@ function exponentials(rule: Fields, tensors: Evaluator, cell: Cell): Working {
     const terms = Array.from(values, (_, at) => ({ what: "nothing", factors: factors(at), value: 0 }));
     return { terms, result: 0, quantities: {} };
   }
-  const powers = Float64Array.from(values, (value) => Math.exp(value - largest));
+  const powers = new Float64Array(values.length);
   const terms: Term[] = [];
-  for (let at = 0; at < powers.length; at++) terms.push(new Along(over, at, powers[at] ?? NaN, factors));
+  for (let at = 0; at < powers.length; at++) {
+    const power = Math.exp((values[at] ?? NaN) - largest);
+    powers[at] = power;
+    terms.push(new Along(over, at, power, factors));
+  }
   const sum = exactSum(powers);
   const place = step(cell, over);
   const [own, score] = [powers[place] ?? 0, values[place] ?? 0];
