@@ -211,8 +211,10 @@ def main() -> None:
     parser.add_argument("part", nargs="?", help="; ".join(f"{row}: {', '.join(of)}" for row, of in PARTS.items()))
     given = parser.parse_args()
     allowed = PARTS.get(given.row, [])
-    if given.part not in (allowed or [None]):
-        parser.error(f"{given.row} needs one of {', '.join(allowed)}" if allowed else f"{given.row} has no parts")
+    if allowed and given.part not in allowed:
+        parser.error(f"{given.row} needs one of {', '.join(allowed)}")
+    if not allowed and given.part is not None:
+        parser.error(f"{given.row} has no parts")
     started = time.monotonic()
     if given.row == "words":
         rows_of_words(given.part)
