@@ -16,7 +16,7 @@ import torch
 from experiments import results
 from experiments.encoder import sets
 from experiments.encoder.sets import Record, Splits
-from experiments.features import words, words_table
+from experiments.features import heads, words, words_table
 from experiments.features.heads import LINEAR, RECURRENT, Head, batches, learn, likeliest
 from experiments.tables import table
 from glassformer.artefact.model import Model
@@ -41,6 +41,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> list[Record]:
     splits = Splits(records(60, 0), records(20, 1), [])
     monkeypatch.setitem(sets.SETS, "pos", lambda: splits)
     monkeypatch.setattr(sets, "development", lambda name: records(10, 2))
+    monkeypatch.setattr(heads, "STATES", 8)
     monkeypatch.setattr(words, "STRATEGIES", ("last", words.MIX))
     monkeypatch.setattr(words, "SEEDS", (0, 1))
     monkeypatch.setattr(words, "RATES", {LINEAR: (3e-2,), RECURRENT: (1e-2,)})
@@ -81,8 +82,9 @@ def test_each_sentence_is_in_one_batch_and_batches_are_of_like_length() -> None:
     assert all(end <= start for (_, end), (start, _) in pairwise(spans))
 
 
-def test_only_the_bilstm_learns_from_the_next_word() -> None:
-    lengths = [4] * 192
+def test_only_the_bilstm_learns_from_the_next_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heads, "STATES", 24)
+    lengths = [4] * 256
     vectors = torch.randn(sum(lengths), 3)
     tags = (vectors[:, 0].view(-1, 4).roll(-1, dims=1) > 0).long().flatten()  # of the next word, or the first one
 
@@ -208,7 +210,7 @@ def test_the_verdict_follows_the_rule(head: dict[str, Any], said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("heads", "said"),
+    ("judged", "said"),
     [
         ([found()] * 4, words_table.HOLDS),
         ([found(), found(), found(last=WORSE), found()], f"{words_table.HOLDS} in 3 of 4"),
@@ -219,10 +221,10 @@ def test_the_verdict_follows_the_rule(head: dict[str, Any], said: str) -> None:
     ],
 )
 def test_the_claim_is_judged_over_both_sets_and_heads(
-    heads: list[dict[str, Any]], said: str, monkeypatch: pytest.MonkeyPatch
+    judged: list[dict[str, Any]], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = {"command": "c", "date": "d", "machine": "m", "torch": "t"}
-    by_set = {"wnut17": heads[:2], "pos": heads[2:]}
+    by_set = {"wnut17": judged[:2], "pos": judged[2:]}
     rows = {
         f"features-words-{name}": {**made, "heads": dict(zip((LINEAR, RECURRENT), some, strict=True))}
         for name, some in by_set.items()
