@@ -12,7 +12,7 @@ import gzip
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -130,28 +130,18 @@ def acts() -> Splits:
 
 def pos() -> Splits:
     """Words with their universal parts of speech; multi-word tokens and empty nodes are left out."""
-
-    def of(path: Path) -> Iterator[Record]:
-        for block in "\n".join(_lines(path)).split("\n\n"):
-            rows = [line.split("\t") for line in block.splitlines() if line and not line.startswith("#")]
-            rows = [row for row in rows if row[0].isdigit()]
-            if rows:
-                yield {"words": [row[1] for row in rows], "tags": [row[3] for row in rows]}
-
-    train, test = (_at("ud_english_ewt", f"en_ewt-ud-{part}") for part in ("train.conllu.gz", "test.conllu"))
-    return _splits(of(train), of(test))
+    train, test = (_parts_of_speech(f"en_ewt-ud-{part}") for part in ("train.conllu.gz", "test.conllu"))
+    return _splits(train, test)
 
 
 def wnut17() -> Splits:
     """Posts with rare entities."""
+    return _splits(_posts("wnut17train.conll"), _posts("emerging.test.annotated"))
 
-    def of(name: str) -> Iterator[Record]:
-        for block in "\n".join(line.rstrip() for line in _lines(_at("wnut17", name))).split("\n\n"):
-            rows = [line.split("\t") for line in block.splitlines() if "\t" in line]
-            if rows:
-                yield {"words": [row[0] for row in rows], "tags": [row[1] for row in rows]}
 
-    return _splits(of("wnut17train.conll"), of("emerging.test.annotated"))
+def development(name: Literal["pos", "wnut17"]) -> list[Record]:
+    """The development part of these two, which nothing is trained or tested on."""
+    return _numbered(_posts("emerging.dev.conll") if name == "wnut17" else _parts_of_speech("en_ewt-ud-dev.conllu"))
 
 
 def squad() -> Splits:
@@ -222,6 +212,21 @@ def _splits(train: Iterable[Record], test: Iterable[Record]) -> Splits:
 
 def _numbered(records: Iterable[Record]) -> list[Record]:
     return [{"id": str(number), **record} for number, record in enumerate(records)]
+
+
+def _parts_of_speech(name: str) -> Iterator[Record]:
+    for block in "\n".join(_lines(_at("ud_english_ewt", name))).split("\n\n"):
+        rows = [line.split("\t") for line in block.splitlines() if line and not line.startswith("#")]
+        rows = [row for row in rows if row[0].isdigit()]
+        if rows:
+            yield {"words": [row[1] for row in rows], "tags": [row[3] for row in rows]}
+
+
+def _posts(name: str) -> Iterator[Record]:
+    for block in "\n".join(line.rstrip() for line in _lines(_at("wnut17", name))).split("\n\n"):
+        rows = [line.split("\t") for line in block.splitlines() if "\t" in line]
+        if rows:
+            yield {"words": [row[0] for row in rows], "tags": [row[1] for row in rows]}
 
 
 def _dialogues() -> tuple[list[tuple[list[str], list[int]]], list[tuple[list[str], list[int]]]]:

