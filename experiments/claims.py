@@ -11,6 +11,7 @@ from typing import Any
 from experiments import decoder_claims, results
 from experiments import ties_claim as ties
 from experiments.features import table as features
+from experiments.pretraining import table as pretraining
 from experiments.tables import DOCS, NOT_YET, table, write
 from experiments.transfer import table as transfer
 from experiments.translation import claims as translation
@@ -49,6 +50,8 @@ def page() -> str:
             *features.claims(table),
             "",
             *transfer.claims(table),
+            "",
+            *pretraining.claims(table),
             "",
             *translation.sections(),
             *decoder_claims.sections(),

@@ -11,6 +11,7 @@ from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
 from experiments.chat import table as chat
 from experiments.encoder import table as encoder
 from experiments.features import table as features
+from experiments.pretraining import table as pretraining
 from experiments.recurrent import table as recurrent
 from experiments.small import table as small
 from experiments.transfer import table as transfer
@@ -107,6 +108,7 @@ def books_page() -> str:
             *recurrent.section(),
             *features.section(table),
             *transfer.section(table),
+            *pretraining.section(table),
             *onnx_sst2.section(table),
             "## Longer proofs",
             "",

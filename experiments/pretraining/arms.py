@@ -1,0 +1,147 @@
+"""One arm: trained, judged on books that were kept aside, and fine-tuned for two other tasks.
+
+R rows · A places of a row, masked words among them · P pairs
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import glassformer as gf
+from experiments import books, results
+from experiments.encoder import sets
+from experiments.encoder.plan import RANDOM, write_lines
+from experiments.pretraining import plan
+from experiments.pretraining.plan import ARMS, LENGTH, WORK
+from experiments.translation.plan import write_json
+from glassformer.data.corpus import prepare
+from glassformer.data.corrupt import IGNORED, MaskingSection
+from glassformer.data.pairs import SentencePairs
+from glassformer.tasks.corpus import MaskedRows
+from glassformer.tasks.masked_lm import answered
+
+FACTS, HELD_OUT, PREDICTED = "facts.json", "held-out.npz", "predictions.jsonl"
+# Rows and pairs of the held-out books, drawn once for all arms.
+WORD_ROWS, PAIRS, SEED = 2048, 4000, 2026
+
+
+def folder_of(name: str) -> Path:
+    """Where an arm keeps its run, its answers on the held-out books, and its fine-tuned models' predictions."""
+    return WORK / name
+
+
+def predictions_of(name: str, task: str, seed: int) -> Path:
+    """What an arm, fine-tuned with this seed, predicts."""
+    return folder_of(name) / f"{task}-{seed}" / PREDICTED
+
+
+def run(name: str, minutes: float | None, seeds: int) -> None:
+    """Train, judge and fine-tune an arm, or what is missing of this; random weights are fine-tuned alone."""
+    if name != RANDOM:
+        pretrain(name, minutes)
+    for seed in range(seeds):
+        for task in plan.TASKS:
+            tune(name, task, seed)
+
+
+def pretrain(name: str, minutes: float | None) -> None:
+    """The steps of an arm, and its answers on the held-out books; nothing where these are there."""
+    arm, folder = ARMS[name], folder_of(name)
+    planned = plan.planned(minutes)
+    if (folder / FACTS).exists():
+        return
+    out, clock = folder / "model", plan.Clock()
+    resumed = (out / "recipe.toml").exists()
+    steps = int(planned["steps"])
+    if resumed:
+        model = gf.train(out=out, resume=True, progress=clock)
+    else:
+        model = gf.train(plan.recipe(arm, steps), out=out, progress=clock)
+    np.savez(folder / HELD_OUT, **judged(model, arm))
+    facts = {
+        **planned,
+        # Of one thread. Unknown where the run was stopped in between.
+        "processor_seconds": None if resumed else sum(clock.seconds),
+        "parameters": sum(each.numel() for each in model.module.parameters()),
+        **results.made_on(),
+    }
+    write_json(folder / FACTS, facts)
+
+
+def judged(model: gf.Model, arm: plan.Arm) -> dict[str, Any]:
+    """On the held-out books: of each row [R] how many masked words there are and how many are right, the same places
+    for all arms, all of them [MASK]; and of pairs as the arm learns them [P] the label and the answer.
+    """
+    tokenizer = model.tokenizer
+    store = prepare(books.sections()["books"], tokenizer, WORK / "cache").stores["train"]
+
+    def rows(section: MaskingSection, *, wrong: float, swapped: bool) -> MaskedRows:
+        pairs = SentencePairs.prepare(store, tokenizer, LENGTH, seed=SEED, unrelated=wrong, swapped=swapped)
+        return MaskedRows(pairs, tokenizer, section, seed=SEED, labels={"next_sentence": pairs.labels})
+
+    right, count = [], []
+    all_masks = MaskingSection(mask=1.0, random=0.0, keep=0.0)
+    words = rows(all_masks, wrong=0.0, swapped=True)
+    for batch, output in answered(model.module, words, heads=("head",), limit=WORD_ROWS):
+        labels = batch.labels["masked_words"].reshape(len(batch.labels["next_sentence"]), -1)  # [R, A]
+        found = output.logits.argmax(-1).cpu().reshape(labels.shape)  # [R, A]
+        right.append(((found == labels) & (labels != IGNORED)).sum(1))  # [R]
+        count.append((labels != IGNORED).sum(1))  # [R]
+    values: dict[str, Any] = {"words_right": torch.cat(right).numpy(), "words": torch.cat(count).numpy()}
+    if arm.pairs:
+        pairs = rows(arm.section, wrong=arm.wrong, swapped=arm.negatives == "swapped")
+        kinds, answers = [], []
+        for batch, output in answered(model.module, pairs, heads=("sentence_head",), limit=PAIRS):
+            kinds.append(batch.labels["next_sentence"])  # [P]
+            answers.append(output.sentence_logits.argmax(-1).cpu())  # [P]
+        values |= {"labels": torch.cat(kinds).numpy(), "answers": torch.cat(answers).numpy()}
+    return values
+
+
+def tune(name: str, task: str, seed: int) -> None:
+    """Fine-tune an arm's encoder, or the random weights, and write what it predicts; nothing where that is there."""
+    path = predictions_of(name, task, seed)
+    if path.exists():
+        return
+    train, test = records(task)
+    out = path.parent / "model"
+    began_from = plan.start() if name == RANDOM else folder_of(name) / "model"
+    if (out / "recipe.toml").exists():
+        model = gf.train(out=out, resume=True)
+    else:
+        model = gf.train("classify", out=out, set=fine_settings(task, train, began_from, seed))
+    pairs = [record["pair"] for record in test] if "pair" in test[0] else None
+    answers = model.classify([record["text"] for record in test], pairs)
+    write_lines(
+        path, ({"id": record["id"], "predicted": each.label} for record, each in zip(test, answers, strict=True))
+    )
+
+
+def fine_settings(task: str, train: list[sets.Record], start: Path, seed: int) -> dict[str, Any]:
+    """What `train classify` is told."""
+    its = plan.TASKS[task]
+    return {
+        "data.files": [str(write_lines(WORK / f"{task}.jsonl", train))],
+        **({"data.pair": "pair"} if "pair" in train[0] else {}),
+        "data.validation": 0.0,
+        "data.length": its.length,
+        "model.start": str(start),
+        "train.steps": plan.FINE_STEPS,
+        "train.batch": its.batch,
+        "train.learning_rate": its.learning_rate,
+        "train.compile": "off",
+        "train.threads": 1,
+        "train.seed": seed,
+    }
+
+
+@cache
+def records(task: str) -> tuple[list[sets.Record], list[sets.Record]]:
+    """The first 2,000 rows that are learned from, and those that are tested on."""
+    found = sets.SETS[task]()
+    return found.train[: plan.ROWS], found.test
