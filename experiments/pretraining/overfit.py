@@ -56,7 +56,7 @@ def run() -> None:
     text.write_text(page(), encoding="utf-8")
     out, clock = folder / "model", Clock()
     resumed = (out / "recipe.toml").exists()
-    data = {"files": [str(text)], "validation": 0.0, "length": LENGTH}
+    data = {"files": (str(text),), "validation": 0.0, "length": LENGTH}
     if resumed:
         model = gf.train(out=out, resume=True, progress=clock)
     else:
