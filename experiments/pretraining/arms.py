@@ -6,6 +6,7 @@ R rows · A places of a row, masked words among them · P pairs
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -35,18 +36,18 @@ def folder_of(name: str) -> Path:
     return WORK / name
 
 
-def predictions_of(name: str, task: str, seed: int) -> Path:
-    """What an arm, fine-tuned with this seed, predicts."""
-    return folder_of(name) / f"{task}-{seed}" / PREDICTED
+def predictions_of(name: str, task: str, pooling: str, seed: int) -> Path:
+    """What an arm, fine-tuned from these states with this seed, predicts."""
+    of = task if pooling == plan.FIRST_TOKEN else f"{task}-{pooling}"
+    return folder_of(name) / f"{of}-{seed}" / PREDICTED
 
 
 def run(name: str, minutes: float | None, seeds: int) -> None:
     """Train, judge and fine-tune an arm, or what is missing of this; random weights are fine-tuned alone."""
     if name != RANDOM:
         pretrain(name, minutes)
-    for seed in range(seeds):
-        for task in plan.TASKS:
-            tune(name, task, seed)
+    for seed, pooling, task in product(range(seeds), plan.POOLINGS, plan.TASKS):
+        tune(name, task, pooling, seed)
 
 
 def pretrain(name: str, minutes: float | None) -> None:
@@ -103,9 +104,9 @@ def judged(model: gf.Model, arm: plan.Arm) -> dict[str, Any]:
     return values
 
 
-def tune(name: str, task: str, seed: int) -> None:
+def tune(name: str, task: str, pooling: str, seed: int) -> None:
     """Fine-tune an arm's encoder, or the random weights, and write what it predicts; nothing where that is there."""
-    path = predictions_of(name, task, seed)
+    path = predictions_of(name, task, pooling, seed)
     if path.exists():
         return
     train, test = records(task)
@@ -114,7 +115,7 @@ def tune(name: str, task: str, seed: int) -> None:
     if (out / "recipe.toml").exists():
         model = gf.train(out=out, resume=True)
     else:
-        model = gf.train("classify", out=out, set=fine_settings(task, train, began_from, seed))
+        model = gf.train("classify", out=out, set=fine_settings(task, pooling, train, began_from, seed))
     pairs = [record["pair"] for record in test] if "pair" in test[0] else None
     answers = model.classify([record["text"] for record in test], pairs)
     write_lines(
@@ -122,7 +123,7 @@ def tune(name: str, task: str, seed: int) -> None:
     )
 
 
-def fine_settings(task: str, train: list[sets.Record], start: Path, seed: int) -> dict[str, Any]:
+def fine_settings(task: str, pooling: str, train: list[sets.Record], start: Path, seed: int) -> dict[str, Any]:
     """What `train classify` is told."""
     its = plan.TASKS[task]
     return {
@@ -131,6 +132,7 @@ def fine_settings(task: str, train: list[sets.Record], start: Path, seed: int) -
         "data.validation": 0.0,
         "data.length": its.length,
         "model.start": str(start),
+        **plan.POOLINGS[pooling],
         "train.steps": plan.FINE_STEPS,
         "train.batch": its.batch,
         "train.learning_rate": its.learning_rate,

@@ -80,6 +80,11 @@ ARMS: dict[str, Arm] = {
     "order": Arm("masked words and sentence order", wrong=0.5),
 }
 
+# What of an encoder's states the labels are read from. The mean was added after the first arm had been fine-tuned:
+# where a pair has nothing to tell, the first token has learned nothing either (table.py).
+FIRST_TOKEN, MEAN = "first", "mean"
+POOLINGS: dict[str, dict[str, Any]] = {FIRST_TOKEN: {}, MEAN: {"task.pooling": "mean"}}
+
 # RANDOM is no arm: the weights that all arms begin with, fine-tuned as they are.
 # What is fine-tuned on them: the usual rate of small models, not searched; fixed steps.
 ROWS, FINE_STEPS, FINE_RATE, FINE_LENGTH = 2000, 250, 3e-4, 128

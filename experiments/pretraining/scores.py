@@ -6,6 +6,8 @@ R rows · P pairs · E examples
 from __future__ import annotations
 
 import statistics
+from collections.abc import Mapping
+from operator import eq
 from typing import Any
 
 import numpy as np
@@ -31,19 +33,25 @@ COMPARED = (
 
 def scores() -> dict[str, Any]:
     """What has been measured so far. Of the seeds of the fine-tuning, as many as every arm has."""
-    seeds = {name: _seeds(name) for name in (RANDOM, *ARMS)}
-    common = min((found for found in seeds.values() if found), default=0)
-    measures = {name: _measures(name, common) for name, found in seeds.items() if found}
+    seeds = {pooling: {name: _seeds(name, pooling) for name in (RANDOM, *ARMS)} for pooling in plan.POOLINGS}
+    common = {pooling: min((each for each in of.values() if each), default=0) for pooling, of in seeds.items()}
+    measures = {
+        pooling: {name: _measures(name, pooling, common[pooling]) for name, each in of.items() if each}
+        for pooling, of in seeds.items()
+    }
     arms = {name: _held_out(name) for name in ARMS if (folder_of(name) / FACTS).exists()}
     steps = read_json(WORK / plan.STEPS) if (WORK / plan.STEPS).exists() else {}
     minutes = f" --minutes {steps['minutes']:g}" if steps and steps["minutes"] != plan.MINUTES else ""
-    if RANDOM in measures:
+    if any(RANDOM in of for of in measures.values()):
         arms = {RANDOM: {"told": "random weights, fine-tuned alone", "masking": None}, **arms}
     for name, found in arms.items():
         found["command"] = f"python -m experiments.pretraining {name}" + minutes * (name != RANDOM)
         found["tasks"] = {
-            task: {**its.intervals()["accuracy"]._asdict(), **_of_seeds(name, task, common)}
-            for task, its in measures.get(name, {}).items()
+            pooling: {
+                task: {**its.intervals()["accuracy"]._asdict(), **_of_seeds(name, task, pooling, common[pooling])}
+                for task, its in of.get(name, {}).items()
+            }
+            for pooling, of in measures.items()
         }
     by_heart = WORK / "overfit" / overfit.FACTS
     return {
@@ -56,46 +64,46 @@ def scores() -> dict[str, Any]:
             "fine_rate": plan.FINE_RATE,
         },
         "seeds": common,
-        "tested_on": {task: _of_labels(task) for task in plan.TASKS} if measures else {},
+        "tested_on": {task: _of_labels(task) for task in plan.TASKS} if any(common.values()) else {},
         "arms": arms,
-        "against": {
-            f"{one} against {two}": {
-                task: measures[one][task].compared(measures[two][task])["accuracy"]._asdict() for task in plan.TASKS
-            }
-            for one, two in COMPARED
-            if one in measures and two in measures
-        },
+        "against": {pooling: _against(of) for pooling, of in measures.items()},
         "overfit": read_json(by_heart) if by_heart.exists() else None,
     }
 
 
-def _seeds(name: str) -> int:
+def _against(measures: Mapping[str, Mapping[str, Measure]]) -> dict[str, Any]:
+    """One arm minus another, where both are there."""
+    return {
+        f"{one} against {two}": {
+            task: measures[one][task].compared(measures[two][task])["accuracy"]._asdict() for task in plan.TASKS
+        }
+        for one, two in COMPARED
+        if one in measures and two in measures
+    }
+
+
+def _seeds(name: str, pooling: str) -> int:
     """With how many seeds, from 0 on, an arm has been fine-tuned for every task."""
     seed = 0
-    while all(predictions_of(name, task, seed).exists() for task in plan.TASKS):
+    while all(predictions_of(name, task, pooling, seed).exists() for task in plan.TASKS):
         seed += 1
     return seed
 
 
-def _predicted(name: str, task: str, seed: int) -> list[Any]:
-    return [line["predicted"] for line in read_lines(predictions_of(name, task, seed))]
+def _predicted(name: str, task: str, pooling: str, seed: int) -> list[Any]:
+    return [line["predicted"] for line in read_lines(predictions_of(name, task, pooling, seed))]
 
 
-def _measures(name: str, seeds: int) -> dict[str, Measure]:
+def _measures(name: str, pooling: str, seeds: int) -> dict[str, Measure]:
     return {
-        task: measure(its, records(task)[1], [_predicted(name, task, seed) for seed in range(seeds)])
+        task: measure(its, records(task)[1], [_predicted(name, task, pooling, seed) for seed in range(seeds)])
         for task, its in plan.TASKS.items()
     }
 
 
-def _of_seeds(name: str, task: str, seeds: int) -> dict[str, Any]:
-    test = records(task)[1]
-    each = [
-        statistics.mean(
-            found == record["label"] for found, record in zip(_predicted(name, task, seed), test, strict=True)
-        )
-        for seed in range(seeds)
-    ]
+def _of_seeds(name: str, task: str, pooling: str, seeds: int) -> dict[str, Any]:
+    labels = [record["label"] for record in records(task)[1]]
+    each = [statistics.mean(map(eq, _predicted(name, task, pooling, seed), labels)) for seed in range(seeds)]
     return {"of_seeds": each, "deviation": statistics.stdev(each) if len(each) > 1 else None}
 
 
