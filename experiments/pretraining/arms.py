@@ -1,6 +1,6 @@
 """One arm: trained, judged on books that were kept aside, and fine-tuned for two other tasks.
 
-R rows · A places of a row, masked words among them · P pairs
+R rows · A places of a row, masked words among them · P pairs · E examples · W width
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 import glassformer as gf
@@ -36,18 +37,19 @@ def folder_of(name: str) -> Path:
     return WORK / name
 
 
-def predictions_of(name: str, task: str, pooling: str, seed: int) -> Path:
-    """What an arm, fine-tuned from these states with this seed, predicts."""
-    of = task if pooling == plan.FIRST_TOKEN else f"{task}-{pooling}"
-    return folder_of(name) / f"{of}-{seed}" / PREDICTED
+def predictions_of(name: str, task: str, way: str, seed: int) -> Path:
+    """What an arm, used in this way with this seed, predicts."""
+    return folder_of(name) / (f"{task}-{seed}" if way == plan.TUNED else f"{task}-{way}") / PREDICTED
 
 
 def run(name: str, minutes: float | None, seeds: int) -> None:
     """Train, judge and fine-tune an arm, or what is missing of this; random weights are fine-tuned alone."""
     if name != RANDOM:
         pretrain(name, minutes)
-    for seed, pooling, task in product(range(seeds), plan.POOLINGS, plan.TASKS):
-        tune(name, task, pooling, seed)
+    for seed, task in product(range(seeds), plan.TASKS):
+        tune(name, task, seed)
+    for task in plan.TASKS if seeds else ():
+        probe(name, task)
 
 
 def pretrain(name: str, minutes: float | None) -> None:
@@ -104,26 +106,61 @@ def judged(model: gf.Model, arm: plan.Arm) -> dict[str, Any]:
     return values
 
 
-def tune(name: str, task: str, pooling: str, seed: int) -> None:
+def encoder_of(name: str) -> Path:
+    """The model of an arm, or the weights that all begin with."""
+    return plan.start() if name == RANDOM else folder_of(name) / "model"
+
+
+def tune(name: str, task: str, seed: int) -> None:
     """Fine-tune an arm's encoder, or the random weights, and write what it predicts; nothing where that is there."""
-    path = predictions_of(name, task, pooling, seed)
+    path = predictions_of(name, task, plan.TUNED, seed)
     if path.exists():
         return
     train, test = records(task)
     out = path.parent / "model"
-    began_from = plan.start() if name == RANDOM else folder_of(name) / "model"
     if (out / "recipe.toml").exists():
         model = gf.train(out=out, resume=True)
     else:
-        model = gf.train("classify", out=out, set=fine_settings(task, pooling, train, began_from, seed))
+        model = gf.train("classify", out=out, set=fine_settings(task, train, encoder_of(name), seed))
     pairs = [record["pair"] for record in test] if "pair" in test[0] else None
     answers = model.classify([record["text"] for record in test], pairs)
-    write_lines(
-        path, ({"id": record["id"], "predicted": each.label} for record, each in zip(test, answers, strict=True))
-    )
+    keep(path, test, [each.label for each in answers])
 
 
-def fine_settings(task: str, pooling: str, train: list[sets.Record], start: Path, seed: int) -> dict[str, Any]:
+def probe(name: str, task: str) -> None:
+    """The frozen states of an arm's encoder under a logistic regression, and what that predicts; nothing where that is
+    there.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    path = predictions_of(name, task, plan.FROZEN, 0)
+    if path.exists():
+        return
+    model, (train, test) = gf.load(encoder_of(name), device="cpu"), records(task)
+    regression = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    regression.fit(vectors(model, train), [record["label"] for record in train])
+    keep(path, test, regression.predict(vectors(model, test)).tolist())
+
+
+def vectors(model: gf.Model, rows: list[sets.Record]) -> npt.NDArray[np.float32]:
+    """The mean of the last states of each text [E, W]; of a pair |u − v| and u · v of its two means [E, 2 W] (Conneau &
+    Kiela 2018).
+    """
+    first: npt.NDArray[np.float32] = model.embed([row["text"] for row in rows])
+    if "pair" not in rows[0]:
+        return first
+    second: npt.NDArray[np.float32] = model.embed([row["pair"] for row in rows])
+    return np.concatenate([np.abs(first - second), first * second], axis=1)  # [E, 2 W]
+
+
+def keep(path: Path, test: list[sets.Record], predicted: list[str]) -> None:
+    """Write predictions as lines."""
+    write_lines(path, ({"id": record["id"], "predicted": each} for record, each in zip(test, predicted, strict=True)))
+
+
+def fine_settings(task: str, train: list[sets.Record], start: Path, seed: int) -> dict[str, Any]:
     """What `train classify` is told."""
     its = plan.TASKS[task]
     return {
@@ -132,7 +169,6 @@ def fine_settings(task: str, pooling: str, train: list[sets.Record], start: Path
         "data.validation": 0.0,
         "data.length": its.length,
         "model.start": str(start),
-        **plan.POOLINGS[pooling],
         "train.steps": plan.FINE_STEPS,
         "train.batch": its.batch,
         "train.learning_rate": its.learning_rate,

@@ -80,10 +80,10 @@ ARMS: dict[str, Arm] = {
     "order": Arm("masked words and sentence order", wrong=0.5),
 }
 
-# What of an encoder's states the labels are read from. The mean was added after the first arm had been fine-tuned:
-# where a pair has nothing to tell, the first token has learned nothing either (table.py).
-FIRST_TOKEN, MEAN = "first", "mean"
-POOLINGS: dict[str, dict[str, Any]] = {FIRST_TOKEN: {}, MEAN: {"task.pooling": "mean"}}
+# Two ways to use an encoder for another task: fine-tuned, its labels read from the first token; and frozen, the mean of
+# its states under a logistic regression. The second was added after the first arm had been fine-tuned (table.py).
+TUNED, FROZEN = "tuned", "frozen"
+WAYS = (TUNED, FROZEN)
 
 # RANDOM is no arm: the weights that all arms begin with, fine-tuned as they are.
 # What is fine-tuned on them: the usual rate of small models, not searched; fixed steps.

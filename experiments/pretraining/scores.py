@@ -33,11 +33,10 @@ COMPARED = (
 
 def scores() -> dict[str, Any]:
     """What has been measured so far. Of the seeds of the fine-tuning, as many as every arm has."""
-    seeds = {pooling: {name: _seeds(name, pooling) for name in (RANDOM, *ARMS)} for pooling in plan.POOLINGS}
-    common = {pooling: min((each for each in of.values() if each), default=0) for pooling, of in seeds.items()}
+    seeds = {way: {name: _seeds(name, way) for name in (RANDOM, *ARMS)} for way in plan.WAYS}
+    common = {way: min((each for each in of.values() if each), default=0) for way, of in seeds.items()}
     measures = {
-        pooling: {name: _measures(name, pooling, common[pooling]) for name, each in of.items() if each}
-        for pooling, of in seeds.items()
+        way: {name: _measures(name, way, common[way]) for name, each in of.items() if each} for way, of in seeds.items()
     }
     arms = {name: _held_out(name) for name in ARMS if (folder_of(name) / FACTS).exists()}
     steps = read_json(WORK / plan.STEPS) if (WORK / plan.STEPS).exists() else {}
@@ -47,11 +46,11 @@ def scores() -> dict[str, Any]:
     for name, found in arms.items():
         found["command"] = f"python -m experiments.pretraining {name}" + minutes * (name != RANDOM)
         found["tasks"] = {
-            pooling: {
-                task: {**its.intervals()["accuracy"]._asdict(), **_of_seeds(name, task, pooling, common[pooling])}
+            way: {
+                task: {**its.intervals()["accuracy"]._asdict(), **_of_seeds(name, task, way, common[way])}
                 for task, its in of.get(name, {}).items()
             }
-            for pooling, of in measures.items()
+            for way, of in measures.items()
         }
     by_heart = WORK / "overfit" / overfit.FACTS
     return {
@@ -66,7 +65,7 @@ def scores() -> dict[str, Any]:
         "seeds": common,
         "tested_on": {task: _of_labels(task) for task in plan.TASKS} if any(common.values()) else {},
         "arms": arms,
-        "against": {pooling: _against(of) for pooling, of in measures.items()},
+        "against": {way: _against(of) for way, of in measures.items()},
         "overfit": read_json(by_heart) if by_heart.exists() else None,
     }
 
@@ -82,28 +81,30 @@ def _against(measures: Mapping[str, Mapping[str, Measure]]) -> dict[str, Any]:
     }
 
 
-def _seeds(name: str, pooling: str) -> int:
-    """With how many seeds, from 0 on, an arm has been fine-tuned for every task."""
+def _seeds(name: str, way: str) -> int:
+    """With how many seeds, from 0 on, an arm has predicted for every task; nothing of a frozen one is drawn."""
+    if way == plan.FROZEN:
+        return int(all(predictions_of(name, task, way, 0).exists() for task in plan.TASKS))
     seed = 0
-    while all(predictions_of(name, task, pooling, seed).exists() for task in plan.TASKS):
+    while all(predictions_of(name, task, way, seed).exists() for task in plan.TASKS):
         seed += 1
     return seed
 
 
-def _predicted(name: str, task: str, pooling: str, seed: int) -> list[Any]:
-    return [line["predicted"] for line in read_lines(predictions_of(name, task, pooling, seed))]
+def _predicted(name: str, task: str, way: str, seed: int) -> list[Any]:
+    return [line["predicted"] for line in read_lines(predictions_of(name, task, way, seed))]
 
 
-def _measures(name: str, pooling: str, seeds: int) -> dict[str, Measure]:
+def _measures(name: str, way: str, seeds: int) -> dict[str, Measure]:
     return {
-        task: measure(its, records(task)[1], [_predicted(name, task, pooling, seed) for seed in range(seeds)])
+        task: measure(its, records(task)[1], [_predicted(name, task, way, seed) for seed in range(seeds)])
         for task, its in plan.TASKS.items()
     }
 
 
-def _of_seeds(name: str, task: str, pooling: str, seeds: int) -> dict[str, Any]:
+def _of_seeds(name: str, task: str, way: str, seeds: int) -> dict[str, Any]:
     labels = [record["label"] for record in records(task)[1]]
-    each = [statistics.mean(map(eq, _predicted(name, task, pooling, seed), labels)) for seed in range(seeds)]
+    each = [statistics.mean(map(eq, _predicted(name, task, way, seed), labels)) for seed in range(seeds)]
     return {"of_seeds": each, "deviation": statistics.stdev(each) if len(each) > 1 else None}
 
 

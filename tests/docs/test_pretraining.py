@@ -69,14 +69,14 @@ def test_an_arm_is_trained_judged_and_fine_tuned_once(small: Path) -> None:
     assert model.metrics["pair_counts"] == np.bincount(swapped.labels, minlength=2).tolist()
 
     found = scores()
-    assert (found["steps"], found["seeds"], list(found["arms"])) == (1, {"first": 1, "mean": 1}, ["order"])
+    assert (found["steps"], found["seeds"], list(found["arms"])) == (1, {"tuned": 1, "frozen": 1}, ["order"])
     arm = found["arms"]["order"]
     assert arm["facts"]["steps"] == 1
     assert 0 < arm["pairs"]["chance"] < 1
     assert arm["words"]["count"] > 0
-    predicted = [line["predicted"] for line in read_lines(arms.predictions_of("order", "mrpc", "mean", 0))]
+    predicted = [line["predicted"] for line in read_lines(arms.predictions_of("order", "mrpc", "frozen", 0))]
     right = np.mean([one == row["label"] for one, row in zip(predicted, arms.records("mrpc")[1], strict=True)])
-    assert arm["tasks"]["mean"]["mrpc"]["value"] == pytest.approx(right)
+    assert arm["tasks"]["frozen"]["mrpc"]["value"] == pytest.approx(right)
 
 
 def test_a_page_is_measured_with_the_masks_that_it_learned(small: Path) -> None:
@@ -105,17 +105,17 @@ UP, NONE, DOWN = interval(0.01, 0.03), interval(-0.01, 0.02), interval(-0.04, -0
 Differences = dict[str, tuple[dict[str, float], dict[str, float]]]
 
 
-def measured(first: Differences, mean: Differences, above: Any = UP) -> dict[str, Any]:
+def measured(tuned: Differences, frozen: Differences, above: Any = UP) -> dict[str, Any]:
     """A result with these differences on both sets, and pairs that are `above` chance."""
     tasks = dict.fromkeys(("sst2", "mrpc"), interval(0.6, 0.7))
     pairs = {"accuracy": interval(0.6, 0.7), "chance": 0.5, "above": above}
-    arm = {"words": interval(0.2, 0.3), "pairs": pairs, "tasks": {"first": tasks, "mean": {}}, "command": "command"}
+    arm = {"words": interval(0.2, 0.3), "pairs": pairs, "tasks": {"tuned": tasks, "frozen": {}}, "command": "command"}
     against = {
-        pooling: {pair: dict(zip(("sst2", "mrpc"), each, strict=True)) for pair, each in its.items()}
-        for pooling, its in (("first", first), ("mean", mean))
+        way: {pair: dict(zip(("sst2", "mrpc"), each, strict=True)) for pair, each in its.items()}
+        for way, its in (("tuned", tuned), ("frozen", frozen))
     }
     return {
-        **{"minutes": 10, "steps": 100, "seconds": 0.1, "seeds": {"first": 1, "mean": 1}, "overfit": None},
+        **{"minutes": 10, "steps": 100, "seconds": 0.1, "seeds": {"tuned": 1, "frozen": 1}, "overfit": None},
         **{"command": "command", "date": "2026-01-01", "machine": "a machine", "torch": "2"},
         "settings": {"length": 64, "batch": 32, "rows": 10, "fine_steps": 5, "fine_rate": 1e-3},
         "tested_on": {"sst2": {"rows": 10, "chance": 0.5}},
@@ -134,7 +134,7 @@ def test_a_verdict_follows_its_rule(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert verdict(None) == [f"**{NOT_YET}**"]
     useful, following, order, masking = verdict(measured({"alone against random": (UP, DOWN)}, {}))
-    assert useful.endswith(f"**holds** from the first token, **{NOT_YET}** from the mean")  # judged on SST-2
+    assert useful.endswith(f"**holds** fine-tuned, **{NOT_YET}** frozen")  # judged on SST-2
     assert all(NOT_YET in each for each in (following, order, masking))
     assert "**learned**" in following
     differences = {
