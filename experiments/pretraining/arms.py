@@ -91,6 +91,7 @@ def judged(model: gf.Model, arm: plan.Arm) -> dict[str, Any]:
     all_masks = MaskingSection(mask=1.0, random=0.0, keep=0.0)
     words = rows(all_masks, wrong=0.0, swapped=True)
     for batch, output in answered(model.module, words, heads=("head",), limit=WORD_ROWS):
+        assert output.logits is not None
         labels = batch.labels["masked_words"].reshape(len(batch.labels["next_sentence"]), -1)  # [R, A]
         found = output.logits.argmax(-1).cpu().reshape(labels.shape)  # [R, A]
         right.append(((found == labels) & (labels != IGNORED)).sum(1))  # [R]
@@ -100,6 +101,7 @@ def judged(model: gf.Model, arm: plan.Arm) -> dict[str, Any]:
         pairs = rows(arm.section, wrong=arm.wrong, swapped=arm.negatives == "swapped")
         kinds, answers = [], []
         for batch, output in answered(model.module, pairs, heads=("sentence_head",), limit=PAIRS):
+            assert output.sentence_logits is not None
             kinds.append(batch.labels["next_sentence"])  # [P]
             answers.append(output.sentence_logits.argmax(-1).cpu())  # [P]
         values |= {"labels": torch.cat(kinds).numpy(), "answers": torch.cat(answers).numpy()}

@@ -64,11 +64,12 @@ def claims(table: Table) -> list[str]:
         f"sentence order: {_learned(row, 'order')}, {_each(row, _helps('order'))}",
         f"80/10/10 instead of 100/0/0: {_each(row, _masking)}",
     ]
+    unlearned = " Where a question was not learned, a difference is that of other pairs, or of chance."
     return [
         *lines,
         *_figures(row, table),
-        f"**Verdict**: {'; '.join(verdicts)}. Two layers of 128 and {row['minutes']:g} minutes of one thread say",
-        "nothing about BERT's own size and text.",
+        f"**Verdict**: {'; '.join(verdicts)}. Two layers of 128 and {row['minutes']:g} minutes of one thread say "
+        f"nothing about BERT's own size and text.{unlearned if 'not learned' in str(verdicts) else ''}",
         "",
         _command(row),
     ]
