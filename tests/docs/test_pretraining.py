@@ -42,11 +42,12 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     files = {name: tuple(book(tmp_path / f"{name}-{n}.txt", n) for n in range(3)) for name in ("train", "books")}
     found = {name: CorpusSection(files=paths, validation=0.0) for name, paths in files.items()}
     monkeypatch.setattr(books, "sections", lambda: found)
-    rows = [
-        {"id": str(n), "text": f"the {WORDS[n % 9]} sees the lamp", "label": str(n % 2)} for n in range(12)
-    ]  # of one text
-    pairs = [{**row, "pair": "the fox sees it"} for row in rows]
-    monkeypatch.setattr(arms, "records", lambda task: (pairs, pairs) if task == "mrpc" else (rows, rows))
+    pairs = [
+        {"id": str(n), "text": f"the {WORDS[n % 9]} sees the lamp", "pair": "the fox sees it", "label": str(n % 2)}
+        for n in range(12)
+    ]
+    monkeypatch.setattr(plan, "TASKS", {"mrpc": plan.TASKS["mrpc"]})
+    monkeypatch.setattr(arms, "records", lambda task: (pairs, pairs))
     monkeypatch.setattr("experiments.pretraining.scores.records", arms.records)
     for module, name, value in ((plan, "TIMED", 2), (plan, "FIRST", 1), (plan, "FINE_STEPS", 1), (overfit, "STEPS", 1)):
         monkeypatch.setattr(module, name, value)
