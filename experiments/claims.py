@@ -12,6 +12,7 @@ from experiments import decoder_claims, results
 from experiments import ties_claim as ties
 from experiments.features import table as features
 from experiments.page import DOCS, NOT_YET, made_by, percent, table, write
+from experiments.pretraining import table as pretraining
 from experiments.transfer import table as transfer
 from experiments.translation import claims as translation
 
@@ -49,6 +50,8 @@ def page() -> str:
             *features.claims(table),
             "",
             *transfer.claims(),
+            "",
+            *pretraining.claims(table),
             "",
             *translation.sections(),
             *decoder_claims.sections(),

@@ -11,6 +11,7 @@ from experiments.chat import table as chat
 from experiments.encoder import table as encoder
 from experiments.features import table as features
 from experiments.page import DOCS, NOT_YET, made_by, table, write
+from experiments.pretraining import table as pretraining
 from experiments.recurrent import table as recurrent
 from experiments.small import table as small
 from experiments.transfer import table as transfer
@@ -98,6 +99,7 @@ def books_page() -> str:
             *recurrent.section(),
             *features.section(table),
             *transfer.section(),
+            *pretraining.section(table),
             *onnx_sst2.section(),
             "## Longer proofs",
             "",

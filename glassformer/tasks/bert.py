@@ -1,4 +1,5 @@
-"""BERT's pre-training: masked words and next sentence, learned together (Devlin et al. 2019, §3.1).
+"""BERT's pre-training: masked words and next sentence, learned together (Devlin et al. 2019, §3.1); or, as ALBERT has
+it, masked words and sentence order (Lan et al. 2020, §3.1).
 
 B rows · S tokens of a row · N masked words · V vocabulary
 """
@@ -30,17 +31,21 @@ from glassformer.tasks.task import Preparation, Source, TaskSection
 
 # The labels of a pair, by their number in google-research/bert: 0 = the second text follows the first.
 NEXT_SENTENCE_LABELS = ("IsNext", "NotNext")
+# The labels of neighbours that may have changed places: 0 = in the order of the text.
+ORDER_LABELS = ("InOrder", "Swapped")
 
 
 class BertSection(TaskSection, MaskingSection):
     """How words are masked and pairs are made.
 
-    `unrelated`: the probability that the second text of a pair comes from another document; `short`: the share of
-    documents that are cut to a random shorter length; `copies`: how many different ways each document is cut into
-    pairs.
+    `negatives`: with random the second text of a wrong pair comes from another document, as in BERT; with swapped the
+    two texts are neighbours that have changed places, as in ALBERT. `unrelated`: the probability of a wrong pair;
+    `short`: the share of documents that are cut to a random shorter length; `copies`: how many different ways each
+    document is cut into pairs.
     """
 
     name: Literal["bert"] = "bert"
+    negatives: Literal["random", "swapped"] = "random"
     unrelated: float = Field(default=0.5, ge=0, le=1)
     short: float = Field(default=0.1, ge=0, le=1)
     copies: int = Field(default=1, ge=1, le=100)
@@ -48,11 +53,14 @@ class BertSection(TaskSection, MaskingSection):
     @property
     def labels(self) -> tuple[str, str]:
         """The names of the two labels of a pair."""
-        return NEXT_SENTENCE_LABELS
+        return ORDER_LABELS if self.negatives == "swapped" else NEXT_SENTENCE_LABELS
 
 
 class Bert(CorpusTask):
-    """Masked words and next sentence: two losses, each divided by the number of its own labels."""
+    """Masked words and next sentence: two losses, each divided by the number of its own labels.
+
+    The loss of the pairs has the name `next_sentence` with swapped pairs too.
+    """
 
     Section = BertSection
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0, "next_sentence": 1.0}
@@ -91,6 +99,7 @@ class Bert(CorpusTask):
     def prepared(cls, section: BertSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
         """Pairs of sentences with masked words."""
         corpus, data = cls.stores(preparation), preparation.data
+        swapped = section.negatives == "swapped"
 
         def source(store: TokenStore, seed: int) -> MaskedRows:
             pairs = SentencePairs.prepare(
@@ -101,6 +110,7 @@ class Bert(CorpusTask):
                 duplicates=section.copies,
                 short=section.short,
                 unrelated=section.unrelated,
+                swapped=swapped,
             )
             return MaskedRows(
                 pairs,
@@ -108,11 +118,13 @@ class Bert(CorpusTask):
                 section,
                 seed=seed,
                 labels={"next_sentence": pairs.labels},
-                cut=f"{seed} {section.copies} {section.short} {section.unrelated}",
+                # Of random pairs as it always was: the order of the rows follows from it.
+                cut=f"{seed} {section.copies} {section.short} {section.unrelated}" + " swapped" * swapped,
             )
 
         trained = source(corpus.stores["train"], preparation.seed)
-        held_out = held_out_sources(corpus, lambda store: source(store, data.seed), preparation.log, least=2)
+        least = 1 if swapped else 2
+        held_out = held_out_sources(corpus, lambda store: source(store, data.seed), preparation.log, least=least)
         sources: dict[Split, Source] = {"train": trained, **held_out}
         pair_counts = LabelCounts.of(trained.row_labels["next_sentence"], preparation.facts.get("pair_counts"))
         if not preparation.measuring:

@@ -26,7 +26,7 @@ from glassformer.errors import ConfigError
 from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.bert import NEXT_SENTENCE_LABELS, Bert
+from glassformer.tasks.bert import NEXT_SENTENCE_LABELS, ORDER_LABELS, Bert
 from glassformer.tasks.corpus import CorpusTask, held_out_sources
 from glassformer.tasks.cross_entropy import cross_entropy
 from glassformer.tasks.masked_lm import answered
@@ -37,9 +37,6 @@ from glassformer.tasks.score import THIS_MODEL, Scores, compared
 from glassformer.tasks.task import Preparation, Source, TaskSection
 from glassformer.tasks.text_pair import two_segments
 from glassformer.text.tokenizer import Tokenizer
-
-# The labels of neighbours that may have changed places: 0 = in the order of the text.
-ORDER_LABELS = ("InOrder", "Swapped")
 
 
 class SentenceOrderSection(TaskSection):

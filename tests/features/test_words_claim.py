@@ -18,7 +18,7 @@ from experiments.encoder import sets
 from experiments.encoder.sets import Record, Splits
 from experiments.features import heads, words, words_table
 from experiments.features.heads import LINEAR, RECURRENT, Head, batches, learn, likeliest
-from experiments.tables import table
+from experiments.page import table
 from glassformer.artefact.model import Model
 from glassformer.features.strategies import SIX
 

@@ -42,6 +42,7 @@ def store(texts: list[str], tokenizer: Tokenizer, tmp_path_factory: pytest.TempP
     ("section", "labels"),
     [
         (BertSection(), ("IsNext", "NotNext")),
+        (BertSection(negatives="swapped"), ("InOrder", "Swapped")),
         (SentenceOrderSection(), ("IsNext", "NotNext")),
         (SentenceOrderSection(negatives="swapped"), ("InOrder", "Swapped")),
     ],
@@ -91,6 +92,18 @@ def test_half_of_the_neighbours_change_places(store: TokenStore, tokenizer: Toke
     assert (a_start[changed & whole] == b_end[changed & whole]).all()
     documents = [np.searchsorted(store.offsets, at, side="right") for at in (a_start, b_start)]
     assert np.array_equal(*documents)
+
+
+def test_pairs_that_stay_in_order_are_the_same_pairs(store: TokenStore, tokenizer: Tokenizer) -> None:
+    """What X-14 compares differs in the order of the two texts alone."""
+    stays, changes = (
+        SentencePairs.prepare(store, tokenizer, 24, seed=3, duplicates=4, unrelated=share, swapped=True)
+        for share in (0.0, 0.5)
+    )
+    assert not stays.labels.any()
+    turned = np.where(changes.labels[:, None] == NOT_NEXT, changes.stretches[:, [2, 3, 0, 1]], changes.stretches)
+    assert changes.labels.any()
+    assert np.array_equal(stays.stretches, turned)
 
 
 def test_the_user_is_told_where_one_label_rules(store: TokenStore, tokenizer: Tokenizer) -> None:
