@@ -293,7 +293,7 @@ def test_heads_come_with_thumbnails(page: Page) -> None:
 
 
 def test_pictures_that_are_asked_for_together_are_those_asked_for_one_by_one(page: Page) -> None:
-    key, found = asked_trace(page, "small", TEXTS[:2])
+    key, found = asked_trace(page, "small", tuple(TEXTS[:2]))
     names = [f"{ATTENTION}.{name}" for name in ("query", "masked", "weights", "may_look")] + ["inputs.ids"]
     data = page.get(f"api/runs/{key}/pictures", names=",".join([*names, names[0]]), rows=4, columns=6).content
     header, together = header_and_tensors(data)
