@@ -12,6 +12,7 @@ import pytest
 import glassformer as gf
 from glassformer.cli.__main__ import main
 from glassformer.data.settings import ChooseData
+from glassformer.tasks.bert import BertSection
 from glassformer.tasks.choose import ChooseSection
 from glassformer.tasks.sentence_order import SentenceOrderSection
 from tests.contracts.tasks import SENTENCES
@@ -23,6 +24,7 @@ SMALLER = [
     *("--set", "model.settings={layers = 1, width = 16, heads = 2, feed_forward = 16}"),
 ]
 PAGES = ("choose", "sentence-order")
+SECTIONS = (ChooseSection, SentenceOrderSection, BertSection)  # the page on sentence order tells of `train bert`, too
 
 
 @pytest.fixture
@@ -107,7 +109,7 @@ def test_choosing_is_learned(folder: Path) -> None:
 def test_the_settings_of_the_page_are_there(name: str, repository: Path) -> None:
     page = (repository / "docs" / "tasks" / f"{name}.md").read_text(encoding="utf-8")
     known = {
-        *(f"task.{key}" for key in (*ChooseSection.model_fields, *SentenceOrderSection.model_fields)),
+        *(f"task.{key}" for section in SECTIONS for key in section.model_fields),
         *(f"data.{key}" for key in (*ChooseData.model_fields, "documents")),
     }
     named = set(re.findall(r"`((?:task|data)\.\w+)`", page))
