@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Any, Generic
 
 import torch
@@ -20,6 +23,8 @@ BATCH_TOKENS = 8192
 # On a processor: what a block computes of so many stays in the caches. And about what a pass costs beside its tokens:
 # rows of unequal length go together only where that pads fewer.
 CPU_BATCH_TOKENS, CPU_PASS_TOKENS = 2048, 32
+# From so many passes for each thread on, a thread computes whole passes alone: none waits for another within a product.
+PASSES_OF_A_THREAD = 2
 
 
 @dataclass
@@ -89,18 +94,51 @@ def _answer(
     lengths = [len(ahead[index][2].ids) for index in by_length]
     in_caches = device.type == "cpu" and predictor.in_one_pass
 
-    def batches() -> Iterator[Batch]:
-        for chosen in equal(lengths) if in_caches else grouped(lengths):
+    def batches(passes: Iterable[range]) -> Iterator[Batch]:
+        for chosen in passes:
             mine = [by_length[place] for place in chosen]
             rows = [ahead[index][2] for index in mine]
             batch = collate(rows, pad_id=predictor.tokenizer.pad_id or 0, axes=predictor.axes)
             yield replace(batch, row_ids=torch.tensor(mine, dtype=torch.int32)).to(device)
 
-    with torch.inference_mode(), precision(device, fast=fast):
-        for index, found in predictor.predict(model, batches()):
-            entry, place, _ = ahead[index]
-            entry.found[place] = found
-            entry.missing -= 1
+    def predicted(passes: Iterable[range]) -> Iterator[tuple[int, Any]]:
+        with torch.inference_mode(), precision(device, fast=fast):
+            yield from predictor.predict(model, batches(passes))
+
+    passes = list(equal(lengths) if in_caches else grouped(lengths))
+    threads = torch.get_num_threads()
+    alone = in_caches and len(passes) >= PASSES_OF_A_THREAD * threads > PASSES_OF_A_THREAD
+    for index, found in in_threads(predicted, passes, threads) if alone else predicted(passes):
+        entry, place, _ = ahead[index]
+        entry.found[place] = found
+        entry.missing -= 1
+
+
+def in_threads(
+    work: Callable[[Iterable[range]], Iterator[tuple[int, Any]]], passes: Sequence[range], threads: int
+) -> Iterator[tuple[int, Any]]:
+    """The same work in so many threads, each of which computes alone and takes the next pass when it is free."""
+    left, lock, stopped = iter(passes), Lock(), False
+
+    def mine() -> Iterator[range]:
+        while True:
+            with lock:
+                taken = None if stopped else next(left, None)
+            if taken is None:
+                return
+            yield taken
+
+    def run() -> list[tuple[int, Any]]:
+        torch.set_num_threads(1)  # of this thread, and of those that begin later
+        return list(work(mine()))
+
+    with ThreadPoolExecutor(threads, "predict") as pool:
+        try:
+            for done in as_completed([pool.submit(copy_context().run, run) for _ in range(threads)]):
+                yield from done.result()
+        finally:
+            stopped = True
+            torch.set_num_threads(threads)
 
 
 def grouped(lengths: Sequence[int]) -> Iterator[range]:
