@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,12 +23,23 @@ THIRD_PARTY_WARNINGS = (
     r"ignore:.*torch\.jit\.script.*:DeprecationWarning",
 )
 
+# So many modules more than when the collector was last told what stays: torch's compiler, Playwright.
+FROZEN, MANY = pytest.StashKey[int](), 200
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """One thread for each process, so that parallel test workers do not fight over two cores."""
     torch.set_num_threads(1)
     for warning in THIRD_PARTY_WARNINGS:
         config.addinivalue_line("filterwarnings", warning)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Modules and collected tests stay to the end: no collector needs to search them, and each training calls it."""
+    if len(sys.modules) > item.config.stash.get(FROZEN, 0) + MANY:
+        gc.collect()
+        gc.freeze()
+        item.config.stash[FROZEN] = len(sys.modules)
 
 
 @pytest.fixture(autouse=True)
