@@ -12,9 +12,9 @@ DOCS = RESULTS.parent
 NOT_YET = "not measured yet"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table: first column left, the others right."""
-    rule = ["---"] + ["---:"] * (len(head) - 1)
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = True) -> str:
+    """A Markdown table: first column left, the others, which hold `numbers` or else texts, right or left."""
+    rule = ["---"] + ["---:" if numbers else "---"] * (len(head) - 1)
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
 
 

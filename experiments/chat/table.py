@@ -21,9 +21,12 @@ def section() -> list[str]:
     lines = ["## Chat: learned from self_dialogue, measured on DailyDialog", ""]
     if row is None:
         return [*lines, f"`python -m experiments.chat ours`: {NOT_YET}", ""]
-    scored = [[LABELS[side], *(shown(its["scores"][score]) for score in SCORES)] for side, its in row["sides"].items()]
+    scored = [
+        [LABELS[side], f"{its['facts']['steps']:,}", *(shown(its["scores"][score]) for score in SCORES)]
+        for side, its in row["sides"].items()
+    ]
     if row["against"]:
-        scored.append(["difference", *(shown(row["against"][score], signed=True) for score in SCORES)])
+        scored.append(["difference", "", *(shown(row["against"][score], signed=True) for score in SCORES)])
     like = {**{LABELS[side]: its["replies"] for side, its in row["sides"].items()}, "people": row["right_replies"]}
     return [
         *lines,
@@ -33,7 +36,7 @@ def section() -> list[str]:
         "words and bytes it compares models of any vocabulary. Lower is better; brackets are 95 % bootstrap intervals",
         "over replies.",
         "",
-        table(["right replies", *SCORES.values()], scored),
+        table(["right replies", "steps", *SCORES.values()], scored),
         "",
         f"Their own greedy replies to {row['written']} of these conversations:",
         "",
@@ -43,7 +46,7 @@ def section() -> list[str]:
         ),
         "",
         *_samples(row),
-        *made(row["sides"]),
+        *made(row["sides"], LABELS),
     ]
 
 
@@ -55,4 +58,4 @@ def _samples(row: Row) -> list[str]:
         for each in row["samples"]
     ]
     told = f"{len(rows)} of them, drawn by a seed and not chosen; greedy, and ours also with words drawn as by default:"
-    return [told, "", table(["turns", *sides, "people"], rows), ""]
+    return [told, "", table(["turns", *sides, "people"], rows, numbers=False), ""]

@@ -91,14 +91,14 @@ def _written(row: Row) -> list[str]:
     return [f"Behind the prompt, with the seeds 0 to {len(told) - 1}, whatever came:", "", *told, ""] if told else []
 
 
-def made(sides: Mapping[str, Any]) -> list[str]:
+def made(sides: Mapping[str, Any], labels: Mapping[str, str] = LABELS) -> list[str]:
     """With which command and where each side was made."""
     lines = []
     for side, its in sides.items():
         facts = its["facts"]
         command = its.get("command", facts.get("command"))
         where = f"{facts['date']}, {facts['machine']}, torch {facts['torch']}, {facts['products']}"
-        lines.append(f"- {LABELS.get(side, side)}: `{command}`; {where}")
+        lines.append(f"- {labels.get(side, side)}: `{command}`; {where}")
     return [*lines, ""]
 
 
