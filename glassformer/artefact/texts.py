@@ -10,14 +10,14 @@ from glassformer.errors import DataError
 Texts = list[str] | tuple[str, ...]
 
 
-def listed(text: object, role: str = "text") -> list[str]:
-    """A text, or several, as a list; raises DataError for what is no text."""
+def listed(text: object, role: str = "text", *, do: str = "") -> list[str]:
+    """A text, or several, as a list; raises DataError for what is no text, which says to `do` so."""
     if isinstance(text, str):
         return [text]
     found = several(text, f"a {role}, or a list of them, is needed")
     for number, each in enumerate(found, 1):
         if not isinstance(each, str):
-            raise DataError(f"{role} {number} of {len(found):,} must be a text", got=repr(each)[:60])
+            raise DataError(f"{role} {number} of {len(found):,} must be a text", got=repr(each)[:60], do=do)
     return found
 
 
@@ -40,6 +40,26 @@ def several(given: object, wanted: str) -> list[Any]:
 def texts_of(text: str | Texts) -> list[dict[str, object]]:
     """Records of a text, or of several."""
     return [{"text": each} for each in listed(text)]
+
+
+def texts_and_words(text: str | Texts, words: Iterable[Iterable[str]]) -> list[dict[str, object]]:
+    """Records of texts, and behind them of sentences whose words are already split; raises DataError for what is
+    neither.
+    """
+    texts = listed(text, do="give words that are already split as words=[[...], ...], a list for each sentence")
+    sentences = several(words, "a list of sentences, each a list of words, is needed")
+    split: list[dict[str, object]] = []
+    for number, each in enumerate(sentences, 1):
+        # A string is refused as a sentence: its characters would be taken for words.
+        found = [] if isinstance(each, str | bytes | Mapping) or not isinstance(each, Iterable) else list(each)
+        if not found or not all(isinstance(word, str) and word.strip() for word in found):
+            raise DataError(
+                f"sentence {number} of {len(sentences):,} must be a list of words, at least one and none of them blank",
+                got=repr(each)[:60],
+                do="put a single sentence into a list too: words=[[...]]" if isinstance(each, str) else "",
+            )
+        split.append({"words": found})
+    return [*({"text": each} for each in texts), *split]
 
 
 def turns_of(turns: str | Sequence[object]) -> list[object]:

@@ -91,16 +91,48 @@ def test_words_of_several_tokens_are_joined_by_the_pooling(encoder: Model, encod
     longest = 0
     for each, layers in zip(found, hidden_states(encoder_folder, theirs(TEXTS)["input_ids"]), strict=True):
         encoding = theirs(each.text)
-        assert each.words == tuple(find_words(each.text))
+        assert each.offsets == tuple(find_words(each.text))
         for strategy in STRATEGIES:
             tokens = joined(layers, strategy)
-            for number in range(len(each.words)):
+            for number in range(len(each.offsets)):
                 its = [place for place, word in enumerate(encoding.word_ids()) if word == number]
                 longest = max(longest, len(its))
                 for pooling, pool in POOL.items():
                     ours = each.vectors[f"{strategy}.{pooling}"][number]
                     assert np.abs(ours - pool(tokens[its])).max() <= 2e-5, (strategy, pooling)
     assert longest > 2
+
+
+def test_words_that_are_split_already_are_those_of_the_same_text(model: Model) -> None:
+    """Where blanks and punctuation part a text into the very words that are given; others stay as they are given."""
+    model.module.double()
+    sentences = [["The", "dog", "sat", ".", "It", "slept"], ["he"], ["the", "dog", "on", "the", "mat"] * 4]
+    asked: dict[str, Any] = {"strategy": ["word", "2", "last"], "pooling": ["first", "mean", "max"]}
+    given = model.embed(words=sentences, **asked)
+    found = model.embed([" ".join(words) for words in sentences], words=True, **asked)
+    assert max(each.windows for each in given) > 1
+    for words, one, two in zip(sentences, given, found, strict=True):
+        assert one.words == two.words == tuple(words)
+        assert (one.text, one.offsets, one.windows) == (two.text, two.offsets, two.windows)
+        assert (one.given, two.given) == (True, False)
+        assert all(np.array_equal(one.vectors[name], of) for name, of in two.vectors.items())
+    (own,) = model.embed(words=[("the dog", "sat.")])
+    assert (own.words, own.vectors["last.mean"].shape) == (("the dog", "sat."), (2, 16))
+    both = model.embed("he", words=[["he"]])[0]  # a text and sentences: the text's words first, as `tag` has it
+    assert (both.words, both.given) == (("he",), False)
+    assert model.embed(words=[]) == []
+
+
+def test_words_that_are_none_are_refused_by_their_number(model: Model) -> None:
+    for words, got in (([["he"], []], "[]"), ([["he"], ["he", " "]], "['he', ' ']"), ([["he"], [3]], "[3]")):
+        with refused(DataError, wanted="sentence 2 of 2", got=got):
+            model.embed(words=words)
+    with refused(DataError, wanted="sentence 1 of 2", got="'he'", do="words=[["):
+        model.embed(words=["he", "sat"])
+    with refused(DataError, got="'he sat'"):
+        model.embed(words="he sat")
+    with refused(DataError, wanted="text 1 of 1", do="words="):
+        model.embed([["he", "sat"]], words=True)  # type: ignore[list-item]
 
 
 def test_one_pass_however_many_strategies(encoder: Model, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,9 +205,7 @@ def test_one_word_in_two_sentences(encoder: Model) -> None:
     assert [equal for (equal,) in found.equal[1:]] == [False] * 7
     assert all(found.cosines[layer][0] < 0.99 for layer in range(1, 8))
     one, other = (encoder.embed(TEXTS[number], strategy="last", words=True) for number in (0, 2))
-    vectors = [
-        each.vectors["last.mean"][[each.text[s:e] for s, e in each.words].index("bank")] for each in (one, other)
-    ]
+    vectors = [each.vectors["last.mean"][each.words.index("bank")] for each in (one, other)]
     cosine = vectors[0] @ vectors[1] / np.linalg.norm(vectors[0]) / np.linalg.norm(vectors[1])
     assert found.cosines[-1][0] == pytest.approx(cosine, abs=1e-6)
     with refused(DataError, wanted="waterfall", got="0"):
