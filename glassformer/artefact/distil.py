@@ -17,9 +17,11 @@ from glassformer.look.saved import fingerprint
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import task_named
 from glassformer.tasks.distil import Teaching, scored_of
-from glassformer.tasks.task import Source, Task
+from glassformer.tasks.task import Source, Task, TaskSection
 
 _BLOCK = re.compile(r"encoder\.blocks\.(\d+)\.")
+# Settings of a task by which the answers of a teacher and of its student mean the same.
+_COMMON = ("labels", "several", "pooling", "crf", "mean", "deviation", "negatives")
 
 
 def teacher_of(recipe: Recipe) -> tuple[Model, Recipe]:
@@ -45,13 +47,23 @@ def teacher_of(recipe: Recipe) -> tuple[Model, Recipe]:
             got=f"other weights in {section.teacher}",
             do="copy the teacher back, or begin again in another --out",
         )
-    own = {name: getattr(teacher.task, name) for name in ("labels", "several") if hasattr(teacher.task, name)}
     return teacher, recipe.model_copy(
         update={
             "distil": section.model_copy(update={"fingerprint": print_of}),
-            "task": task.model_copy(update=own),
+            "task": task.model_copy(update=_own(teacher.task, task)),
         }
     )
+
+
+def _own(teacher: TaskSection, student: TaskSection) -> dict[str, Any]:
+    """What a student's answers have in common with its teacher's: their labels, the unit of their numbers, and the
+    pooling, unless the recipe asks for another one.
+    """
+    asked = {"pooling"} & student.model_fields_set
+    found = {name: getattr(teacher, name) for name in _COMMON if name in type(student).model_fields.keys() - asked}
+    if "deviation" in found and found["deviation"] is None:  # an imported model, whose head knows the unit
+        found |= {"mean": 0.0, "deviation": 1.0}
+    return found
 
 
 def teaching_of(section: DistilSection) -> Teaching:
@@ -117,18 +129,23 @@ def student_of(teacher: Model, section: DistilSection) -> tuple[Model, str]:
 
 
 def taught_by(
-    teacher: Model | None, section: DistilSection, task: Task, source: Source, *, limit: int
+    teacher: Model | None, section: DistilSection, task: Task, source: Source, *, held_out: bool, limit: int
 ) -> dict[str, Any]:
-    """Of a student, who its teacher is, and its scores on the same examples; {} without one."""
+    """Of a student, who its teacher is, and its scores on the same examples; {} without one. What is chosen on
+    `held_out` examples, such as a temperature, is chosen for the teacher too.
+    """
     if teacher is None:
         return {}
+    module = teacher.module.eval()
+    if held_out:
+        task = task.fitted(module, source, lambda note: None)
     return {
         "teacher": {
             "name": section.teacher,
             "fingerprint": section.fingerprint,
             "parameters": sum(each.numel() for each in teacher.module.parameters()),
             "layers": len(teacher.config.output_stack.blocks),
-            "scores": task.evaluate(teacher.module.eval(), source, limit=limit).flat(),
+            "scores": task.evaluate(module, source, limit=limit).flat(),
         }
     }
 
