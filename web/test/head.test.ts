@@ -19,6 +19,7 @@ import {
   wordsOf,
 } from "../src/levels/head/units.ts";
 import { rowsOf, strongest, Weights } from "../src/levels/head/weights.ts";
+import { headWords, toHead } from "../src/frame/views.ts";
 import { Names } from "../src/run/names.ts";
 import type { Formula, Rule, RunRecord } from "../src/run/record.ts";
 import type { Tensor } from "../src/run/safetensors.ts";
@@ -105,6 +106,22 @@ test("a tensor of an attention leads to its head", () => {
   assert.equal(weightsNear("encoder.relative_bias", names), null);
   assert.deepEqual(cellNear("encoder.blocks.0.self_attention.mixed", [2, 1, 4, 3], names), [2, 1, 4, 4]);
   assert.deepEqual(cellNear("encoder.blocks.0.self_attention.scores", [2, 1, 4, 3], names), [2, 1, 4, 3]);
+});
+
+test("a shared head of keys or values leads to the first head that reads it, and says so", () => {
+  const path = "encoder.blocks.0.self_attention";
+  const own = run(["a", "b"]);
+  const grouped = ["key", "value"].map((last) => {
+    return formula(`${path}.${last}`, "sentence key_value_head key channel", { rule: "product" });
+  });
+  const names = new Names({ ...own, formulas: [...grouped, ...own.formulas] });
+  for (const last of ["key", "value"]) {
+    assert.deepEqual(cellNear(`${path}.${last}`, [0, 1, 4, 3], names), [0, 2, 4, 4]);
+    assert.equal(headWords(`${path}.${last}`, [0, 1, 4, 3], names), "head 2, the first of the 2 that read it");
+    assert.ok(toHead(`${path}.${last}`, [0, 1, 4, 3], names)?.includes("0,2,4,4"));
+  }
+  assert.deepEqual(cellNear(`${path}.mixed`, [0, 3, 1, 0], names), [0, 3, 1, 1]);
+  assert.equal(headWords(`${path}.mixed`, [0, 3, 1, 0], names), "its head");
 });
 
 function units(inputs: readonly string[], vocabulary: readonly string[] = [], spans: Spans = null): string[] {
