@@ -98,7 +98,7 @@ class Answering(Artefact):
         windows. Raises DataError for a text without words, ConfigError for a model that was not trained to tag.
         """
         found: list[Tagging] = answers(self, "tag", texts_and_words(text, words), {})
-        return found[0] if isinstance(text, str) else found
+        return found[0] if isinstance(text, str) and len(found) == 1 else found
 
     @overload
     def answer(self, question: str, context: str, *, top: int = 5) -> Answer: ...

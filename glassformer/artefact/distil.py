@@ -10,7 +10,7 @@ import torch
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
 from glassformer.artefact.recipe import Recipe
-from glassformer.artefact.sections import DistilSection
+from glassformer.artefact.sections import OF_THE_TEACHER, DistilSection
 from glassformer.config import ModelConfig
 from glassformer.errors import ConfigError
 from glassformer.look.saved import fingerprint
@@ -18,10 +18,9 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks import task_named
 from glassformer.tasks.distil import Teaching, scored_of
 from glassformer.tasks.task import Source, Task, TaskSection
+from glassformer.tasks.text_pair import two_segments
 
 _BLOCK = re.compile(r"encoder\.blocks\.(\d+)\.")
-# Settings of a task by which the answers of a teacher and of its student mean the same.
-_COMMON = ("labels", "several", "pooling", "crf", "mean", "deviation", "negatives")
 
 
 def teacher_of(recipe: Recipe) -> tuple[Model, Recipe]:
@@ -57,10 +56,12 @@ def teacher_of(recipe: Recipe) -> tuple[Model, Recipe]:
 
 def _own(teacher: TaskSection, student: TaskSection) -> dict[str, Any]:
     """What a student's answers have in common with its teacher's: their labels, the unit of their numbers, and the
-    pooling, unless the recipe asks for another one.
+    pooling, unless the recipe asks for another one than usual.
     """
-    asked = {"pooling"} & student.model_fields_set
-    found = {name: getattr(teacher, name) for name in _COMMON if name in type(student).model_fields.keys() - asked}
+    known = type(student).model_fields
+    found = {name: getattr(teacher, name) for name in OF_THE_TEACHER if name in known}
+    if "pooling" in known and getattr(student, "pooling") != known["pooling"].default:  # noqa: B009  # not of every task
+        del found["pooling"]
     if "deviation" in found and found["deviation"] is None:  # an imported model, whose head knows the unit
         found |= {"mean": 0.0, "deviation": 1.0}
     return found
@@ -71,15 +72,21 @@ def teaching_of(section: DistilSection) -> Teaching:
     return Teaching(section.temperature, section.soft, section.hard, section.cosine)
 
 
-def check_pair(teacher: Model, student: Model, section: DistilSection) -> None:
-    """Raise ConfigError unless a student of its own (`--start`) reads the teacher's tokens and, where their states are
-    compared, has its width.
+def check_pair(teacher: Model, student: Model, section: DistilSection, *, pairs: bool) -> None:
+    """Raise ConfigError unless a student of its own (`--start`) reads the teacher's tokens, tells the texts of `pairs`
+    apart where its teacher does and, where their states are compared, has its width.
     """
     if student.tokenizer.fingerprint != teacher.tokenizer.fingerprint:
         raise ConfigError(
             "a student and its teacher read the same tokens",
             got=f"another tokenizer in the teacher {section.teacher}",
             do="leave --start out: the student then begins from layers of the teacher, with its tokenizer",
+        )
+    if pairs and two_segments(teacher.config) and not two_segments(student.config):
+        raise ConfigError(
+            "a teacher that tells the texts of a pair apart by their segments needs a student that does",
+            got=f"a student of the family {student.config.family}, without segments",
+            do="leave --start out, or begin from a model of the teacher's family",
         )
     widths = [model.config.output_stack.width for model in (student, teacher)]
     if section.cosine and widths[0] != widths[1]:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from glassformer.artefact import store
 from glassformer.artefact.answering import Answering
-from glassformer.artefact.texts import Texts, listed, texts_and_words
+from glassformer.artefact.texts import Texts, listed, numbered, texts_and_words
 from glassformer.artefact.writing import Writing
 
 if TYPE_CHECKING:
@@ -96,18 +96,19 @@ class Model(Answering, Writing):
         """
         from glassformer.artefact.embed import embed, vectors_of
         from glassformer.features.mix import Mix
+        from glassformer.features.strategies import listed as listed_features
 
         several = not (isinstance(strategy, str | Mix) and isinstance(pooling, str))
         maker = vectors_of(
             self,
-            [strategy] if isinstance(strategy, str | Mix) else list(strategy),
-            [pooling] if isinstance(pooling, str) else list(pooling),
+            listed_features(strategy),
+            listed_features(pooling),
             words=words is not False,
         )
-        records = texts_and_words(text, () if isinstance(words, bool) else words)
-        found = list(embed(self, maker, ((values, "") for values in records), fast=fast))
+        records = numbered(texts_and_words(text, () if isinstance(words, bool) else words))
+        found = list(embed(self, maker, records, fast=fast))
         if maker.words:
-            return found[0] if isinstance(text, str) else found
+            return found[0] if isinstance(text, str) and len(found) == 1 else found
         arrays = {
             feature.name: np.stack([each.vectors[feature.name] for each in found])
             if found

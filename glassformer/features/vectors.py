@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from glassformer.data.corrupt import IGNORED
-from glassformer.errors import DataError
+from glassformer.errors import DataError, NotFiniteError
 from glassformer.features.strategies import WORD, Feature, Pooling
 from glassformer.models.inputs import Batch
 from glassformer.models.stack import Stack
@@ -246,6 +246,17 @@ class VectorsOf(Predictor[Sentence, Vectors]):
 
     def merge(self, example: Sentence, found: Sequence[_Pooled]) -> Vectors:
         """The vectors of all parts, from those of the windows: a part may have tokens in several."""
+        made = self._merged(example, found)
+        for name, of in made.vectors.items():
+            if not np.isfinite(of).all():
+                raise NotFiniteError(
+                    "a model must give finite numbers to make vectors of",
+                    got=f"NaN or infinity in {name} of {example.text[:40]!r}",
+                    do="its training diverged: train it again with a lower learning rate",
+                )
+        return made
+
+    def _merged(self, example: Sentence, found: Sequence[_Pooled]) -> Vectors:
         if len(found) == 1 and not self.words:
             (row,) = found
             whole = {

@@ -13,7 +13,7 @@ import transformers
 
 from glassformer.artefact.embed import embed, same_word, vectors_of
 from glassformer.artefact.model import Model
-from glassformer.errors import DataError, TokenizerError
+from glassformer.errors import ConfigError, DataError, NotFiniteError, TokenizerError
 from glassformer.features.mix import Mix
 from glassformer.features.strategies import SIX
 from glassformer.features.vectors import note_of
@@ -118,8 +118,8 @@ def test_words_that_are_split_already_are_those_of_the_same_text(model: Model) -
         assert all(np.array_equal(one.vectors[name], of) for name, of in two.vectors.items())
     (own,) = model.embed(words=[("the dog", "sat.")])
     assert (own.words, own.vectors["last.mean"].shape) == (("the dog", "sat."), (2, 16))
-    both = model.embed("he", words=[["he"]])[0]  # a text and sentences: the text's words first, as `tag` has it
-    assert (both.words, both.given) == (("he",), False)
+    both = model.embed("he", words=[["he"]])  # the words of the text first, as `tag` has it
+    assert [(each.words, each.given) for each in both] == [(("he",), False), (("he",), True)]
     assert model.embed(words=[]) == []
 
 
@@ -234,11 +234,35 @@ def test_the_last_layer_is_what_the_heads_read(tokenizer: Tokenizer) -> None:
         assert torch.equal(last, module(Inputs(ids=ids), heads=()).states)
 
 
+def test_vectors_that_are_no_numbers_are_refused(model: Model) -> None:
+    """Of a model whose training diverged: neither a file nor an index nor a classifier gets them."""
+    model.module.get_parameter("encoder.blocks.2.feed_forward.body.output.bias").data[3] = float("nan")
+    assert np.isfinite(model.embed("the dog", strategy="1")).all()
+    for words in (False, True):
+        with refused(NotFiniteError, got=("last.mean", "the dog"), do="learning rate"):
+            model.embed(["the dog"], words=words)
+
+
+def test_what_is_no_strategy_and_two_mixes_of_one_name_are_refused(model: Model) -> None:
+    for strategy, got in ((-2, "-2"), (None, "None"), ([3, "last"], "3")):
+        with refused(ConfigError, got=got):
+            model.embed("he", strategy=strategy)  # type: ignore[arg-type]
+    with refused(ConfigError, wanted="None"):
+        model.embed("he", pooling=None)  # type: ignore[arg-type]
+    one, two = Mix((0.2,) * 5), Mix((0.5, 0.5, 0.0, 0.0, 0.0))
+    assert set(model.embed("he", strategy=[one, one])) == {"mix.mean"}
+    with refused(ConfigError, got="two mixes called mix"):
+        model.embed("he", strategy=[one, two])
+
+
 def test_a_model_without_a_tokenizer_and_a_text_that_is_none(model: Model) -> None:
     with refused(TokenizerError, got="without"):
         Model(model.module).embed("a text")
     with refused(DataError, got="None"):
         model.embed([None])  # type: ignore[list-item]
+    for words in (False, True):
+        with refused(DataError, wanted="text 2 of 2", got="ud800"):  # from Python alone: no file of text holds it
+            model.embed(["he", "he \ud800"], words=words)
     with refused(DataError):
         model.embed("   ", words=True)
     assert model.embed("").shape == (16,)  # [CLS] and [SEP]

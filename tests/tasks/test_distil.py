@@ -17,7 +17,8 @@ from glassformer.artefact.distil import spread
 from glassformer.artefact.model import Model
 from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.progress import NoProgress
-from glassformer.artefact.recipe import resolve
+from glassformer.artefact.recipe import resolve, write_recipe
+from glassformer.artefact.run_folder import begin
 from glassformer.errors import ConfigError, DataError
 from glassformer.look.saved import fingerprint
 from glassformer.runtime import compiler
@@ -235,6 +236,32 @@ def test_pairs_that_do_not_fit_are_refused(teacher: Path, tmp_path: Path) -> Non
         prepared(reader, files, tmp_path, task__name="language-model")
     with refused(DataError, got="'3'"):
         prepared(teacher, labelled(tmp_path, label="3"), tmp_path)
+
+
+def test_a_student_of_a_shorter_or_a_pairing_teacher_is_refused(teacher: Path, tmp_path: Path) -> None:
+    files = labelled(tmp_path)
+    longer = model_for("classify", {"labels": ("0", "1")}, max_length=128).save(tmp_path / "longer")
+    with refused(ConfigError, got="64", do="data.length"):
+        prepared(teacher, files, tmp_path, model__start=str(longer), data__length=100)
+    plain = model_for("classify", {"labels": ("0", "1")}, family="roberta").save(tmp_path / "plain")
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text("".join(json.dumps({"a": TEXTS[0], "b": TEXTS[n % 2], "label": n % 2}) + "\n" for n in range(20)))
+    with refused(ConfigError, got="roberta", do="--start"):
+        prepared(teacher, str(pairs), tmp_path, model__start=str(plain), data__text="a", data__pair="b")
+    assert prepared(teacher, files, tmp_path, model__start=str(plain)).teacher is not None
+
+
+def test_a_stopped_student_goes_on_by_the_same_words_whatever_its_teacher_pools(tmp_path: Path) -> None:
+    pooled = model_for("classify", {"labels": ("0", "1"), "pooling": "mean"}, layers=2).save(tmp_path / "pooled")
+    files = labelled(tmp_path)
+    made = prepared(pooled, files, tmp_path)
+    (tmp_path / "run").mkdir(exist_ok=True)
+    write_recipe(tmp_path / "run", made.recipe, made.tokenizer)
+    again: Any = begin(tmp_path / "run", resolve(recipe(pooled, files)), resume=True)
+    assert again.task.pooling == "mean"
+    with refused(ConfigError, wanted="task.pooling", got="max"):
+        begin(tmp_path / "run", resolve(recipe(pooled, files, task__pooling="max")), resume=True)
+    assert prepared(pooled, files, tmp_path, task__pooling="max").task.section.model_dump()["pooling"] == "max"
 
 
 def test_a_teacher_with_another_tokenizer_is_refused(teacher: Path, tmp_path: Path) -> None:
