@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Palette } from "../src/draw/colour.ts";
 import { panelAt, type Scene } from "../src/draw/scene.ts";
+import { headWords, toHead } from "../src/frame/views.ts";
 import { attentionOf, cellNear, peersOf, weightsNear } from "../src/levels/head/attention.ts";
 import { handScene } from "../src/levels/head/hand.ts";
 import { planOf, type Shown } from "../src/levels/head/plan.ts";
@@ -19,7 +20,6 @@ import {
   wordsOf,
 } from "../src/levels/head/units.ts";
 import { rowsOf, strongest, Weights } from "../src/levels/head/weights.ts";
-import { headWords, toHead } from "../src/frame/views.ts";
 import { Names } from "../src/run/names.ts";
 import type { Formula, Rule, RunRecord } from "../src/run/record.ts";
 import type { Tensor } from "../src/run/safetensors.ts";
