@@ -57,7 +57,7 @@ def texts_and_words(text: str | Texts, words: Iterable[Iterable[str]]) -> list[d
     """
     texts = listed(text, do="give words that are already split as words=[[...], ...], a list for each sentence")
     sentences = several(words, "a list of sentences, each a list of words, is needed")
-    split: list[dict[str, object]] = []
+    records: list[dict[str, object]] = [{"text": each} for each in texts]
     for number, each in enumerate(sentences, 1):
         # A string is refused as a sentence: its characters would be taken for words.
         found = [] if isinstance(each, str | bytes | Mapping) or not isinstance(each, Iterable) else list(each)
@@ -68,8 +68,8 @@ def texts_and_words(text: str | Texts, words: Iterable[Iterable[str]]) -> list[d
                 got=repr(each)[:60],
                 do="put a single sentence into a list too: words=[[...]]" if isinstance(each, str) else "",
             )
-        split.append({"words": [check_text(word, which) for word in found]})
-    return [*({"text": each} for each in texts), *split]
+        records.append({"words": [check_text(word, which) for word in found]})
+    return records
 
 
 def numbered(records: Sequence[Mapping[str, object]]) -> list[tuple[Mapping[str, object], str]]:

@@ -92,7 +92,7 @@ def listed(asked: object) -> list[Any]:
     return [asked] if one else list(asked)  # type: ignore[call-overload]  # an Iterable, as the line above says
 
 
-def resolve(asked: str | Mix, blocks: int) -> Strategy:
+def resolve(asked: object, blocks: int) -> Strategy:
     """The layers that a strategy names in a model of so many blocks.
 
     Raises ConfigError for an unknown strategy, and for one that needs layers which the model does not have.

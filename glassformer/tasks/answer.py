@@ -264,6 +264,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
 
     def losses_of(self, output: Output, batch: Batch) -> dict[str, Tensor]:
         """The same from what the model has answered, logits [B, S, 2]."""
+        assert output.token_logits is not None
         logits = widened(output.token_logits)  # [B, S, 2]
         if batch.inputs.real is not None:
             logits = logits.masked_fill(~batch.inputs.real[..., None], torch.finfo(logits.dtype).min)

@@ -210,7 +210,8 @@ def test_what_cannot_be_learned_is_refused_by_its_row(folder: Path) -> None:
         gf.Tagger(folder, settings=TINY).fit([["he", "sat"], ["he", "ate"]], [["O", None], ["O", "B-x"]])
     with refused(DataError, got="1 in 24"):
         gf.TextFeatures(folder, strategy="mix", pooling="first").fit(TEXTS, ["same"] * 24)
-    for strategy in (-1, None):
+    strategies: tuple[Any, ...] = (-1, None)
+    for strategy in strategies:
         with refused(ConfigError, got=str(strategy)):
             gf.TextFeatures(folder, strategy=strategy).fit(TEXTS)
 

@@ -124,7 +124,8 @@ def test_words_that_are_split_already_are_those_of_the_same_text(model: Model) -
 
 
 def test_words_that_are_none_are_refused_by_their_number(model: Model) -> None:
-    for words, got in (([["he"], []], "[]"), ([["he"], ["he", " "]], "['he', ' ']"), ([["he"], [3]], "[3]")):
+    given: tuple[tuple[Any, str], ...] = (([["he"], []], "[]"), ([["he"], ["he", " "]], "' '"), ([["he"], [3]], "[3]"))
+    for words, got in given:
         with refused(DataError, wanted="sentence 2 of 2", got=got):
             model.embed(words=words)
     with refused(DataError, wanted="sentence 1 of 2", got="'he'", do="words=[["):

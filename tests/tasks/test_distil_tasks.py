@@ -119,7 +119,7 @@ def test_every_task_of_an_encoder_has_students(name: str, tmp_path: Path, shake:
         for parameter in model.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
         losses = feed.losses(model, batch)
-        answers = [each(batch.inputs, scored_at=batch.scored_at) for each in (model, feed.teacher)]
+        mine, its_own = (each(batch.inputs, scored_at=batch.scored_at) for each in (model, feed.teacher))
     for each, its in zip(row.losses, soft, strict=True):
         assert batch.counts[its] == batch.counts[each]
         assert feed.weights[its] == 5 * found.task.weights[each]
@@ -127,7 +127,7 @@ def test_every_task_of_an_encoder_has_students(name: str, tmp_path: Path, shake:
         if row.name != "tag crf":  # tests/models/test_chain.py has its enumeration
             # Sums of some thousand float64 numbers near 1, in another order.
             heat = 1.0 if each == "number" else 1.7
-            assert float(losses[its]) == pytest.approx(by_hand(each, batch, *answers, heat), rel=1e-9), each
+            assert float(losses[its]) == pytest.approx(by_hand(each, batch, mine, its_own, heat), rel=1e-9), each
     gradients = []
     for parts in (1, 2):
         model.zero_grad()
