@@ -118,6 +118,7 @@ test("a shared head of keys or values leads to the first head that reads it, and
   for (const last of ["key", "value"]) {
     assert.deepEqual(cellNear(`${path}.${last}`, [0, 1, 4, 3], names), [0, 2, 4, 4]);
     assert.equal(headWords(`${path}.${last}`, [0, 1, 4, 3], names), "head 2, the first of the 2 that read it");
+    assert.equal(names.cell(`${path}.${last}`, [0, 1, 0, 3]), "key–value head 1, channel 3, a");
     assert.ok(toHead(`${path}.${last}`, [0, 1, 4, 3], names)?.includes("0,2,4,4"));
   }
   assert.deepEqual(cellNear(`${path}.mixed`, [0, 3, 1, 0], names), [0, 3, 1, 1]);
