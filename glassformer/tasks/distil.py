@@ -55,13 +55,6 @@ class Both(NamedTuple):
     batch: Batch
     temperature: float
 
-    def answers(self, head: str) -> tuple[Tensor, Tensor]:
-        """What one head of the student and that of its teacher have answered."""
-        student, teacher = getattr(self.answered, head), getattr(self.taught, head)
-        assert student is not None
-        assert teacher is not None
-        return student, teacher
-
 
 class Scored(NamedTuple):
     """A task's own losses from what a student has answered and, by the name of each of them, how far its answers are
@@ -184,23 +177,36 @@ def cosine_loss(states: Tensor, teacher: Tensor, real: Tensor | None, weights: T
     return torch.where(counted, 1 - cosine, torch.zeros((), dtype=cosine.dtype)).sum()
 
 
+def _answers(both: Both, head: str) -> tuple[Tensor, Tensor]:
+    """What one head of the student and that of its teacher have answered. No method: torch compiles none of a tuple."""
+    student, teacher = getattr(both.answered, head), getattr(both.taught, head)
+    assert student is not None
+    assert teacher is not None
+    return student, teacher
+
+
 def _of_texts(task: Any, both: Both) -> Tensor:
-    """The labels of each row."""
-    logits, its = both.answers("sentence_logits")  # [B, L]
-    several = bool(getattr(task.section, "several", False))
-    return soft_loss(logits, its, both.batch.weights, both.temperature, several=several)
+    """The label of each row."""
+    logits, its = _answers(both, "sentence_logits")  # [B, L]
+    return soft_loss(logits, its, both.batch.weights, both.temperature)
+
+
+def _of_label_sets(task: Any, both: Both) -> Tensor:
+    """The label of each row, or its labels where it may have several."""
+    logits, its = _answers(both, "sentence_logits")  # [B, L]
+    return soft_loss(logits, its, both.batch.weights, both.temperature, several=task.section.several)
 
 
 def _of_masked_words(task: Any, both: Both) -> Tensor:
     """The vocabulary at each masked word."""
-    logits, its = both.answers("logits")  # [N, V]
+    logits, its = _answers(both, "logits")  # [N, V]
     weights = (both.batch.labels["masked_words"] != IGNORED).flatten().float()  # [N]
     return soft_loss(logits, its, weights, both.temperature)
 
 
 def _of_numbers(task: Any, both: Both) -> Tensor:
     """The squared error to the teacher's number, which has no temperature: both are in units of the deviation."""
-    number, its = both.answers("sentence_logits")  # [B, 1]
+    number, its = _answers(both, "sentence_logits")  # [B, 1]
     return squared_error(number, widened(its)[:, 0], both.batch.weights)
 
 
@@ -213,7 +219,7 @@ def _of_candidates(task: Any, both: Both) -> Tensor:
 
 def _of_words(task: Any, both: Both) -> Tensor:
     """The labels of each word; with a CRF, of all words of a row together."""
-    logits, its = both.answers("token_logits")  # [B, S, L]
+    logits, its = _answers(both, "token_logits")  # [B, S, L]
     asked, rows = both.batch.labels["tag"] != IGNORED, both.batch.weights  # [B, S], [B]
     crf, teacher = crf_of(both.student), crf_of(both.teacher)
     if crf is not None and teacher is not None:
@@ -227,7 +233,7 @@ def _of_ends(side: int) -> Callable[[Any, Both], Tensor]:
     """The tokens of a row, as that at which the answer starts (0) or ends (1)."""
 
     def of(task: Any, both: Both) -> Tensor:
-        logits, its = (each[..., side] for each in both.answers("token_logits"))  # [B, S]
+        logits, its = (each[..., side] for each in _answers(both, "token_logits"))  # [B, S]
         return soft_loss(logits, its, both.batch.weights, both.temperature, among=both.batch.inputs.real)
 
     return of
@@ -235,7 +241,7 @@ def _of_ends(side: int) -> Callable[[Any, Both], Tensor]:
 
 # By task: what is compared with the teacher.
 TAUGHT: dict[type[Task], Scored] = {
-    Classify: Scored({"label": _of_texts}),
+    Classify: Scored({"label": _of_label_sets}),
     SentenceOrder: Scored({"sentence_order": _of_texts}),
     Regress: Scored({"number": _of_numbers}),
     Choose: Scored({"choice": _of_candidates}),
