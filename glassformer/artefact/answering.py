@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from glassformer.artefact.artefact import Artefact
-from glassformer.artefact.texts import Texts, beside, several, texts_of
+from glassformer.artefact.texts import Texts, beside, texts_and_words, texts_of
 from glassformer.artefact.verbs import answers
 
 if TYPE_CHECKING:
@@ -97,11 +97,8 @@ class Answering(Artefact):
         Words are parted by blanks and punctuation, unless sentences are given as `words`. A long text is read in
         windows. Raises DataError for a text without words, ConfigError for a model that was not trained to tag.
         """
-        # A string is refused as a sentence: its characters would be taken for words.
-        sentences = several(words, "a list of sentences, each a list of words, is needed")
-        given: list[dict[str, object]] = [{"words": _list(each)} for each in sentences]
-        found: list[Tagging] = answers(self, "tag", [*texts_of(text), *given], {})
-        return found[0] if isinstance(text, str) else found
+        found: list[Tagging] = answers(self, "tag", texts_and_words(text, words), {})
+        return found[0] if isinstance(text, str) and len(found) == 1 else found
 
     @overload
     def answer(self, question: str, context: str, *, top: int = 5) -> Answer: ...

@@ -10,14 +10,15 @@ import torch
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
 from glassformer.artefact.recipe import Recipe
-from glassformer.artefact.sections import DistilSection
+from glassformer.artefact.sections import OF_THE_TEACHER, DistilSection
 from glassformer.config import ModelConfig
 from glassformer.errors import ConfigError
 from glassformer.look.saved import fingerprint
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import task_named
 from glassformer.tasks.distil import Teaching, scored_of
-from glassformer.tasks.task import Source, Task
+from glassformer.tasks.task import Source, Task, TaskSection
+from glassformer.tasks.text_pair import two_segments
 
 _BLOCK = re.compile(r"encoder\.blocks\.(\d+)\.")
 
@@ -45,13 +46,25 @@ def teacher_of(recipe: Recipe) -> tuple[Model, Recipe]:
             got=f"other weights in {section.teacher}",
             do="copy the teacher back, or begin again in another --out",
         )
-    own = {name: getattr(teacher.task, name) for name in ("labels", "several") if hasattr(teacher.task, name)}
     return teacher, recipe.model_copy(
         update={
             "distil": section.model_copy(update={"fingerprint": print_of}),
-            "task": task.model_copy(update=own),
+            "task": task.model_copy(update=_own(teacher.task, task)),
         }
     )
+
+
+def _own(teacher: TaskSection, student: TaskSection) -> dict[str, Any]:
+    """What a student's answers have in common with its teacher's: their labels, the unit of their numbers, and the
+    pooling, unless the recipe asks for another one than usual.
+    """
+    known = type(student).model_fields
+    found = {name: getattr(teacher, name) for name in OF_THE_TEACHER if name in known}
+    if "pooling" in known and getattr(student, "pooling") != known["pooling"].default:  # noqa: B009  # not of every task
+        del found["pooling"]
+    if "deviation" in found and found["deviation"] is None:  # an imported model, whose head knows the unit
+        found |= {"mean": 0.0, "deviation": 1.0}
+    return found
 
 
 def teaching_of(section: DistilSection) -> Teaching:
@@ -59,15 +72,21 @@ def teaching_of(section: DistilSection) -> Teaching:
     return Teaching(section.temperature, section.soft, section.hard, section.cosine)
 
 
-def check_pair(teacher: Model, student: Model, section: DistilSection) -> None:
-    """Raise ConfigError unless a student of its own (`--start`) reads the teacher's tokens and, where their states are
-    compared, has its width.
+def check_pair(teacher: Model, student: Model, section: DistilSection, *, pairs: bool) -> None:
+    """Raise ConfigError unless a student of its own (`--start`) reads the teacher's tokens, tells the texts of `pairs`
+    apart where its teacher does and, where their states are compared, has its width.
     """
     if student.tokenizer.fingerprint != teacher.tokenizer.fingerprint:
         raise ConfigError(
             "a student and its teacher read the same tokens",
             got=f"another tokenizer in the teacher {section.teacher}",
             do="leave --start out: the student then begins from layers of the teacher, with its tokenizer",
+        )
+    if pairs and two_segments(teacher.config) and not two_segments(student.config):
+        raise ConfigError(
+            "a teacher that tells the texts of a pair apart by their segments needs a student that does",
+            got=f"a student of the family {student.config.family}, without segments",
+            do="leave --start out, or begin from a model of the teacher's family",
         )
     widths = [model.config.output_stack.width for model in (student, teacher)]
     if section.cosine and widths[0] != widths[1]:
@@ -117,18 +136,23 @@ def student_of(teacher: Model, section: DistilSection) -> tuple[Model, str]:
 
 
 def taught_by(
-    teacher: Model | None, section: DistilSection, task: Task, source: Source, *, limit: int
+    teacher: Model | None, section: DistilSection, task: Task, source: Source, *, held_out: bool, limit: int
 ) -> dict[str, Any]:
-    """Of a student, who its teacher is, and its scores on the same examples; {} without one."""
+    """Of a student, who its teacher is, and its scores on the same examples; {} without one. What is chosen on
+    `held_out` examples, such as a temperature, is chosen for the teacher too.
+    """
     if teacher is None:
         return {}
+    module = teacher.module.eval()
+    if held_out:
+        task = task.fitted(module, source, lambda note: None)
     return {
         "teacher": {
             "name": section.teacher,
             "fingerprint": section.fingerprint,
             "parameters": sum(each.numel() for each in teacher.module.parameters()),
             "layers": len(teacher.config.output_stack.blocks),
-            "scores": task.evaluate(teacher.module.eval(), source, limit=limit).flat(),
+            "scores": task.evaluate(module, source, limit=limit).flat(),
         }
     }
 

@@ -79,7 +79,7 @@ def same_word(model: Artefact, word: str, texts: Sequence[str], *, pooling: str 
     maker = vectors_of(model, layers, [pooling], words=True)
     found: list[tuple[Place, list[Reals]]] = []
     for number, each in enumerate(embed(model, maker, (({"text": text}, "") for text in texts))):
-        for at, (start, end) in enumerate(each.words or ()):
+        for at, (start, end) in enumerate(each.offsets or ()):
             if each.text[start:end].casefold() == word.casefold():
                 of_layers = [each.vectors[feature.name][at] for feature in maker.features]
                 found.append((Place(number, start, end), of_layers))

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from glassformer.artefact import store
 from glassformer.artefact.answering import Answering
-from glassformer.artefact.texts import Texts, listed, texts_of
+from glassformer.artefact.texts import Texts, listed, numbered, texts_and_words
 from glassformer.artefact.writing import Writing
 
 if TYPE_CHECKING:
@@ -77,34 +77,38 @@ class Model(Answering, Writing):
 
     def embed(
         self,
-        text: str | Texts,
+        text: str | Texts = (),
         *,
         strategy: str | Mix | Sequence[str | Mix] = "last",
         pooling: str | Sequence[str] = "mean",
-        words: bool = False,
+        words: bool | Sequence[Sequence[str]] = False,
         fast: bool | None = None,
     ) -> Any:
         """The vector [F] of a text as an array, or the vectors [N, F] of many; a dictionary of such arrays by
         `strategy.pooling` where several strategies or poolings are asked for, made in one pass through the model.
 
-        With `words` a `Vectors` for each text: its words, and the vectors [P, F] of each feature. The strategies are
-        those of `glassformer.features.strategies`, the poolings `first`, `mean`, `max`, `last-token`. With `fast` in
-        bfloat16 where the machine is faster in it (`fast_told` says what that changes; None: as the model was opened).
-        Raises ConfigError for a strategy that needs layers which the model does not have.
+        With `words` a `Vectors` for each text: its words, their offsets, and the vectors [P, F] of each feature. Words
+        are parted by blanks and punctuation, unless sentences are given as `words`, each a list of words. The
+        strategies are those of `glassformer.features.strategies`, the poolings `first`, `mean`, `max`, `last-token`.
+        With `fast` in bfloat16 where the machine is faster in it (`fast_told` says what that changes; None: as the
+        model was opened). Raises ConfigError for a strategy that needs layers which the model does not have, DataError
+        for what are no texts or no words.
         """
         from glassformer.artefact.embed import embed, vectors_of
         from glassformer.features.mix import Mix
+        from glassformer.features.strategies import listed as listed_features
 
         several = not (isinstance(strategy, str | Mix) and isinstance(pooling, str))
         maker = vectors_of(
             self,
-            [strategy] if isinstance(strategy, str | Mix) else list(strategy),
-            [pooling] if isinstance(pooling, str) else list(pooling),
-            words=words,
+            listed_features(strategy),
+            listed_features(pooling),
+            words=words is not False,
         )
-        found = list(embed(self, maker, ((values, "") for values in texts_of(text)), fast=fast))
-        if words:
-            return found[0] if isinstance(text, str) else found
+        records = numbered(texts_and_words(text, () if isinstance(words, bool) else words))
+        found = list(embed(self, maker, records, fast=fast))
+        if maker.words:
+            return found[0] if isinstance(text, str) and len(found) == 1 else found
         arrays = {
             feature.name: np.stack([each.vectors[feature.name] for each in found])
             if found

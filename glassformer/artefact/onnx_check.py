@@ -226,16 +226,24 @@ class Check:
 
     # ------------------------------------------------------------------ labelled data
 
-    def scores(self, files: Sequence[str | Path], sessions: Sequence[Session], progress: Progress) -> list[Score]:
-        """The scores of the model and of each graph on labelled files."""
+    def own_scores(self, files: Sequence[str | Path], progress: Progress) -> Scores:
+        """The scores of the model on labelled files, before there is a graph: files that cannot be used are refused
+        here. Raises ConfigError for a model without answers.
+        """
         if self.predictor is None:
             raise ConfigError(
                 "labelled data measure a model that answers",
                 got="features, which are vectors",
                 do="leave --data out; the least cosine is told",
             )
-        modules = [self.model.module, *map(self.graph, sessions)]
-        found = [evaluate(self._with(module), files, baselines=False, progress=progress) for module in modules]
+        return evaluate(self.model, files, baselines=False, progress=progress)
+
+    def scores(
+        self, measured: Scores, files: Sequence[str | Path], sessions: Sequence[Session], progress: Progress
+    ) -> list[Score]:
+        """Those that were `measured` already, beside the scores of each graph on the same files."""
+        graphs = [self._with(self.graph(session)) for session in sessions]
+        found = [measured, *(evaluate(graph, files, baselines=False, progress=progress) for graph in graphs)]
         each = [_intervals(scores) for scores in found]
         measures = [scores.measures.get(THIS_MODEL) for scores in found]
         apart: Mapping[str, Difference] = {}

@@ -78,6 +78,7 @@ def write_onnx(
     directory = refuse_full(directory)
     exported, left = _as_exported(model, head)
     check = Check(exported, head, texts)
+    measured = check.own_scores(data, progress) if data else None
     network = Network(exported.module, head, mask_id=exported.tokenizer.mask_id)
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -93,7 +94,7 @@ def write_onnx(
                 write_int8(draft / GRAPH, draft / INT8)
                 sessions.append(Session(draft / INT8))
                 lost = check.lost(*sessions)
-            scores = check.scores(data, sessions, progress) if data else []
+            scores = [] if measured is None else check.scores(measured, data, sessions, progress)
             report = OnnxExport(
                 head.name,
                 session.inputs,

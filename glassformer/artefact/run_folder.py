@@ -10,6 +10,7 @@ from pathlib import Path
 
 from glassformer.artefact import store
 from glassformer.artefact.recipe import RECIPE, Recipe, read_saved_recipe
+from glassformer.artefact.sections import OF_THE_TEACHER
 from glassformer.errors import ConfigError, GlassformerError, TrainingError
 from glassformer.tasks import task_named
 from glassformer.training.checkpoint import Checkpoints
@@ -57,8 +58,9 @@ def begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
     for name in _FIXED:
         was, now = getattr(known, name).model_dump(), getattr(recipe, name).model_dump()
         for key in now:
+            open_before = {*recipe.task.found, *(OF_THE_TEACHER if recipe.distil.teacher is not None else ())}
             found_by_the_run = (name, key) in _RESOLVED_BY_THE_RUN or (
-                name == "task" and key in recipe.task.found and now[key] == type(recipe.task).model_fields[key].default
+                name == "task" and key in open_before and now[key] == type(recipe.task).model_fields[key].default
             )
             if now[key] != was.get(key) and not found_by_the_run:
                 raise _changed(f"{name}.{key}", was.get(key), repr(now[key]))

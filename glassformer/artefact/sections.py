@@ -59,6 +59,10 @@ class DistilSection(Settings):
         return self
 
 
+# Settings of a task by which the answers of a teacher and of its student mean the same.
+OF_THE_TEACHER = ("labels", "several", "pooling", "crf", "mean", "deviation", "negatives")
+
+
 class WatchSection(Settings):
     """Sentences whose guesses and heads are kept at some steps of the training, in `watched.jsonl`, so that a page can
     show how the model learned.

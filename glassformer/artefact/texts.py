@@ -10,15 +10,24 @@ from glassformer.errors import DataError
 Texts = list[str] | tuple[str, ...]
 
 
-def listed(text: object, role: str = "text") -> list[str]:
-    """A text, or several, as a list; raises DataError for what is no text."""
+def listed(text: object, role: str = "text", *, do: str = "") -> list[str]:
+    """A text, or several, as a list; raises DataError for what is no text, which says to `do` so."""
     if isinstance(text, str):
-        return [text]
+        return [check_text(text, f"a {role}")]
     found = several(text, f"a {role}, or a list of them, is needed")
-    for number, each in enumerate(found, 1):
-        if not isinstance(each, str):
-            raise DataError(f"{role} {number} of {len(found):,} must be a text", got=repr(each)[:60])
-    return found
+    return [check_text(each, f"{role} {number} of {len(found):,}", do=do) for number, each in enumerate(found, 1)]
+
+
+def check_text(text: object, which: str, *, do: str = "") -> str:
+    """A text of which any tokenizer can make tokens; raises DataError for anything else."""
+    if not isinstance(text, str):
+        raise DataError(f"{which} must be a text", got=repr(text)[:60], do=do)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:  # a lone surrogate, which no file of text holds
+        half = error.object[error.start]
+        raise DataError(f"{which} must consist of whole characters", got=f"{half!r}, half of one") from None
+    return text
 
 
 def beside(text: object, others: object, what: str) -> list[tuple[str, Any]]:
@@ -40,6 +49,33 @@ def several(given: object, wanted: str) -> list[Any]:
 def texts_of(text: str | Texts) -> list[dict[str, object]]:
     """Records of a text, or of several."""
     return [{"text": each} for each in listed(text)]
+
+
+def texts_and_words(text: str | Texts, words: Iterable[Iterable[str]]) -> list[dict[str, object]]:
+    """Records of texts, and behind them of sentences whose words are already split; raises DataError for what is
+    neither.
+    """
+    texts = listed(text, do="give words that are already split as words=[[...], ...], a list for each sentence")
+    sentences = several(words, "a list of sentences, each a list of words, is needed")
+    records: list[dict[str, object]] = [{"text": each} for each in texts]
+    for number, each in enumerate(sentences, 1):
+        # A string is refused as a sentence: its characters would be taken for words.
+        found = [] if isinstance(each, str | bytes | Mapping) or not isinstance(each, Iterable) else list(each)
+        which = f"sentence {number} of {len(sentences):,}"
+        if not found or not all(isinstance(word, str) and word.strip() for word in found):
+            raise DataError(
+                f"{which} must be a list of words, at least one and none of them blank",
+                got=repr(each)[:60],
+                do="put a single sentence into a list too: words=[[...]]" if isinstance(each, str) else "",
+            )
+        records.append({"words": [check_text(word, which) for word in found]})
+    return records
+
+
+def numbered(records: Sequence[Mapping[str, object]]) -> list[tuple[Mapping[str, object], str]]:
+    """Records that come from no file, each with its number where there are several, for whoever refuses it."""
+    count = len(records)
+    return [(values, f"text {number} of {count:,}" if count > 1 else "") for number, values in enumerate(records, 1)]
 
 
 def turns_of(turns: str | Sequence[object]) -> list[object]:

@@ -213,7 +213,14 @@ def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any], progress: P
         "intervals": intervals_by_flat_name(found),
         "verdict": "" if judged is None else judged.sentence,
         **facts,
-        **taught_by(prepared.teacher, recipe.distil, task, measured.source, limit=_MEASURED_ROWS),
+        **taught_by(
+            prepared.teacher,
+            recipe.distil,
+            prepared.task,
+            measured.source,
+            held_out=prepared.held_out is not None,
+            limit=_MEASURED_ROWS,
+        ),
         **task.facts(),
     }
     model = Model(

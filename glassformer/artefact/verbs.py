@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from glassformer.artefact.artefact import Artefact
+from glassformer.artefact.texts import numbered
 from glassformer.errors import DataError
 from glassformer.tasks import predictor_of
 from glassformer.tasks.predict import predict
@@ -31,7 +32,7 @@ def answers(
     model: Artefact, verb: str, records: Iterable[Mapping[str, object]], options: Mapping[str, Any]
 ) -> list[Any]:
     """The prediction for each record, as `answer` gives them, of records that come from no file."""
-    return list(answer(model, verb, ((values, "") for values in records), options))
+    return list(answer(model, verb, numbered(list(records)), options))
 
 
 def stream_answer(

@@ -23,7 +23,8 @@ Teacher = Annotated[
     str,
     typer.Argument(
         metavar="TEACHER",
-        help="A model for labels or masked words: a folder, hub:owner/name, or a name that `glassformer models` lists.",
+        help="An encoder that was trained for a task: a folder, hub:owner/name, or a name that `glassformer models` "
+        "lists.",
         show_default=False,
     ),
 ]
@@ -45,9 +46,7 @@ def distil(
     temperature: Annotated[
         float | None, typer.Option("--temperature", help="Of both models' probabilities.  [default: 2]")
     ] = None,
-    soft: Annotated[
-        float | None, typer.Option("--soft", help="Weight of the teacher's probabilities.  [default: 5]")
-    ] = None,
+    soft: Annotated[float | None, typer.Option("--soft", help="Weight of the teacher's answers.  [default: 5]")] = None,
     hard: Annotated[float | None, typer.Option("--hard", help="Weight of the task's own loss.  [default: 2]")] = None,
     cosine: Annotated[
         float | None, typer.Option("--cosine", help="Weight of the cosine of the last states.  [default: 1]")
@@ -58,15 +57,15 @@ def distil(
 ) -> None:
     """Train a smaller model from a larger one and your data, as DistilBERT was made.
 
-    The student begins with some of the teacher's layers, or from --start. It learns the labels or masked words of the
-    data, and beside them what the teacher answers.
+    The student begins with some of the teacher's layers, or from --start. It learns what the data says (labels,
+    numbers, candidates, tags, answers, masked words), and beside it what the teacher answers.
     """
     from glassformer.artefact.open import load
 
     asked = {"layers": layers, "temperature": temperature, "soft": soft, "hard": hard, "cosine": cosine}
     task = load(teacher, device="cpu").task
     if task is None:
-        raise ConfigError("a teacher was trained for a task", got=teacher, do="name a model for labels or masked words")
+        raise ConfigError("a teacher was trained for a task", got=teacher, do="train one: glassformer train --help")
     changes = {
         "distil.teacher": teacher,
         **{f"distil.{name}": value for name, value in asked.items() if value is not None},
@@ -103,4 +102,15 @@ def _compare(model: Model) -> None:
 
 
 # Scores that stand beside each other, where the task has them.
-_SHOWN = ("loss", "accuracy", "macro_f1", "micro_f1")
+_SHOWN = (
+    "loss",
+    "accuracy",
+    "exact_match",
+    "f1",
+    "macro_f1",
+    "micro_f1",
+    "pearson",
+    "spearman",
+    "masked_words_accuracy",
+    "next_sentence_accuracy",
+)

@@ -244,8 +244,8 @@ def _answer(model: Model, maker: VectorsOf, texts: Iterator[Text], handle: TextI
 def as_record(each: Vectors) -> dict[str, Any]:
     """The vectors of a text as JSON: `text`, of words `words` with their characters, and a list for each feature."""
     said = {"text": each.text}
-    if each.words is not None:
-        spans = [{"word": each.text[start:end], "start": start, "end": end} for start, end in each.words]
+    if each.offsets is not None:
+        spans = [{"word": each.text[start:end], "start": start, "end": end} for start, end in each.offsets]
         return {**said, "words": spans, **{name: of.tolist() for name, of in each.vectors.items()}}
     return {**said, **{name: of.tolist() for name, of in each.vectors.items()}}
 
@@ -253,7 +253,7 @@ def as_record(each: Vectors) -> dict[str, Any]:
 def _show(each: Vectors, handle: TextIO) -> None:
     screen = console(handle)
     screen.print(f"[dim]{escaped(each.text)}[/dim]")
-    spans = each.words
+    spans = each.offsets
     table = plain_table(*(["word"] if spans is not None else []), "vector", "numbers", "length", "begins with")
     for column in table.columns[-3:]:
         column.justify = "right"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from glassformer.cli.embed import told_of
-from glassformer.cli.embed_compare_out import Made, write_mix_of, write_probe_of
+from glassformer.cli.embed_compare_out import Made, refuse_outs, write_mix_of, write_probe_of
 from glassformer.cli.layout import print_table
 from glassformer.cli.opened import open_model, split_model
 from glassformer.cli.options import (
@@ -22,7 +22,7 @@ from glassformer.cli.options import (
     Strategies,
     Threads,
 )
-from glassformer.cli.screen import console, note, plain_table, record, refuse_out_over_input, results
+from glassformer.cli.screen import console, note, plain_table, record, results
 from glassformer.errors import ConfigError, DataError
 from glassformer.wrapping import printable
 
@@ -97,27 +97,29 @@ def embed_compare(
     which, paths = split_model("embed compare", files, model, is_data=lambda path: Path(path).exists())
     if not paths:
         raise DataError("a file with texts and labels is needed", got="none", do="glassformer embed compare --help")
-    refuse_out_over_input(out, paths, text=text)
+    refuse_outs((out, mix_out, probe_out), paths, text)
+    if mix_out is not None and strategy and "mix" not in strategy:
+        raise ConfigError("a mix is written where one was learned", got="--mix-out without the strategy mix")
     opened = open_model(which, device=device, fast=fast, threads=threads)
     asked = list(pooling or (["first", "mean", "max"] if not words else ["first", "mean"]))
     told_of(opened, asked)
     read = files_of(paths, text=text, reads="words" if words else "tables")
     examples = _words(read, words_column, tags) if words else _texts(read, text, label)
-    made = _ranked(
-        opened, examples, list(strategy or ()), asked, rows, words=words, folds=folds, repeats=repeats, score=score,
-        seed=seed,
-    )  # fmt: skip
-    found = made.ranking
+    with results(out) as handle:  # before the work: what cannot be written is refused at once
+        made = _ranked(
+            opened, examples, list(strategy or ()), asked, rows, words=words, folds=folds, repeats=repeats,
+            score=score, seed=seed,
+        )  # fmt: skip
+        found = made.ranking
+        if json:
+            for each in (*found.vectors, *found.baselines):
+                record(as_record(found, each), handle)
+        else:
+            _show(found, "words" if words else "texts", handle)
     if mix_out is not None:
         write_mix_of(mix_out, found)
     if probe_out is not None:
         write_probe_of(probe_out, made, opened, read)
-    with results(out) as handle:
-        if json:
-            for each in (*found.vectors, *found.baselines):
-                record(as_record(found, each), handle)
-            return
-        _show(found, "words" if words else "texts", handle)
 
 
 class _Examples:
@@ -193,7 +195,8 @@ def _ranked(
     kept = _drawn(examples, rows, seed)
     labels = [label for number in kept for label in examples.labels[number]]
     names = sorted(set(labels))
-    check_labels(names, np.array([names.index(each) for each in labels], np.int64), folds)
+    groups = np.repeat(np.arange(len(kept)), [len(examples.labels[number]) for number in kept])
+    check_labels(names, np.array([names.index(each) for each in labels], np.int64), folds, groups)
     layers = [str(layer) for layer in range(blocks + 1)] if mixed else []
     maker = vectors_of(model, [*plain, *(each for each in layers if each not in plain)], poolings, words=words)
     arrays: dict[str, list[Any]] = {feature.name: [] for feature in maker.features}
@@ -209,7 +212,6 @@ def _ranked(
     wanted = {f"{one}.{two}" for one in plain for two in poolings}
     chosen = {name: of for name, of in vectors.items() if name in wanted}
     of_layers = {each: np.stack([vectors[f"{layer}.{each}"] for layer in layers], axis=1) for each in mixed}
-    groups = np.repeat(np.arange(len(kept)), [len(examples.labels[number]) for number in kept])
     texts = None if words else [str(examples.records[number][0]["text"]) for number in kept]
     total = (len(chosen) + len(of_layers) + 1 + (texts is not None)) * folds * repeats
     with progress.counting("fits", total=total) as advance:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glassformer.cli.screen import note
-from glassformer.errors import ConfigError, DataError
+from glassformer.cli.screen import note, refuse_out_over_input
+from glassformer.errors import DataError
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
@@ -31,14 +31,27 @@ class Made:
     labels: Sequence[str]
 
 
-def write_mix_of(path: Path, found: Ranking) -> None:
-    """The mix that did best. Raises ConfigError where none was learned, DataError where it cannot be written."""
-    from glassformer.features.mix import write_mix
+def refuse_outs(outs: Sequence[Path | None], files: Sequence[str], text: str) -> None:
+    """Raise DataError where a result would replace a file that is read, or another result, and for a folder that is not
+    there: before the work, not after it.
+    """
     from glassformer.paths import check_path
 
-    if not found.mixes:
-        raise ConfigError("a mix is written where one was learned", got="--mix-out without the strategy mix")
-    check_path(path, DataError)
+    given = [path for path in outs if path is not None]
+    for number, path in enumerate(given):
+        check_path(path, DataError)
+        refuse_out_over_input(path, files, text=text)
+        if path.absolute() in [other.absolute() for other in given[:number]]:
+            raise DataError("each result needs a file of its own", got=f"{path} twice", do="name different files")
+        if path.is_dir() or not path.parent.is_dir():
+            got = f"{path}, a folder" if path.is_dir() else f"no folder {path.parent}"
+            raise DataError("a result is written to a file in a folder that is there", got=got)
+
+
+def write_mix_of(path: Path, found: Ranking) -> None:
+    """The mix that did best. Raises DataError where it cannot be written."""
+    from glassformer.features.mix import write_mix
+
     names = [each.name for each in found.vectors if each.name.startswith("mix.")]
     pooling = names[0].removeprefix("mix.")
     try:
@@ -54,9 +67,7 @@ def write_probe_of(path: Path, made: Made, model: Model, files: Sequence[Path]) 
 
     from glassformer.features.probe import learn_probe, write_probe
     from glassformer.look.saved import fingerprint
-    from glassformer.paths import check_path
 
-    check_path(path, DataError)
     found = made.ranking
     best = found.vectors[0]
     strategy, _, pooling = best.name.rpartition(".")

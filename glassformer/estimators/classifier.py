@@ -15,8 +15,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from glassformer.artefact.model import Model
-from glassformer.errors import DataError
-from glassformer.estimators.given import labels_of, texts_or_pairs
+from glassformer.errors import ConfigError, DataError
+from glassformer.estimators.given import check_words, labels_of, plain, texts_or_pairs
 from glassformer.estimators.saving import Tuned, save_estimator
 from glassformer.estimators.tuning import tuned
 
@@ -66,6 +66,7 @@ class TextClassifier(Tuned, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def fit(self, X: object, y: object) -> Self:
         """Fine-tune the model. Raises DataError for what are no texts, and for labels of which there is one alone."""
         texts, pairs = texts_or_pairs(X)
+        check_words(texts, pairs)
         labels = labels_of(y, len(texts))
         classes = np.unique(np.array(labels))
         if len(classes) < 2:
@@ -78,7 +79,13 @@ class TextClassifier(Tuned, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         )
         weights: Any = self.class_weight
         if isinstance(weights, Mapping):
-            weights = {number[label]: float(factor) for label, factor in weights.items()}
+            if unknown := [label for label in weights if label not in number]:
+                raise ConfigError(
+                    "class_weight must name labels of y",
+                    got=repr(unknown[0])[:60],
+                    do=f"there are: {', '.join(map(repr, list(number)[:10]))}",
+                )
+            weights = {number[label]: plain(factor) for label, factor in weights.items()}
         changes = {
             **run_settings(self),
             "task.class_weights": weights,

@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from glassformer.artefact.embed import embed, vectors_of
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
-from glassformer.errors import ConfigError
+from glassformer.errors import ConfigError, DataError
 from glassformer.estimators.given import labels_of, texts_of
 from glassformer.estimators.saving import load_estimator, save_estimator
 from glassformer.features.mix import Mix, learn_mix
+from glassformer.features.strategies import listed
 from glassformer.features.vectors import VectorsOf, blocks_of
 
 
@@ -115,14 +116,14 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     # ------------------------------------------------------------------ parts
 
     def _strategies(self) -> list[str | Mix]:
-        return [self.strategy] if isinstance(self.strategy, str | Mix) else list(self.strategy)
+        return listed(self.strategy)
 
     def _poolings(self) -> list[str]:
-        return [self.pooling] if isinstance(self.pooling, str) else list(self.pooling)
+        return listed(self.pooling)
 
     def _maker(self) -> VectorsOf:
-        strategies = [self.mix_ if each == "mix" else each for each in self._strategies()]
-        return vectors_of(self.model_, [each for each in strategies if each is not None], self._poolings())
+        strategies: list[Any] = [self.mix_ if each == "mix" else each for each in self._strategies()]
+        return vectors_of(self.model_, strategies, self._poolings())
 
     def _learned_mix(self, texts: list[str], y: object) -> Mix:
         import torch
@@ -132,6 +133,8 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             raise ConfigError("a mix is learned with one pooling: first, mean or last-token", got=", ".join(poolings))
         labels = [str(label) for label in labels_of(y, len(texts))]
         numbers = {label: number for number, label in enumerate(sorted(set(labels)))}
+        if len(numbers) < 2:
+            raise DataError("a mix is learned from at least two labels", got=f"{len(numbers)} in {len(labels):,} texts")
         maker = vectors_of(self.model_, [str(layer) for layer in range(blocks_of(self.model_.module) + 1)], poolings)
         found = embed(self.model_, maker, (({"text": text}, "") for text in texts), fast=self.fast or None)
         layers = np.array([[each.vectors[of.name] for of in maker.features] for each in found], np.float32)  # [N, K, W]

@@ -47,4 +47,7 @@ def tuned(
             changes["model.start"] = str(start)
         recipe = task if start is not None else f"{task}-from-scratch"
         progress = ConsoleProgress() if verbose else NoProgress()
-        return train(recipe, set=changes, out=Path(folder) / "run" if out is None else out, progress=progress)
+        model = train(recipe, set=changes, out=Path(folder) / "run" if out is None else out, progress=progress)
+        if out is None:
+            model.source = None  # its folder is gone: an index that it makes must not look for it there
+        return model

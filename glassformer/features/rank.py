@@ -79,8 +79,8 @@ def rank(
     """
     names = tuple(sorted(set(labels)))
     of = np.array([names.index(label) for label in labels])  # [E]
-    check_labels(names, of, folds)
     groups = np.arange(len(of)) if groups is None else groups
+    check_labels(names, of, folds, groups)
     cuts = [cut for repeat in range(repeats) for cut in _cuts(of, groups, folds, seed + repeat)]
     measured: dict[str, Measure] = {}
     for name, each in vectors.items():
@@ -113,8 +113,8 @@ def rank(
     )
 
 
-def check_labels(names: Sequence[str], of: Integers, folds: int) -> None:
-    """Raise DataError unless there are two labels, and examples enough for so many folds."""
+def check_labels(names: Sequence[str], of: Integers, folds: int, groups: Integers | None = None) -> None:
+    """Raise DataError unless there are two labels, and examples and groups enough for so many folds."""
     if len(names) < 2:
         raise DataError(
             "to compare features there must be at least two labels",
@@ -128,6 +128,12 @@ def check_labels(names: Sequence[str], of: Integers, folds: int) -> None:
             got=f"{second} of the second most frequent label",
             do="give more rows, or fewer --folds",
         )
+    if groups is not None and (count := len(np.unique(groups))) < folds:
+        raise DataError(
+            f"{folds} folds need at least {folds} sentences: words of one are never in two folds",
+            got=f"{count}",
+            do="give more sentences, or fewer --folds",
+        )
 
 
 def _cuts(of: Integers, groups: Integers, folds: int, seed: int) -> list[tuple[Integers, Integers]]:
@@ -138,7 +144,8 @@ def _cuts(of: Integers, groups: Integers, folds: int, seed: int) -> list[tuple[I
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a label rarer than the folds is in some of them alone
         kind = StratifiedKFold if alone else StratifiedGroupKFold
-        return list(kind(folds, shuffle=True, random_state=seed).split(np.zeros(len(of)), of, groups))
+        cuts = kind(folds, shuffle=True, random_state=seed).split(np.zeros(len(of)), of, groups)
+        return [cut for cut in cuts if len(cut[1])]  # a large group may leave a fold without any
 
 
 def fitted(train: Reals, of: Integers) -> tuple[Any, Reals, Reals]:
@@ -160,7 +167,11 @@ def fitted(train: Reals, of: Integers) -> tuple[Any, Reals, Reals]:
 
 
 def _learned(train: Reals, of: Integers, test: Reals) -> Integers:
-    """The labels that a logistic regression gives to the vectors [E, F] of a fold."""
+    """The labels that a logistic regression gives to the vectors [E, F] of a fold; where this has one label alone to
+    learn from, as all examples of another may be in one group, that one.
+    """
+    if len(np.unique(of)) < 2:
+        return np.full(len(test), of[0])
     regression, mean, spread = fitted(train, of)
     found: Integers = regression.predict((test - mean) / spread)
     return found

@@ -100,9 +100,9 @@ class VectorsFile:
             self.streams[f"{number}.f32"].write(rows.tobytes())
         self.rows += len(rows)
         if self.words:
-            places = [(self.texts + n, *word) for n, each in enumerate(found) for word in each.words or ()]
+            places = [(self.texts + n, *word) for n, each in enumerate(found) for word in each.offsets or ()]
             self.streams[PLACES].write(np.array(places, "<i8").tobytes())
-            said = (json.dumps(each.text[start:end]) for each in found for start, end in each.words or ())
+            said = (json.dumps(word) for each in found for word in each.words or ())
             self.streams[WORDS].write("".join(f"{word}\n" for word in said).encode())
         self.with_ids = self.with_ids or any(each is not None for each in ids)
         self.streams[IDS].write("".join(f"{json.dumps(each)}\n" for each in ids).encode())

@@ -9,10 +9,10 @@ own norm where it has one.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -86,7 +86,13 @@ class Feature:
         return f"{self.strategy.name}.{self.pooling}"
 
 
-def resolve(asked: str | Mix, blocks: int) -> Strategy:
+def listed(asked: object) -> list[Any]:
+    """One or several strategies or poolings, as a list; what is none is refused later, by name."""
+    one = isinstance(asked, str | bytes | Mix | Mapping) or not isinstance(asked, Iterable)
+    return [asked] if one else list(asked)  # type: ignore[call-overload]  # an Iterable, as the line above says
+
+
+def resolve(asked: object, blocks: int) -> Strategy:
     """The layers that a strategy names in a model of so many blocks.
 
     Raises ConfigError for an unknown strategy, and for one that needs layers which the model does not have.
@@ -94,7 +100,12 @@ def resolve(asked: str | Mix, blocks: int) -> Strategy:
     if isinstance(asked, Mix):
         return _mixed("mix", asked, blocks)
     if not isinstance(asked, str):
-        raise ConfigError("a strategy is a word", got=repr(asked)[:60], do=f"one of: {_SYNTAX}")
+        number = isinstance(asked, int) and not isinstance(asked, bool)
+        raise ConfigError(
+            "a strategy is a word",
+            got=repr(asked)[:60],
+            do=f'a layer is one too: "{asked}"' if number else f"one of: {_SYNTAX}",
+        )
     if asked in NAMED:
         needed = _BLOCKS.get(asked, 0)
         if blocks < needed:
@@ -127,8 +138,15 @@ def features_of(strategies: Sequence[str | Mix], poolings: Sequence[str], blocks
         if pooling not in POOLINGS:
             raise ConfigError(f"there is no pooling {pooling!r}", do=did_you_mean(str(pooling), POOLINGS))
     chosen = [resolve(strategy, blocks) for strategy in strategies]
-    found = [Feature(strategy, pooling) for strategy in chosen for pooling in POOLINGS if pooling in poolings]
-    return tuple({feature.name: feature for feature in found}.values())
+    found: dict[str, Feature] = {}
+    for feature in (Feature(strategy, pooling) for strategy in chosen for pooling in POOLINGS if pooling in poolings):
+        if found.setdefault(feature.name, feature) != feature:
+            raise ConfigError(
+                "each kind of vector needs a name of its own",
+                got=f"two mixes called {feature.strategy.name}",
+                do="rename one of the files, or ask for them one after the other",
+            )
+    return tuple(found.values())
 
 
 def _named(name: str, blocks: int) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from glassformer.data.corrupt import IGNORED
-from glassformer.errors import DataError
+from glassformer.errors import DataError, NotFiniteError
 from glassformer.features.strategies import WORD, Feature, Pooling
 from glassformer.models.inputs import Batch
 from glassformer.models.stack import Stack
@@ -44,13 +44,20 @@ _TOKENIZED = 64
 class Vectors:
     """The vectors of a text by the name of the feature: [F] of the text as a whole, or [P, F] of its words.
 
-    `words` are their characters [start, end) in the text; `windows`: in how many parts the text was read.
+    `offsets` are the characters [start, end) of each word in the text, None of a text as a whole; `windows`: in how
+    many parts the text was read; `given`: whether the words came with the text.
     """
 
     text: str
     vectors: Mapping[str, Reals]
-    words: tuple[Span, ...] | None = None
+    offsets: tuple[Span, ...] | None = None
     windows: int = 1
+    given: bool = False
+
+    @property
+    def words(self) -> tuple[str, ...] | None:
+        """The words as they stand in the text, one for each row of vectors; None of a text as a whole."""
+        return None if self.offsets is None else tuple(self.text[start:end] for start, end in self.offsets)
 
 
 class _Pooled(NamedTuple):
@@ -96,19 +103,18 @@ class VectorsOf(Predictor[Sentence, Vectors]):
         for a text without words where these are asked for, and
         for one with masks of a model that reads these as flags.
         """
-        if self.marks_masks and MASK in str(values.get("text")):
+        text = values.get("text")
+        if not self.words and not isinstance(text, str):
+            raise DataError(located(where, "a text is needed"), got=repr(text)[:60])
+        found = sentence_of(values, where) if self.words else Sentence(str(text), ())
+        if self.marks_masks and MASK in found.text:
             raise DataError(
                 located(
                     where, f"this model is told beside its words which are masked: no features of a text with {MASK}"
                 ),
-                got=repr(values.get("text"))[:60],
+                got=repr(found.text)[:60],
             )
-        if self.words:
-            return sentence_of(values, where)
-        text = values.get("text")
-        if not isinstance(text, str):
-            raise DataError(located(where, "a text is needed"), got=repr(text)[:60])
-        return Sentence(text, ())
+        return found
 
     def cut(self, examples: Iterable[Sentence]) -> Iterator[tuple[Sentence, Iterable[Row]]]:
         """Each text with its rows; short texts are tokenized together, on all cores."""
@@ -240,6 +246,17 @@ class VectorsOf(Predictor[Sentence, Vectors]):
 
     def merge(self, example: Sentence, found: Sequence[_Pooled]) -> Vectors:
         """The vectors of all parts, from those of the windows: a part may have tokens in several."""
+        made = self._merged(example, found)
+        for name, of in made.vectors.items():
+            if not np.isfinite(of).all():
+                raise NotFiniteError(
+                    "a model must give finite numbers to make vectors of",
+                    got=f"NaN or infinity in {name} of {example.text[:40]!r}",
+                    do="its training diverged: train it again with a lower learning rate",
+                )
+        return made
+
+    def _merged(self, example: Sentence, found: Sequence[_Pooled]) -> Vectors:
         if len(found) == 1 and not self.words:
             (row,) = found
             whole = {
@@ -269,7 +286,7 @@ class VectorsOf(Predictor[Sentence, Vectors]):
             if feature.pooling == "mean":
                 of /= tokens[:, None].astype(kind)
         vectors = {feature.name: of if self.words else of[0] for feature, of in zip(self.features, arrays, strict=True)}
-        return Vectors(example.text, vectors, example.words if self.words else None, len(found))
+        return Vectors(example.text, vectors, example.words if self.words else None, len(found), example.given)
 
 
 def _short_together(examples: Iterable[Sentence]) -> Iterator[list[Sentence]]:

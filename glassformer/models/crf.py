@@ -5,7 +5,7 @@ B sentences · S tokens · L labels · N the most scored tokens of a sentence
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -48,13 +48,35 @@ class Crf(nn.Module):
         # of the right label, and the steps less the largest: the score of the right labels is then that of their steps,
         # and both sums are near 0 where the model is right.
         logits = logits - logits.gather(2, labels[..., None])  # [B, S, L]
-        own = [each.to(logits.dtype) for each in (self.steps, self.first, self.last)]
-        own = [each - each.detach().max() for each in own]
-        if torch.compiler.is_compiling():
-            total, *_ = _operator(logits, scored, *own)
-        else:
-            total = _Eager.apply(logits, scored, *own)  # type: ignore[no-untyped-call]
-        return _score_of_steps(labels, scored, *own) - total  # [B]
+        own = self._lowered(logits.dtype)
+        return _score_of_steps(labels, scored, *own) - _differentiable(logits, scored, *own)  # [B]
+
+    def divergence(
+        self, logits: Tensor, scored: Tensor, teacher: Crf, its_logits: Tensor, temperature: float = 1.0
+    ) -> Tensor:
+        """KL(teacher ‖ this one) of the probabilities of whole sequences, all scores divided by the temperature, [B]:
+        logits of both [B, S, L] and scored [B, S] bool.
+
+        0 for a sequence without scored tokens. At least float32. Can be differentiated once, by this one's numbers.
+        """
+        # Σ p · (score of p − score of q) − log Z of p + log Z of q: the mean of a sum of scores needs no more than how
+        # often the teacher has each label, step, first and last label.
+        kind = torch.promote_types(torch.promote_types(logits.dtype, its_logits.dtype), torch.float32)
+        sums = []
+        for crf, own in ((teacher, its_logits), (self, logits)):
+            own = own.to(kind)
+            own = (own - own.detach().amax(dim=2, keepdim=True)) / temperature  # [B, S, L]
+            sums.append((own, *(each / temperature for each in crf._lowered(kind))))
+        (theirs, *steps), mine = sums
+        with torch.no_grad():
+            total, *often = _known(theirs, scored, *steps)  # [B], then of each label, step, first and last label
+        right, found = _mean_score((theirs, *steps), often), _mean_score(mine, often)  # [B], [B]
+        return (right - total).detach() - (found - _differentiable(mine[0], scored, *mine[1:]))  # [B]
+
+    def _lowered(self, kind: torch.dtype) -> list[Tensor]:
+        """The scores of steps, first and last labels, each less the largest of its kind: the sums are near 0 then."""
+        own = [each.to(kind) for each in (self.steps, self.first, self.last)]
+        return [each - each.detach().max() for each in own]
 
     def _table(self, logits: Tensor, scored: Tensor, over: Callable[[Tensor, int], Tensor]) -> Tensor:
         """Token by token, for each label all sequences that end with it, put together by `over`: [B, S, L]. A token
@@ -92,6 +114,11 @@ class Crf(nn.Module):
             onwards = self.steps.T[chosen].where(here, onwards)  # [B, L]
             path.append(F.one_hot(chosen, best.shape[2]).to(best.dtype) * here)  # [B, L]
         return torch.stack(path[::-1], dim=1)  # [B, S, L]
+
+
+def _mean_score(scores: Sequence[Tensor], often: Sequence[Tensor]) -> Tensor:
+    """The mean score of a sequence, [B]: of logits [B, S, L], steps, first and last labels, and their shares."""
+    return torch.stack([(each * of).flatten(1).sum(dim=1) for each, of in zip(scores, often, strict=True)]).sum(dim=0)
 
 
 def _score_of_steps(labels: Tensor, scored: Tensor, steps: Tensor, first: Tensor, last: Tensor) -> Tensor:
@@ -155,12 +182,36 @@ def _log_total(
     return tuple(each.contiguous() for each in found)  # type: ignore[return-value]
 
 
+def _differentiable(logits: Tensor, scored: Tensor, *own: Tensor) -> Tensor:
+    """The logarithm of the sum over all sequences, [B], with its derivatives."""
+    if torch.compiler.is_compiling():
+        total: Tensor = _operator(logits, scored, *own)[0]
+    else:
+        total = _Eager.apply(logits, scored, *own)  # type: ignore[no-untyped-call]
+    return total
+
+
+def _known(logits: Tensor, scored: Tensor, *own: Tensor) -> tuple[Tensor, ...]:
+    """That sum and its derivatives as numbers."""
+    return _operator(logits, scored, *own) if torch.compiler.is_compiling() else _in_full(logits, scored, *own)
+
+
+def _in_full(
+    logits: Tensor, scored: Tensor, steps: Tensor, first: Tensor, last: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """`_log_total` in the type of the logits also where products run in bfloat16, as those of the layers may: of a sum
+    over all sequences this would leave two digits.
+    """
+    with torch.autocast(logits.device.type, enabled=False):
+        return _log_total(logits, scored, steps, first, last)
+
+
 class _Eager(torch.autograd.Function):
     """The sum with its derivatives, which the same loops give: torch's own backward pass takes three times as long."""
 
     @staticmethod
     def forward(ctx: Any, *inputs: Tensor) -> Tensor:
-        total, *derivatives = _log_total(*inputs)
+        total, *derivatives = _in_full(*inputs)
         ctx.save_for_backward(*derivatives)
         return total
 
@@ -197,6 +248,6 @@ def _keep(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> N
 
 # For compiled steps alone: one operator, because a compiler would unroll the loops. The first call of such an operator
 # takes seconds, which eager steps need not wait for.
-_operator = torch.library.custom_op("glassformer::crf_log_total", _log_total, mutates_args=())
+_operator = torch.library.custom_op("glassformer::crf_log_total", _in_full, mutates_args=())
 _operator.register_fake(_shapes)
 _operator.register_autograd(_derivatives, setup_context=_keep)

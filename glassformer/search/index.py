@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,9 +17,10 @@ import numpy as np
 
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.embed import embed, vectors_of
+from glassformer.artefact.texts import check_text, listed
 from glassformer.atomic import atomic_write
 from glassformer.checksum import file_checksum, read_sealed_json, sealed_json
-from glassformer.errors import CheckpointError, ConfigError, DataError
+from glassformer.errors import CheckpointError, ConfigError, DataError, ShapeError
 from glassformer.features.mix import Mix
 from glassformer.features.vectors import Reals, VectorsOf
 from glassformer.look.saved import fingerprint
@@ -66,29 +67,37 @@ class SearchIndex:
         cls,
         path: str | Path,
         texts: Iterable[str],
-        model: Artefact,
+        model: Artefact | str | Path,
         *,
         strategy: str | Mix = "last",
         pooling: str = "mean",
         backend: Backend = "auto",
     ) -> SearchIndex:
-        """Make an index of texts and write it to a new directory.
+        """Make an index of texts, by an opened model or one that is named, and write it to a new directory.
 
         Raises DataError for no texts, for what is no text, and for a directory that is there already.
         """
-        build(path, (({"text": text}, "", None) for text in texts), model, strategy=strategy, pooling=pooling)
+        if isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable):  # of one, each letter
+            raise DataError("an index is made of a list of texts", got=repr(texts)[:60])
+        model = _opened(model)
+        own: Iterator[dict[str, object]] = ({"text": check_text(each, f"text {n}")} for n, each in enumerate(texts, 1))
+        records = ((values, "", None) for values in own)
+        build(path, records, model, strategy=strategy, pooling=pooling)
         return cls.open(path, model, backend=backend)
 
     @classmethod
     def open(
-        cls, path: str | Path, model: Artefact | None = None, *, backend: Backend = "auto", device: str | None = None
+        cls,
+        path: str | Path,
+        model: Artefact | str | Path | None = None,
+        *,
+        backend: Backend = "auto",
+        device: str | None = None,
     ) -> SearchIndex:
         """Open an index, by default with the model that is named in it.
 
         Raises CheckpointError for what is no index, for a damaged one, and for another model than the one that made it.
         """
-        from glassformer.artefact.open import load
-
         facts = read_facts(path)
         if model is None:
             if not facts["model"]:
@@ -97,13 +106,14 @@ class SearchIndex:
                     do="name it with --model, in Python with model=",
                 )  # fmt: skip
             try:
-                model = load(facts["model"], device=device)
+                model = _opened(facts["model"], device)
             except CheckpointError as error:
                 raise CheckpointError(
                     f"{path} needs the model that made it: {error.wanted}",
                     got=error.got,
                     do="name the folder where it is now with --model, in Python with model=",
                 ) from None
+        model = _opened(model, device)
         if model_digest(model) != facts["digest"]:
             raise CheckpointError(
                 f"{path} must be asked with the model that made it ({facts['model'] or 'a model in memory'})",
@@ -123,10 +133,11 @@ class SearchIndex:
         """
         if top < 1:
             raise ConfigError("at least one text must be asked for", got=f"top {top}")
-        asked = [text] if isinstance(text, str) else list(text)
-        for each in asked:
-            if not isinstance(each, str) or not each.strip():
-                raise DataError("a question must hold words", got=repr(each)[:60])
+        asked = listed(text, "question")
+        for number, each in enumerate(asked, 1):
+            if not each.strip():
+                which = f"question {number} of {len(asked):,}" if len(asked) > 1 else "a question"
+                raise DataError(f"{which} must hold words", got=repr(each)[:60])
         found = list(embed(self.model, self.maker, (({"text": each}, "") for each in asked)))
         name = self.maker.features[0].name
         width = self._vectors.shape[1]
@@ -135,8 +146,11 @@ class SearchIndex:
         return hits[0] if isinstance(text, str) else hits
 
     def near(self, vectors: Reals, *, top: int = 5) -> list[list[Hit]]:
-        """The same for questions whose vectors [Q, W] are known, of any length."""
-        scores, rows = self.nearest.find(normalized(np.asarray(vectors, np.float32)), top)
+        """The same for questions whose vectors [Q, W] are known, of any length. Raises ShapeError for other vectors."""
+        asked, width = np.asarray(vectors, np.float32), self._vectors.shape[1]
+        if asked.ndim != 2 or asked.shape[1] != width:
+            raise ShapeError(f"questions to this index are vectors [Q, {width}]", got=str(list(asked.shape)))
+        scores, rows = self.nearest.find(normalized(asked), top)
         return [
             [
                 Hit(rank, float(score), int(row), *self._text(int(row)))
@@ -273,6 +287,13 @@ def read_facts(path: str | Path) -> dict[str, Any]:
     if not facts["texts"]:
         raise CheckpointError("an index must have texts to be asked", got=f"{path}, which is empty")
     return facts
+
+
+def _opened(model: Artefact | str | Path, device: str | None = None) -> Artefact:
+    """The model itself where it is one, else that of a folder or a name."""
+    from glassformer.artefact.open import load
+
+    return model if isinstance(model, Artefact) else load(model, device=device)
 
 
 def model_digest(model: Artefact) -> str:

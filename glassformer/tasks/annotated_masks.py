@@ -15,7 +15,7 @@ from torch import Tensor
 from glassformer.config import ModelConfig
 from glassformer.data.settings import AnnotatedMasksData
 from glassformer.errors import DataError
-from glassformer.models.inputs import Batch
+from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.cross_entropy import cross_entropy
 from glassformer.tasks.fill import check_guesses, log_probabilities, scored_in_each
@@ -164,8 +164,11 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """The sum of the cross-entropies at the masked tokens."""
-        logits = model(batch.inputs, scored_at=batch.scored_at, heads=("head",)).logits  # [N, V]
-        return {"masked_words": cross_entropy(logits, batch.labels["masked_words"])}
+        return self.losses_of(model(batch.inputs, scored_at=batch.scored_at, heads=("head",)), batch)
+
+    def losses_of(self, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The same from what the model has answered, logits [N, V]."""
+        return {"masked_words": cross_entropy(output.logits, batch.labels["masked_words"])}
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[tuple[float, bool]]]]:
         """For each row, the loss of each masked token and whether it was guessed."""

@@ -22,7 +22,7 @@ from glassformer.data.split import Split
 from glassformer.data.squad import stated_answers
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.families.heads import token_head_of
-from glassformer.models.inputs import Batch
+from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.answer_scores import answer_scores
 from glassformer.tasks.cross_entropy import cross_entropy, widened
@@ -260,7 +260,12 @@ class AnswerQuestions(RecordTask[Question, Answer]):
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """The weighted sums of the cross-entropies of the first and of the last token, among all tokens of a row."""
-        logits = widened(model(batch.inputs, heads=("token_head",)).token_logits)  # [B, S, 2]
+        return self.losses_of(model(batch.inputs, heads=("token_head",)), batch)
+
+    def losses_of(self, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The same from what the model has answered, logits [B, S, 2]."""
+        assert output.token_logits is not None
+        logits = widened(output.token_logits)  # [B, S, 2]
         if batch.inputs.real is not None:
             logits = logits.masked_fill(~batch.inputs.real[..., None], torch.finfo(logits.dtype).min)
         starts, ends = logits.unbind(dim=-1)  # [B, S], [B, S]

@@ -20,7 +20,7 @@ from glassformer.data.settings import CorpusSection, DataSection
 from glassformer.data.split import Split
 from glassformer.data.store import TokenStore
 from glassformer.errors import ConfigError
-from glassformer.models.inputs import Batch
+from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.corpus import CorpusTask, MaskedRows, held_out_sources
 from glassformer.tasks.cross_entropy import cross_entropy
@@ -152,7 +152,10 @@ class Bert(CorpusTask):
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """The sum of the cross-entropies at the masked words, and that of the pairs."""
-        output = model(batch.inputs, scored_at=batch.scored_at, heads=("head", "sentence_head"))
+        return self.losses_of(model(batch.inputs, scored_at=batch.scored_at, heads=("head", "sentence_head")), batch)
+
+    def losses_of(self, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The same from what the model has answered, logits [N, V] and [B, 2]."""
         return {
             "masked_words": cross_entropy(output.logits, batch.labels["masked_words"]),
             "next_sentence": cross_entropy(output.sentence_logits, batch.labels["next_sentence"]),

@@ -21,7 +21,7 @@ from glassformer.data.rows import Columns
 from glassformer.data.settings import ChooseData, DataSection
 from glassformer.errors import ConfigError, DataError, NotFiniteError
 from glassformer.models.families.heads import sentence_head_of
-from glassformer.models.inputs import Batch
+from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.candidates import Choice, Question, candidates_of, listed, place_of, words_of
 from glassformer.tasks.cross_entropy import cross_entropy, widened
@@ -218,14 +218,14 @@ class Choose(RecordTask[Question, Choice]):
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """The weighted sum over groups of −log softmax over a group's candidates."""
-        scores = model(batch.inputs, heads=("sentence_head",)).sentence_logits  # [B, 1]
-        assert scores is not None
-        count = batch.rows_of_each
-        real = batch.weights.view(-1, count) > 0  # [G, C]
-        scores = widened(scores).view(-1, count)  # [G, C]
+        return self.losses_of(model(batch.inputs, heads=("sentence_head",)), batch)
+
+    def losses_of(self, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The same from what the model has answered, a score for each row [B, 1]."""
+        scores, real, weights = grouped(output, batch)  # [G, C], [G, C], [G]
         # The lowest finite number: a group that only fills the shape has no real row, and −inf would make NaN of it.
         scores = scores.masked_fill(~real, torch.finfo(scores.dtype).min)  # [G, C]
-        labels, weights = batch.labels["choice"].view(-1, count)[:, 0], batch.weights.view(-1, count)[:, 0]  # [G], [G]
+        labels = batch.labels["choice"].view(scores.shape)[:, 0]  # [G]
         return {"choice": cross_entropy(scores, labels, weights)}
 
     def known_by(self, example: Question) -> str | None:
@@ -256,6 +256,15 @@ class Choose(RecordTask[Question, Choice]):
         """How likely the right one of so many candidates has each place, from the training records, plus one."""
         found = self.places.get(count, (0,) * count)
         return [(each + 1) / (sum(found) + count) for each in found]
+
+
+def grouped(output: Output, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+    """The scores of the candidates of each group [G, C], of at least float32, which of these are candidates and do not
+    only fill the shape [G, C], and how much each group counts [G].
+    """
+    assert output.sentence_logits is not None
+    weights = batch.weights.view(-1, batch.rows_of_each)  # [G, C]
+    return widened(output.sentence_logits).view(weights.shape), weights > 0, weights[:, 0]
 
 
 # --------------------------------------------------------------------------- values of a record

@@ -17,10 +17,11 @@ from torch import Tensor
 
 from glassformer.data.settings import TextPairData
 from glassformer.errors import ConfigError, DataError, NotFiniteError
-from glassformer.models.inputs import Batch
+from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import agreement
 from glassformer.tasks.baselines import Lesson
+from glassformer.tasks.cross_entropy import widened
 from glassformer.tasks.measure import Reals
 from glassformer.tasks.records import Record
 from glassformer.tasks.report import Worst
@@ -165,8 +166,12 @@ class Regress(TextPairTask[Rated, Number]):
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """The weighted sum of the squared errors of the standardised numbers."""
-        error = self.logits(model, batch)[:, 0] - batch.labels["number"]  # [B]
-        return {"number": (error.square() * batch.weights.to(error.dtype)).sum()}
+        return self.losses_of(model(batch.inputs, heads=("sentence_head",)), batch)
+
+    def losses_of(self, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The same from what the model has answered, [B, 1]."""
+        assert output.sentence_logits is not None
+        return {"number": squared_error(output.sentence_logits, batch.labels["number"], batch.weights)}
 
     @property
     def baseline_loss(self) -> float:
@@ -205,6 +210,12 @@ class Regress(TextPairTask[Rated, Number]):
             measures=measures,
             report=worst.report(),
         )
+
+
+def squared_error(answered: Tensor, right: Tensor, weights: Tensor) -> Tensor:
+    """Σ weight · (answer − right number)², a scalar: of answers [B, 1], numbers [B] and weights [B]."""
+    error = widened(answered)[:, 0] - right  # [B]
+    return (error.square() * weights.to(error.dtype)).sum()
 
 
 def number_of(value: object, where: str) -> float:

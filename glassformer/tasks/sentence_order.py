@@ -24,7 +24,7 @@ from glassformer.data.split import Split
 from glassformer.data.store import TokenStore
 from glassformer.errors import ConfigError
 from glassformer.models.families.heads import sentence_head_of
-from glassformer.models.inputs import Batch, Inputs
+from glassformer.models.inputs import Batch, Inputs, Output
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.bert import NEXT_SENTENCE_LABELS, ORDER_LABELS, Bert
 from glassformer.tasks.corpus import CorpusTask, held_out_sources
@@ -174,8 +174,11 @@ class SentenceOrder(CorpusTask):
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """The sum of the cross-entropies of the labels."""
-        logits = model(batch.inputs, heads=("sentence_head",)).sentence_logits  # [B, 2]
-        return {"sentence_order": cross_entropy(logits, batch.labels["sentence_order"])}
+        return self.losses_of(model(batch.inputs, heads=("sentence_head",)), batch)
+
+    def losses_of(self, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The same from what the model has answered, logits [B, 2]."""
+        return {"sentence_order": cross_entropy(output.sentence_logits, batch.labels["sentence_order"])}
 
     def evaluate(self, model: Transformer, source: PairRows, *, limit: int | None = None) -> Scores:
         """Loss, perplexity and accuracy, beside those of always choosing the more frequent label."""

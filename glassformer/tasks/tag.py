@@ -25,8 +25,9 @@ from glassformer.data.settings import TagData
 from glassformer.data.table_format import TableFormat
 from glassformer.errors import ConfigError, DataError, NotFiniteError
 from glassformer.models.chain import Chain
+from glassformer.models.crf import Crf
 from glassformer.models.families.heads import token_head_of
-from glassformer.models.inputs import Batch
+from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.bio import OUTSIDE, is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
 from glassformer.tasks.cross_entropy import cross_entropy, widened
@@ -141,7 +142,7 @@ class Tag(RecordTask[Tagged, Tagging]):
 
     def _chain(self, model: Transformer) -> Chain | None:
         """What may follow what, with the scores of a trained CRF; None where each word is tagged by itself."""
-        crf = None if model.token_head is None else model.token_head.crf
+        crf = crf_of(model)
         if crf is None:
             return self._legal if is_scheme(self.section.labels) else None
         return self._legal + crf.chain
@@ -256,8 +257,11 @@ class Tag(RecordTask[Tagged, Tagging]):
         """The weighted sum of the cross-entropies of the words' labels; with a CRF, of −log probability of the labels
         of each row together.
         """
-        logits, labels = model(batch.inputs, heads=("token_head",)).token_logits, batch.labels["tag"]  # [B, S, L]
-        crf = None if model.token_head is None else model.token_head.crf
+        return self.losses_of(model, model(batch.inputs, heads=("token_head",)), batch)
+
+    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The same from what the model has answered, logits [B, S, L]."""
+        logits, labels, crf = output.token_logits, batch.labels["tag"], crf_of(model)  # [B, S, L], [B, S]
         if crf is None:
             return {"tag": cross_entropy(logits, labels, batch.weights[:, None].expand_as(labels))}
         assert logits is not None
@@ -272,6 +276,11 @@ class Tag(RecordTask[Tagged, Tagging]):
         """Precision, recall and F1 of spans, accuracy of tags, beside two baselines that do not read the context."""
         known = [(example.sentence, found) for example, found in pairs if example.labels is not None]
         return tag_scores(known, self.baselines)
+
+
+def crf_of(model: Transformer) -> Crf | None:
+    """The CRF that scores the labels of a text together; None where each word is tagged by itself."""
+    return None if model.token_head is None else model.token_head.crf
 
 
 def _sentences(records: Iterable[Record]) -> Iterator[tuple[str, Sentence]]:

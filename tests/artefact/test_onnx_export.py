@@ -16,7 +16,7 @@ from glassformer.artefact.foreign import write_foreign
 from glassformer.artefact.model import Model
 from glassformer.artefact.onnx_folder import OnnxExport
 from glassformer.convert.onnx.operators import OPERATORS
-from glassformer.errors import CheckpointError, ConfigError, MissingExtraError
+from glassformer.errors import CheckpointError, ConfigError, DataError, MissingExtraError
 from tests.artefact.heads import TAGS, TEXTS, model_for
 from tests.docs.pages import run_python
 from tests.refusals import refused
@@ -107,6 +107,16 @@ def test_a_graph_that_gives_other_numbers_is_not_kept(tmp_path: Path, monkeypatc
     monkeypatch.setitem(OPERATORS, "gelu", lambda graph, out, **given: exact(graph, out, given["self"], "tanh"))
     with refused(CheckpointError, wanted="logits"):
         model_for("classify", {"labels": LABELS}).export(tmp_path / "out", "onnx")
+    assert not list(tmp_path.iterdir())
+
+
+def test_data_that_cannot_be_used_are_refused_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glassformer.artefact.onnx_folder.write_graph", lambda *given, **named: pytest.fail("too late"))
+    model = model_for("classify", {"labels": LABELS})
+    with refused(DataError, wanted="none.csv"):
+        model.export(tmp_path / "out", "onnx", data=[tmp_path / "none.csv"])
+    with refused(ConfigError, got="features"):
+        model.export(tmp_path / "out", "onnx", features=True, data=[tmp_path / "none.csv"])
     assert not list(tmp_path.iterdir())
 
 

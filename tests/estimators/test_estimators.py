@@ -185,6 +185,37 @@ def test_a_tagger_is_scored_as_seqeval_does(folder: Path) -> None:
         gf.Tagger(folder).fit(WORDS, [["O"], *TAGS[1:]])
 
 
+@pytest.mark.parametrize(
+    ("labels", "got"),
+    [
+        (["a", None] * 12, "None"),
+        ([0.5, float("nan")] * 12, "nan"),
+        ([1, "a"] * 12, "(int), 'a' (str)"),
+        ([(0, 1), (1, 0)] * 12, "(0, 1)"),
+    ],
+)
+def test_labels_that_are_none_are_refused(folder: Path, labels: list[Any], got: str) -> None:
+    with refused(DataError, got=got):
+        gf.TextClassifier(folder, settings=TINY).fit(TEXTS, labels)
+
+
+def test_what_cannot_be_learned_is_refused_by_its_row(folder: Path) -> None:
+    with refused(ConfigError, got="'plu'", do="'plus'"):
+        gf.TextClassifier(folder, class_weight={"plu": 2.0}, settings=TINY).fit(TEXTS, LABELS)
+    with refused(DataError, wanted="text 1 of 24", got="' '"):
+        gf.TextClassifier(folder, settings=TINY).fit([TEXTS[0], " ", *TEXTS[2:]], LABELS)
+    with refused(DataError, wanted="sentence 1 of 2", got="nan"):
+        gf.Tagger(folder, settings=TINY).fit([["he", "sat"], ["he", float("nan")]], [["O", "O"], ["O", "B-x"]])
+    with refused(DataError, wanted="sentence 0 of 2", got="None"):
+        gf.Tagger(folder, settings=TINY).fit([["he", "sat"], ["he", "ate"]], [["O", None], ["O", "B-x"]])
+    with refused(DataError, got="1 in 24"):
+        gf.TextFeatures(folder, strategy="mix", pooling="first").fit(TEXTS, ["same"] * 24)
+    strategies: tuple[Any, ...] = (-1, None)
+    for strategy in strategies:
+        with refused(ConfigError, got=str(strategy)):
+            gf.TextFeatures(folder, strategy=strategy).fit(TEXTS)
+
+
 def test_importing_the_package_imports_no_scikit_learn() -> None:
     import subprocess
     import sys

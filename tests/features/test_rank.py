@@ -71,6 +71,38 @@ def test_labels_that_cannot_be_ranked_by_are_refused() -> None:
         check_labels(["a"], np.zeros(9, np.int64), 3)
     with refused(DataError, wanted="5", got="2"):
         check_labels(["a", "b"], np.array([0] * 9 + [1] * 2), 5)
+    with refused(DataError, wanted="3 sentences", got="2", do="--folds"):
+        check_labels(["a", "b"], np.array([0, 1] * 6), 3, np.array([0] * 6 + [1] * 6))
+
+
+def test_a_label_of_one_sentence_alone_is_never_guessed_there() -> None:
+    """All of its words are held out together: the others have one label to learn from."""
+    groups = np.repeat(np.arange(4), 3)
+    labels = ["b" if group == 1 else "a" for group in groups]
+    found = rank({"one": GOOD[:12]}, {}, None, labels, groups, folds=3)
+    assert found.vectors[0].scores["accuracy"].value <= 9 / 12
+
+
+def test_the_command_refuses_at_once_what_it_could_not_write(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "labelled.tsv"
+    file.write_text("".join(f"the dog {n}\t{n % 2}\n" for n in range(20)))
+    asked = ["embed", "compare", str(saved), str(file), "--text", "0", "--label", "1"]
+    before = file.read_bytes()
+    for more, told in (
+        (["--mix-out", str(file)], str(file)),  # it would have replaced the labelled texts
+        (["--probe-out", str(tmp_path / "none" / "probe.json")], "none"),
+        (["--probe-out", str(tmp_path / "x.json"), "--mix-out", str(tmp_path / "x.json")], "twice"),
+        (["--mix-out", str(tmp_path / "mix.json"), "-s", "last"], "--mix-out"),
+        (["--out", str(tmp_path / "none" / "table.jsonl")], "none"),
+    ):
+        assert main([*asked, *more]) == 2
+        shown = capsys.readouterr()
+        assert told in shown.err
+        assert shown.out == ""
+    assert file.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["labelled.tsv", "saved"]
 
 
 def test_the_command_ranks_words_too(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ import transformers
 
 from glassformer.artefact.embed import embed, same_word, vectors_of
 from glassformer.artefact.model import Model
-from glassformer.errors import DataError, TokenizerError
+from glassformer.errors import ConfigError, DataError, NotFiniteError, TokenizerError
 from glassformer.features.mix import Mix
 from glassformer.features.strategies import SIX
 from glassformer.features.vectors import note_of
@@ -91,16 +91,49 @@ def test_words_of_several_tokens_are_joined_by_the_pooling(encoder: Model, encod
     longest = 0
     for each, layers in zip(found, hidden_states(encoder_folder, theirs(TEXTS)["input_ids"]), strict=True):
         encoding = theirs(each.text)
-        assert each.words == tuple(find_words(each.text))
+        assert each.offsets == tuple(find_words(each.text))
         for strategy in STRATEGIES:
             tokens = joined(layers, strategy)
-            for number in range(len(each.words)):
+            for number in range(len(each.offsets)):
                 its = [place for place, word in enumerate(encoding.word_ids()) if word == number]
                 longest = max(longest, len(its))
                 for pooling, pool in POOL.items():
                     ours = each.vectors[f"{strategy}.{pooling}"][number]
                     assert np.abs(ours - pool(tokens[its])).max() <= 2e-5, (strategy, pooling)
     assert longest > 2
+
+
+def test_words_that_are_split_already_are_those_of_the_same_text(model: Model) -> None:
+    """Where blanks and punctuation part a text into the very words that are given; others stay as they are given."""
+    model.module.double()
+    sentences = [["The", "dog", "sat", ".", "It", "slept"], ["he"], ["the", "dog", "on", "the", "mat"] * 4]
+    asked: dict[str, Any] = {"strategy": ["word", "2", "last"], "pooling": ["first", "mean", "max"]}
+    given = model.embed(words=sentences, **asked)
+    found = model.embed([" ".join(words) for words in sentences], words=True, **asked)
+    assert max(each.windows for each in given) > 1
+    for words, one, two in zip(sentences, given, found, strict=True):
+        assert one.words == two.words == tuple(words)
+        assert (one.text, one.offsets, one.windows) == (two.text, two.offsets, two.windows)
+        assert (one.given, two.given) == (True, False)
+        assert all(np.array_equal(one.vectors[name], of) for name, of in two.vectors.items())
+    (own,) = model.embed(words=[("the dog", "sat.")])
+    assert (own.words, own.vectors["last.mean"].shape) == (("the dog", "sat."), (2, 16))
+    both = model.embed("he", words=[["he"]])  # the words of the text first, as `tag` has it
+    assert [(each.words, each.given) for each in both] == [(("he",), False), (("he",), True)]
+    assert model.embed(words=[]) == []
+
+
+def test_words_that_are_none_are_refused_by_their_number(model: Model) -> None:
+    given: tuple[tuple[Any, str], ...] = (([["he"], []], "[]"), ([["he"], ["he", " "]], "' '"), ([["he"], [3]], "[3]"))
+    for words, got in given:
+        with refused(DataError, wanted="sentence 2 of 2", got=got):
+            model.embed(words=words)
+    with refused(DataError, wanted="sentence 1 of 2", got="'he'", do="words=[["):
+        model.embed(words=["he", "sat"])
+    with refused(DataError, got="'he sat'"):
+        model.embed(words="he sat")
+    with refused(DataError, wanted="text 1 of 1", do="words="):
+        model.embed([["he", "sat"]], words=True)  # type: ignore[list-item]
 
 
 def test_one_pass_however_many_strategies(encoder: Model, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,9 +206,7 @@ def test_one_word_in_two_sentences(encoder: Model) -> None:
     assert [equal for (equal,) in found.equal[1:]] == [False] * 7
     assert all(found.cosines[layer][0] < 0.99 for layer in range(1, 8))
     one, other = (encoder.embed(TEXTS[number], strategy="last", words=True) for number in (0, 2))
-    vectors = [
-        each.vectors["last.mean"][[each.text[s:e] for s, e in each.words].index("bank")] for each in (one, other)
-    ]
+    vectors = [each.vectors["last.mean"][each.words.index("bank")] for each in (one, other)]
     cosine = vectors[0] @ vectors[1] / np.linalg.norm(vectors[0]) / np.linalg.norm(vectors[1])
     assert found.cosines[-1][0] == pytest.approx(cosine, abs=1e-6)
     with refused(DataError, wanted="waterfall", got="0"):
@@ -204,11 +235,35 @@ def test_the_last_layer_is_what_the_heads_read(tokenizer: Tokenizer) -> None:
         assert torch.equal(last, module(Inputs(ids=ids), heads=()).states)
 
 
+def test_vectors_that_are_no_numbers_are_refused(model: Model) -> None:
+    """Of a model whose training diverged: neither a file nor an index nor a classifier gets them."""
+    model.module.get_parameter("encoder.blocks.2.feed_forward.body.output.bias").data[3] = float("nan")
+    assert np.isfinite(model.embed("the dog", strategy="1")).all()
+    for words in (False, True):
+        with refused(NotFiniteError, got=("last.mean", "the dog"), do="learning rate"):
+            model.embed(["the dog"], words=words)
+
+
+def test_what_is_no_strategy_and_two_mixes_of_one_name_are_refused(model: Model) -> None:
+    for strategy, got in ((-2, "-2"), (None, "None"), ([3, "last"], "3")):
+        with refused(ConfigError, got=got):
+            model.embed("he", strategy=strategy)  # type: ignore[arg-type]
+    with refused(ConfigError, wanted="None"):
+        model.embed("he", pooling=None)  # type: ignore[arg-type]
+    one, two = Mix((0.2,) * 5), Mix((0.5, 0.5, 0.0, 0.0, 0.0))
+    assert set(model.embed("he", strategy=[one, one])) == {"mix.mean"}
+    with refused(ConfigError, got="two mixes called mix"):
+        model.embed("he", strategy=[one, two])
+
+
 def test_a_model_without_a_tokenizer_and_a_text_that_is_none(model: Model) -> None:
     with refused(TokenizerError, got="without"):
         Model(model.module).embed("a text")
     with refused(DataError, got="None"):
         model.embed([None])  # type: ignore[list-item]
+    for words in (False, True):
+        with refused(DataError, wanted="text 2 of 2", got="ud800"):  # from Python alone: no file of text holds it
+            model.embed(["he", "he \ud800"], words=words)
     with refused(DataError):
         model.embed("   ", words=True)
     assert model.embed("").shape == (16,)  # [CLS] and [SEP]

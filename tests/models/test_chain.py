@@ -188,17 +188,62 @@ def test_far_scores_stay_finite_in_float32() -> None:
     assert logits.grad.isfinite().all()
 
 
-def test_compiled_the_likelihood_is_the_same() -> None:
+@pytest.mark.parametrize("temperature", [1.0, 2.5])
+def test_the_divergence_is_that_of_the_enumeration(temperature: float) -> None:
+    student, teacher = crf_of(3), crf_of(3)
+    with torch.no_grad():
+        for parameter in teacher.parameters():
+            parameter.copy_(torch.randn_like(parameter))
+    logits, its = torch.randn(4, 5, 3, dtype=torch.float64, requires_grad=True), torch.randn(4, 5, 3).double()
+    scored = torch.rand(4, 5) > 0.3
+    scored[0], scored[1] = True, False
+    found = student.divergence(logits, scored, teacher, its, temperature)
+    assert float(found[1].detach()) == 0
+    for row in (0, 2, 3):
+        both = []
+        for crf, own in ((teacher, its), (student, logits.detach())):
+            scores = np.array(list(every(own[row, scored[row]], crf.chain).values())) / temperature
+            both.append(scores - log_sum(scores.tolist()))
+        right, mine = both
+        assert float(found[row].detach()) == pytest.approx(float((np.exp(right) * (right - mine)).sum()), abs=ORDER)
+    assert student.divergence(logits, scored, student, logits, temperature).detach().abs().max() < ORDER
+
+    def of(logits: Tensor, steps: Tensor, first: Tensor, last: Tensor) -> Tensor:
+        own = {"steps": steps, "first": first, "last": last}
+        return torch.func.functional_call(student, own, (logits, scored, teacher, its, temperature))
+
+    student.forward = student.divergence  # what functional_call calls
+    parameters = tuple(each.detach().requires_grad_() for each in (student.steps, student.first, student.last))
+    assert torch.autograd.gradcheck(of, (logits, *parameters))
+
+
+def test_products_in_bfloat16_are_those_of_the_layers_alone() -> None:
+    """A run with autocast: of a sum over all sequences, bfloat16 would leave two digits."""
+    crf, logits = crf_of(9).float(), 3 * torch.randn(4, 40, 9)
+    labels, scored = torch.randint(9, (4, 40)), torch.ones(4, 40, dtype=torch.bool)
+    found = []
+    for enabled in (False, True):
+        own = logits.clone().requires_grad_()
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            losses = crf.log_likelihood(own, labels, scored), crf.divergence(own, scored, crf_of(9), logits)
+        found.append([*losses, *(torch.autograd.grad(each.sum(), own)[0] for each in losses)])
+    assert all(torch.equal(one, two) for one, two in zip(*found, strict=True))
+
+
+@pytest.mark.parametrize("of", ["log_likelihood", "divergence"])
+def test_compiled_the_likelihood_is_the_same(of: str) -> None:
     if not has_compiler(torch.device("cpu")):
         pytest.skip("there is no C++ compiler here")
     crf = crf_of(3)
     logits = torch.randn(4, 9, 3, dtype=torch.float64)
     labels, scored = torch.randint(3, (4, 9)), torch.rand(4, 9) > 0.3
+    more: tuple[Any, ...] = (labels, scored) if of == "log_likelihood" else (scored, crf_of(3), torch.randn(4, 9, 3))
     found = []
-    compiled_one = torch.compile(crf.log_likelihood, backend="aot_eager", fullgraph=True, dynamic=False)
-    for call in (crf.log_likelihood, compiled_one):
+    eager_one = getattr(crf, of)
+    compiled_one = torch.compile(eager_one, backend="aot_eager", fullgraph=True, dynamic=False)
+    for call in (eager_one, compiled_one):
         own = logits.clone().requires_grad_()
-        total = call(own, labels, scored)
+        total = call(own, *more)
         found.append((total.detach(), *torch.autograd.grad(total.sum(), (own, *crf.parameters()))))
     for eager, compiled in zip(*found, strict=True):
         assert (eager - compiled).abs().max() < ORDER

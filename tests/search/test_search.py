@@ -15,7 +15,7 @@ from torch import nn
 import glassformer as gf
 from glassformer.artefact.model import Model
 from glassformer.cli.__main__ import main
-from glassformer.errors import CheckpointError, DataError, MissingExtraError
+from glassformer.errors import CheckpointError, DataError, MissingExtraError, ShapeError
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
 from glassformer.search import nearest as nearest_module
@@ -134,6 +134,22 @@ def test_an_index_of_another_model_an_empty_and_a_damaged_one_are_refused(
         SearchIndex.open(out, model)
     with refused(CheckpointError, wanted=str(tmp_path / "none"), do="search build"):
         SearchIndex.open(tmp_path / "none", model)
+
+
+def test_one_text_is_no_list_of_texts_and_a_model_may_be_named(saved: Path, tmp_path: Path) -> None:
+    with refused(DataError, got="'the dog'"):
+        SearchIndex.build(tmp_path / "letters", "the dog", gf.load(saved))  # else an index of letters
+    with refused(DataError, wanted="text 2", got="None"):
+        SearchIndex.build(tmp_path / "none", ["the dog", None], gf.load(saved))  # type: ignore[list-item]
+    built = SearchIndex.build(tmp_path / "index", TEXTS, str(saved))
+    assert SearchIndex.open(tmp_path / "index", saved).ask("the dog", top=2) == built.ask("the dog", top=2)
+    with refused(DataError, wanted="question 2 of 2", got="''"):
+        built.ask(["the dog", ""])
+    with refused(ShapeError, wanted="16", got="[3]"):
+        built.near(np.ones(3))
+    with refused(DataError, got="None"):
+        built.ask(None)  # type: ignore[call-overload]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["index", saved.name]
 
 
 def test_an_interrupted_build_leaves_nothing(model: Model, tmp_path: Path) -> None:

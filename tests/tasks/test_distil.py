@@ -14,9 +14,11 @@ from torch.nn import functional as F
 
 import glassformer as gf
 from glassformer.artefact.distil import spread
+from glassformer.artefact.model import Model
 from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.progress import NoProgress
-from glassformer.artefact.recipe import resolve
+from glassformer.artefact.recipe import resolve, write_recipe
+from glassformer.artefact.run_folder import begin
 from glassformer.errors import ConfigError, DataError
 from glassformer.look.saved import fingerprint
 from glassformer.runtime import compiler
@@ -25,6 +27,7 @@ from glassformer.training.checkpoint import weights
 from glassformer.training.compiled import LossAndGradient
 from glassformer.training.loop import counts_of, fit, step_seed
 from tests.artefact.heads import TEXTS, model_for
+from tests.contracts.tasks import TASKS
 from tests.refusals import refused
 from tests.training.toy import machine_of
 
@@ -187,6 +190,13 @@ def test_what_is_saved_says_who_taught_and_how_well(teacher: Path, tmp_path: Pat
     assert taught["fingerprint"] == fingerprint(gf.load(teacher).module)
     assert taught["layers"] == LAYERS
     assert taught["scores"].keys() >= {"loss", "accuracy"}
+    made = prepared(teacher, labelled(tmp_path), tmp_path / "again")
+    assert made.teacher is not None
+    assert made.held_out is not None
+    # With the temperature that suits the teacher, not that of the student.
+    fitted = made.task.fitted(made.teacher.module, made.held_out.source, lambda note: None)
+    own = fitted.evaluate(made.teacher.module, made.held_out.source).flat()
+    assert taught["scores"] == pytest.approx({name: own[name] for name in taught["scores"]})
     saved = gf.load(tmp_path / "run")
     assert saved.recipe is not None
     assert saved.recipe.distil.fingerprint == taught["fingerprint"]
@@ -195,8 +205,6 @@ def test_what_is_saved_says_who_taught_and_how_well(teacher: Path, tmp_path: Pat
 
 
 def test_masked_words_have_teachers_too(tmp_path: Path) -> None:
-    from tests.contracts.tasks import TASKS
-
     row = next(row for row in TASKS if row.name == "masked-lm")
     first = row.recipe(tmp_path)
     big = gf.train({**first, "train": {**first["train"], "steps": 2}}, out=tmp_path / "big", progress=NoProgress())
@@ -224,14 +232,39 @@ def test_pairs_that_do_not_fit_are_refused(teacher: Path, tmp_path: Path) -> Non
     reader = model_for("tag", {"labels": ("O", "B-LOC")}).save(tmp_path / "tagger")
     with refused(ConfigError, got="a model of tag"):
         prepared(reader, files, tmp_path)
-    with refused(ConfigError, got="tag"):
-        prepared(reader, files, tmp_path, task__name="tag")
+    with refused(ConfigError, got="language-model", do="classify"):
+        prepared(reader, files, tmp_path, task__name="language-model")
     with refused(DataError, got="'3'"):
         prepared(teacher, labelled(tmp_path, label="3"), tmp_path)
 
 
+def test_a_student_of_a_shorter_or_a_pairing_teacher_is_refused(teacher: Path, tmp_path: Path) -> None:
+    files = labelled(tmp_path)
+    longer = model_for("classify", {"labels": ("0", "1")}, max_length=128).save(tmp_path / "longer")
+    with refused(ConfigError, got="64", do="data.length"):
+        prepared(teacher, files, tmp_path, model__start=str(longer), data__length=100)
+    plain = model_for("classify", {"labels": ("0", "1")}, family="roberta").save(tmp_path / "plain")
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text("".join(json.dumps({"a": TEXTS[0], "b": TEXTS[n % 2], "label": n % 2}) + "\n" for n in range(20)))
+    with refused(ConfigError, got="roberta", do="--start"):
+        prepared(teacher, str(pairs), tmp_path, model__start=str(plain), data__text="a", data__pair="b")
+    assert prepared(teacher, files, tmp_path, model__start=str(plain)).teacher is not None
+
+
+def test_a_stopped_student_goes_on_by_the_same_words_whatever_its_teacher_pools(tmp_path: Path) -> None:
+    pooled = model_for("classify", {"labels": ("0", "1"), "pooling": "mean"}, layers=2).save(tmp_path / "pooled")
+    files = labelled(tmp_path)
+    made = prepared(pooled, files, tmp_path)
+    (tmp_path / "run").mkdir(exist_ok=True)
+    write_recipe(tmp_path / "run", made.recipe, made.tokenizer)
+    again: Any = begin(tmp_path / "run", resolve(recipe(pooled, files)), resume=True)
+    assert again.task.pooling == "mean"
+    with refused(ConfigError, wanted="task.pooling", got="max"):
+        begin(tmp_path / "run", resolve(recipe(pooled, files, task__pooling="max")), resume=True)
+    assert prepared(pooled, files, tmp_path, task__pooling="max").task.section.model_dump()["pooling"] == "max"
+
+
 def test_a_teacher_with_another_tokenizer_is_refused(teacher: Path, tmp_path: Path) -> None:
-    from glassformer.artefact.model import Model
     from glassformer.models.families import bert
     from glassformer.models.transformer import build
     from glassformer.text.train import train_tokenizer

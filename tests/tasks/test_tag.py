@@ -213,7 +213,8 @@ def test_what_was_found_is_told_and_what_comes_out_goes_in_again(tmp_path: Path)
     assert tuple(given.text[start:end] for start, end in given.offsets) == given.words
     assert len(found.words) == len(found.offsets) == len(found.tags) == 12
     assert sentence_of(found.to_dict(), "").tags == found.tags
-    with pytest.raises(DataError, match="the words must be a list"):
+    assert [each.given for each in model.tag(text, words=[["the", "EU"]])] == [False, True]  # type: ignore[call-overload]
+    with refused(DataError, wanted="sentence 1 of 2", got="'the'", do="words=[["):
         model.tag(words=["the", "EU"])  # their letters were taken for words
 
 

@@ -167,8 +167,13 @@ def test_what_cannot_be_adapted_is_refused() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(
     "tune",
-    [TuneSection(adapters=AdapterSection(rank=2, dropout=0.2)), TuneSection(freeze=("gradually",), all_after=0.5)],
-    ids=["adapters", "gradually"],
+    [
+        TuneSection(adapters=AdapterSection(rank=2, dropout=0.2)),
+        TuneSection(freeze=("gradually",), all_after=0.5),
+        TuneSection(layer_decay=0.7),
+        TuneSection(freeze=("gradually",), all_after=0.5, layer_decay=0.7),
+    ],
+    ids=["adapters", "gradually", "layer decay", "gradually with layer decay"],
 )
 def test_compiled_it_learns_what_it_learns_eager(tmp_path: Path, tune: TuneSection) -> None:
     if not compiler.has_compiler(torch.device("cpu")):

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Palette } from "../src/draw/colour.ts";
 import { panelAt, type Scene } from "../src/draw/scene.ts";
+import { headWords, toHead } from "../src/frame/views.ts";
 import { attentionOf, cellNear, peersOf, weightsNear } from "../src/levels/head/attention.ts";
 import { handScene } from "../src/levels/head/hand.ts";
 import { planOf, type Shown } from "../src/levels/head/plan.ts";
@@ -105,6 +106,23 @@ test("a tensor of an attention leads to its head", () => {
   assert.equal(weightsNear("encoder.relative_bias", names), null);
   assert.deepEqual(cellNear("encoder.blocks.0.self_attention.mixed", [2, 1, 4, 3], names), [2, 1, 4, 4]);
   assert.deepEqual(cellNear("encoder.blocks.0.self_attention.scores", [2, 1, 4, 3], names), [2, 1, 4, 3]);
+});
+
+test("a shared head of keys or values leads to the first head that reads it, and says so", () => {
+  const path = "encoder.blocks.0.self_attention";
+  const own = run(["a", "b"]);
+  const grouped = ["key", "value"].map((last) => {
+    return formula(`${path}.${last}`, "sentence key_value_head key channel", { rule: "product" });
+  });
+  const names = new Names({ ...own, formulas: [...grouped, ...own.formulas] });
+  for (const last of ["key", "value"]) {
+    assert.deepEqual(cellNear(`${path}.${last}`, [0, 1, 4, 3], names), [0, 2, 4, 4]);
+    assert.equal(headWords(`${path}.${last}`, [0, 1, 4, 3], names), "head 2, the first of the 2 that read it");
+    assert.equal(names.cell(`${path}.${last}`, [0, 1, 0, 3]), "key–value head 1, channel 3, a");
+    assert.ok(toHead(`${path}.${last}`, [0, 1, 4, 3], names)?.includes("0,2,4,4"));
+  }
+  assert.deepEqual(cellNear(`${path}.mixed`, [0, 3, 1, 0], names), [0, 3, 1, 1]);
+  assert.equal(headWords(`${path}.mixed`, [0, 3, 1, 0], names), "its head");
 });
 
 function units(inputs: readonly string[], vocabulary: readonly string[] = [], spans: Spans = null): string[] {

@@ -14,7 +14,7 @@ import { givenSentence, sentenceOf } from "../run/sentences.ts";
 import type { Answer } from "../run/store.ts";
 import { useAnswer, useNextTask, useStore } from "./hooks.ts";
 import { later } from "./state.ts";
-import { ofHeads, toHead, toNumber, toTensor } from "./views.ts";
+import { headWords, toHead, toNumber, toTensor } from "./views.ts";
 
 const Chain = viewIn(CHUNKS.looking, (chunk) => chunk.Chain);
 
@@ -79,6 +79,7 @@ function InHand({ answer }: { answer: Answer }): VNode {
   const { name, cell } = answer;
   const value = answer.kind === "computed" ? answer.found.value : answer.value;
   const role = names.role(name);
+  const head = toHead(name, cell, names);
   return (
     <>
       <div class="part">
@@ -126,9 +127,9 @@ function InHand({ answer }: { answer: Answer }): VNode {
               How it was computed →
             </a>
           </li>
-          {toHead(name, cell, names) !== null && later.value.level !== "head" && (
+          {head !== null && later.value.level !== "head" && (
             <li>
-              <a href={toHead(name, cell, names) ?? ""}>its attention head{!ofHeads(name, names) && "s"}</a>
+              <a href={head}>{headWords(name, cell, names)}</a>
             </li>
           )}
           {later.value.level !== "tensor" && (

@@ -1,6 +1,6 @@
 /** Small things that several views say in the same way. */
 
-import { cellNear, weightsNear } from "../levels/head/attention.ts";
+import { cellNear, readersOfEach, weightsNear } from "../levels/head/attention.ts";
 import type { Factor } from "../run/evaluator.ts";
 import type { Names } from "../run/names.ts";
 import { link } from "./state.ts";
@@ -20,6 +20,13 @@ export function toHead(name: string, cell: readonly number[], names: Names): str
   if (weights === null) return null;
   const at = cellNear(name, cell, names);
   return link({ level: "head", tensor: weights, cell: at, layout: [], sentence: at[0] ?? 0 });
+}
+
+/** What that head is called: of several that read a shared key or value, the first. */
+export function headWords(name: string, cell: readonly number[], names: Names): string {
+  const readers = readersOfEach(name, names);
+  if (readers < 2) return ofHeads(name, names) ? "its head" : "its heads";
+  return `head ${cellNear(name, cell, names)[1]}, the first of the ${readers} that read it`;
 }
 
 /** Whether a tensor has a part for each head; what joins them belongs to none. */

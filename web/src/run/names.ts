@@ -153,7 +153,7 @@ export class Names {
       if (left(axis) || axis in shared || axis === "key" || (axis === "sentence" && !several)) continue;
       if (axis === "query" && axes.includes("key") && !left("key")) parts.push(`${word("query")} → ${word("key")}`);
       else if (["token", "query", "place", "vocabulary", "label", "candidate"].includes(axis)) parts.push(word(axis));
-      else parts.push(`${axis.replace("_", "–")} ${word(axis)}`);
+      else parts.push(`${axis.replace("_", "–").replace("_", " ")} ${word(axis)}`);
     }
     const paired = axes.includes("query") && !("query" in shared) && !left("query");
     if (axes.includes("key") && !left("key") && !paired) parts.push(word("key"));

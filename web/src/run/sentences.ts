@@ -15,8 +15,9 @@ export function sentenceOf(found: Explanation, names: Names): Part[] {
     const known = names.label(found.name, axis, found.cell[axis] ?? 0, sentence);
     return { text: known.text, of: known.hidden ? "hidden" : "strong" };
   };
-  const head = found.cell["head"] ?? found.cell["key_value_head"];
-  const inHead = head === undefined ? "" : ` of head ${head}`;
+  const [head, shared] = [found.cell["head"], found.cell["key_value_head"]];
+  const own = head === undefined ? "" : ` of head ${head}`;
+  const inHead = shared === undefined ? own : ` of key–value head ${shared}`;
   const number = (text: string): Part => ({ text, of: names.role(found.name) });
   const word = "token" in found.cell ? label("token") : "query" in found.cell ? label("query") : label("key");
   const largest = largestTerm(found);

@@ -93,5 +93,13 @@ export function cellNear(name: string, cell: readonly number[], names: Names): n
     return place < 0 ? undefined : cell[place];
   };
   const query = along("query", "token") ?? along("key") ?? 0;
-  return [along("sentence") ?? 0, along("head", "key_value_head") ?? 0, query, along("key") ?? query];
+  const head = (along("head", "key_value_head") ?? 0) * readersOfEach(name, names);
+  return [along("sentence") ?? 0, head, query, along("key") ?? query];
+}
+
+/** How many heads read each head of a tensor: several where keys and values are shared, the first of them at its number times this. */
+export function readersOfEach(name: string, names: Names): number {
+  if (!names.axes(name).includes("key_value_head")) return 1;
+  const values = attentionOf(weightsNear(name, names) ?? "", names)?.values;
+  return Number(/head\/(\d+)/.exec(values?.axes ?? "")?.[1] ?? 1);
 }

@@ -9,7 +9,7 @@ import { RED } from "../../draw/shades.ts";
 import { usePut } from "../../edit/held.ts";
 import { useDrawn, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, state } from "../../frame/state.ts";
-import { ofHeads, sentenceOf, toHead } from "../../frame/views.ts";
+import { headWords, sentenceOf, toHead } from "../../frame/views.ts";
 import { isOperand } from "../../run/evaluator.ts";
 import { counted } from "../../run/numbers.ts";
 import { sizeOf } from "../../run/safetensors.ts";
@@ -50,7 +50,7 @@ export function TensorView(): VNode {
           {head !== null && (
             <>
               {" "}
-              <a href={head}>See its head{!ofHeads(name, names) && "s"}</a>
+              <a href={head}>See {headWords(name, cell, names)}</a>
             </>
           )}
         </p>
