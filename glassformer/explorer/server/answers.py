@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import math
 import threading
 from collections.abc import Mapping, Sequence
@@ -23,7 +21,7 @@ from glassformer.explorer.record import honesty_record
 from glassformer.explorer.sections import CARRIED, MAKERS, MODEL_MAKERS, Maker, sections_of
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.numbers import Numbers
-from glassformer.explorer.server.overview import MOST_WHOLE, overview, packed_numbers
+from glassformer.explorer.server.overview import MOST_WHOLE, OF_MODEL, overview, packed, packed_numbers
 from glassformer.explorer.server.pictures import (
     THUMBNAIL,
     Scale,
@@ -41,6 +39,7 @@ from glassformer.look.cell import Axes
 from glassformer.look.explain import work_out
 from glassformer.look.head_measures import MEASURES, measure_text
 from glassformer.look.named import axis_names
+from glassformer.look.rules.evaluator import values_of
 from glassformer.look.rules.masks import FillSet
 from glassformer.look.trace import Trace
 from glassformer.models.names import parameter_names
@@ -67,7 +66,7 @@ class Run:
 
     key: str
     trace: Trace
-    overview: bytes
+    record: dict[str, Any]
     whole: bool
     numbers: Numbers
     title: str = ""
@@ -78,9 +77,20 @@ class Run:
 
     @property
     def nbytes(self) -> int:
-        """How much memory it needs for as long as it is kept."""
-        facts = sum(fact.nbytes for fact in self.trace.facts.values())
-        return self.trace.nbytes + facts + len(self.overview)
+        """How much memory its numbers need for as long as it is kept."""
+        return self.trace.nbytes + sum(fact.nbytes for fact in self.trace.facts.values())
+
+    @cached_property
+    def overview(self) -> bytes:
+        """Its record as compressed JSON."""
+        return packed(self.record)
+
+    def beside(self, other: Run | None) -> bytes:
+        """The same for a page that has the record of another run, without what the two have in common."""
+        if other is None or other.title != self.title or other.trace.statement is not self.trace.statement:
+            return self.overview
+        own = {name: value for name, value in self.record.items() if name not in OF_MODEL}
+        return packed(own | {"like": other.key})
 
     def honesty(self) -> bytes:
         """The honesty gate, measured when it is first asked for."""
@@ -210,7 +220,7 @@ class Run:
                 raise UnknownNameError(f"{axis} of {name} counts from 0 to {whole - 1}", got=str(index))
             cell[axis] = index
         worked = work_out(name, cell, formula, self.numbers.source(self.key, trace, [name, *read]))
-        terms, values = worked.terms, [term.value for term in worked.terms]
+        terms, values = worked.terms, values_of(worked.terms)
         running = list(accumulate(values))
         order = sorted(range(len(terms)), key=list(map(abs, values)).__getitem__, reverse=True)
         shown = sorted(order[:MOST_TERMS])
@@ -220,13 +230,13 @@ class Run:
             "value": worked.value,
             "terms": [
                 {
-                    "what": terms[index].what,
-                    "factors": [[factor.name, list(factor.index), factor.value] for factor in terms[index].factors],
-                    "value": values[index],
-                    "added": terms[index].added,
+                    "what": term.what,
+                    "factors": [[factor.name, list(factor.index), factor.value] for factor in term.factors],
+                    "value": term.value,
+                    "added": term.added,
                     "running": running[index],
                 }
-                for index in shown
+                for index, term in ((index, terms[index]) for index in shown)
             ],
             "left": {
                 "count": len(terms) - len(shown),
@@ -280,9 +290,8 @@ class Run:
             )
         formula = self.trace.statement.formulas.get(ANSWERS)
         if names and formula is not None and axis_names(formula.axes)[0] == "place":
-            record = json.loads(gzip.decompress(self.overview))
-            hidden = {(sentence, token) for sentence, token, _ in record["words"]["answers"]}
-            rows = {place: (row, token) for place, (row, token) in enumerate(record["places"]) if row == 0}
+            hidden = {(sentence, token) for sentence, token, _ in self.record["words"]["answers"]}
+            rows = {place: (row, token) for place, (row, token) in enumerate(self.record["places"]) if row == 0}
             for place in [place for place, at in rows.items() if at in hidden][:2] or list(rows)[-1:]:
                 told[self.address("largest", name=ANSWERS, part=place, count=3)] = self.largest(ANSWERS, str(place), 3)
         return told, numbers
@@ -326,8 +335,8 @@ def begin(
         interventions=steps,
         target_ids=asked.target_ids,
     )
-    told, whole = overview(model, asked, trace, tuple(makers or ()))
-    return Run(asked.key, trace, told, whole, numbers, asked.model, model, makers or {})
+    record, whole = overview(model, asked, trace, tuple(makers or ()))
+    return Run(asked.key, trace, record, whole, numbers, asked.model, model, makers or {})
 
 
 def weights_of(model: Model) -> bytes:
