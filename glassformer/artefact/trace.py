@@ -23,6 +23,7 @@ from glassformer.look.run import run_of
 from glassformer.look.steps import listed as steps_of
 from glassformer.look.trace import Trace
 from glassformer.models.inputs import Inputs
+from glassformer.models.transformer import Transformer
 from glassformer.tasks import predictor_of
 from glassformer.tasks.fill import best_words
 from glassformer.tasks.likelihood import opening_of
@@ -56,6 +57,7 @@ def trace(
     gradients: str | None = None,
     choices: Sequence[str] | None = None,
     target_ids: TargetIds | None = None,
+    copy: Transformer | None = None,
 ) -> Trace:
     """Run a text, a pair, or a source and its target, or several of them as one batch, and trace it; always in float32
     or float64, whatever type the model predicts in. The options are those of `glassformer.trace`.
@@ -63,10 +65,11 @@ def trace(
     `choices` are the candidates of one text: the text with each of them is a row of the batch, and their scores are
     compared as `choose` does, in `choice.probabilities`.
 
-    A masked word can be named by its token, or by the model's best guess for it. The target of an encoder–decoder is by
-    default its own translation; `target_ids` are the tokens that its decoder reads, of one text or of each, its start
-    token first. Raises ConfigError for one that does not translate and for candidates of a model that
-    does not choose, DataError for a text of only blanks and for candidates beside a second text or several texts.
+    A masked word can be named by its token, or by the model's best guess for it. The target of an encoder–decoder
+    is by default its own translation; `target_ids` are the tokens that its decoder reads, of one text or of each,
+    its start token first. `copy` is that of `look.run.run_of`. Raises ConfigError for one that does not translate
+    and for candidates of a model that does not choose, DataError for a text of only blanks and for candidates
+    beside a second text or several texts.
     """
     model.needs_weights("a trace")
     texts, pairs = listed(text), None if pair is None else listed(pair, "second text")
@@ -97,6 +100,7 @@ def trace(
         gradients=gradients,
         candidates=choices is not None,
         guess=(lambda logits: _guessed(model, texts, masked, logits)) if own and masked else None,
+        copy=copy,
     )
     found = run.trace(steps_of(interventions))
     lines, where = opened_by(model)

@@ -96,8 +96,11 @@ def run_of(
     gradients: str | None = None,
     candidates: bool = False,
     guess: Guess | None = None,
+    copy: Transformer | None = None,
 ) -> Run:
-    """What `trace` runs. `guess` tells what masked words are called, for the first run without interventions."""
+    """What `trace` runs. `guess` tells what masked words are called, for the first run without interventions. `copy` is
+    what `eval_copy` makes of the model, for one who has made it and lets nobody change the model.
+    """
     original = transformer(model)
     refuse_sharded(original)
     check_sides(original, inputs, decoder_inputs)
@@ -110,9 +113,11 @@ def run_of(
     if candidates:
         check_comparable(original)
     places, labels = choose_scored_at(original, inputs, decoder_inputs, scored_at, labels)
+    if copy is None or next(copy.parameters()).dtype != dtype:
+        copy = eval_copy(original, dtype)
     return Run(
         original=original,
-        model=eval_copy(original, dtype),
+        model=copy,
         inputs=inputs,
         decoder_inputs=decoder_inputs,
         scored_at=places,

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 import torch
 from safetensors.torch import save
 
+from glassformer.artefact.trace import trace
 from glassformer.errors import UnknownNameError, did_you_mean
 from glassformer.explorer.carried import lossless
 from glassformer.explorer.page import own_memory, page
@@ -34,7 +35,6 @@ from glassformer.explorer.server.pictures import (
     signed_picture,
 )
 from glassformer.explorer.server.refusals import TooLargeError
-from glassformer.explorer.server.sizes import shapes
 from glassformer.look.cell import Axes
 from glassformer.look.explain import work_out
 from glassformer.look.head_measures import MEASURES, measure_text
@@ -46,6 +46,7 @@ from glassformer.models.names import parameter_names
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
+    from glassformer.models.transformer import Transformer
 
 MOST_TERMS = 256
 """The terms of a sum that are sent: the largest; of a softmax over a vocabulary there are thousands."""
@@ -168,7 +169,7 @@ class Run:
     @cached_property
     def together(self) -> dict[str, tuple[list[str], int]]:
         """What is computed again with one tensor: the names of each unit's tensors that are not stored; their bytes."""
-        trace, sizes = self.trace, shapes(self.trace)
+        trace, sizes = self.trace, self.record["shapes"]
         found: dict[str, tuple[list[str], int]] = {}
         for name in trace.statement.formulas:
             if not trace.kept(name):
@@ -318,9 +319,14 @@ class Run:
 
 
 def begin(
-    model: Model, asked: Asked, numbers: Numbers, steps: Sequence[Any], makers: Mapping[str, Maker] | None = None
+    model: Model,
+    asked: Asked,
+    numbers: Numbers,
+    steps: Sequence[Any],
+    makers: Mapping[str, Maker] | None = None,
+    copy: Transformer | None = None,
 ) -> Run:
-    """Run what was asked for. Raises what `Model.trace` raises, and TooLargeError."""
+    """Run what was asked for; `copy` as in `look.run.run_of`. Raises what `Model.trace` raises, and TooLargeError."""
     texts = [*asked.texts, *(asked.seconds or ()), *(asked.choices or ())]
     lengths = [len(model.tokenizer.encode(text, special=False)) for text in texts]
     if max(lengths) > MOST_TOKENS or max(lengths) * len(texts) > 2 * MOST_TOKENS:
@@ -328,15 +334,17 @@ def begin(
             f"a page holds at most {MOST_TOKENS:,} tokens of a text, and {2 * MOST_TOKENS:,} of all texts with padding",
             got=f"{max(lengths):,} in the longest of {len(texts)}",
         )
-    trace = model.trace(
+    found = trace(
+        model,
         list(asked.texts),
         None if asked.seconds is None else list(asked.seconds),
         choices=None if asked.choices is None else list(asked.choices),
         interventions=steps,
         target_ids=asked.target_ids,
+        copy=copy,
     )
-    record, whole = overview(model, asked, trace, tuple(makers or ()))
-    return Run(asked.key, trace, record, whole, numbers, asked.model, model, makers or {})
+    record, whole = overview(model, asked, found, tuple(makers or ()))
+    return Run(asked.key, found, record, whole, numbers, asked.model, model, makers or {})
 
 
 def weights_of(model: Model) -> bytes:
