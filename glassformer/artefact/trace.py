@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,10 +19,13 @@ from glassformer.errors import ConfigError, DataError
 from glassformer.look.cell import Words, word_at
 from glassformer.look.interventions import Intervention
 from glassformer.look.origin import Origin
-from glassformer.look.run import trace as look
+from glassformer.look.run import run_of
+from glassformer.look.steps import listed as steps_of
 from glassformer.look.trace import Trace
 from glassformer.models.inputs import Inputs
+from glassformer.models.transformer import Transformer
 from glassformer.tasks import predictor_of
+from glassformer.tasks.fill import best_words
 from glassformer.tasks.likelihood import opening_of
 from glassformer.tasks.rows import Row, collate, make_row
 from glassformer.tasks.task import TaskSection
@@ -54,6 +57,7 @@ def trace(
     gradients: str | None = None,
     choices: Sequence[str] | None = None,
     target_ids: TargetIds | None = None,
+    copy: Transformer | None = None,
 ) -> Trace:
     """Run a text, a pair, or a source and its target, or several of them as one batch, and trace it; always in float32
     or float64, whatever type the model predicts in. The options are those of `glassformer.trace`.
@@ -61,17 +65,20 @@ def trace(
     `choices` are the candidates of one text: the text with each of them is a row of the batch, and their scores are
     compared as `choose` does, in `choice.probabilities`.
 
-    A masked word can be named by its token, or by the model's best guess for it. The target of an encoder–decoder is by
-    default its own translation; `target_ids` are the tokens that its decoder reads, of one text or of each, its start
-    token first. Raises ConfigError for one that does not translate and for candidates of a model that
-    does not choose, DataError for a text of only blanks and for candidates beside a second text or several texts.
+    A masked word can be named by its token, or by the model's best guess for it. The target of an encoder–decoder
+    is by default its own translation; `target_ids` are the tokens that its decoder reads, of one text or of each,
+    its start token first. `copy` is that of `look.run.run_of`. Raises ConfigError for one that does not translate
+    and for candidates of a model that does not choose, DataError for a text of only blanks and for candidates
+    beside a second text or several texts.
     """
     model.needs_weights("a trace")
     texts, pairs = listed(text), None if pair is None else listed(pair, "second text")
     if choices is not None:
         texts, pairs = beside_choices(model, texts, pairs, choices)
     first, second = rows_of(model, texts, pairs, target_ids)
-    found = look(
+    masked = _masked(model, [row for row, _ in first]) if pairs is None else {}
+    own = scored_at is None and labels is None and not interventions and _in_one_window(model, first)
+    run = run_of(
         model.module,
         inputs_of(model, first),
         None if second is None else inputs_of(model, second, model.tokenizer.target),
@@ -83,17 +90,19 @@ def trace(
             vocabulary=model.tokenizer.target.shown,
             source_vocabulary=model.tokenizer.shown if len(model.tokenizer.sides) > 1 else (),
             labels=label_names(model),
-            answers=_guessed(model, texts, [row for row, _ in first]) if pairs is None else {},
+            answers={} if own or not masked else _guessed(model, texts, masked),
             candidates=choices or (),
             closing=closing_ids(model),
         ),
         keep=keep,
         dtype=dtype,
         predicts_in=predicts_in or (torch.bfloat16 if model.fast else None),
-        interventions=interventions,
         gradients=gradients,
         candidates=choices is not None,
+        guess=(lambda logits: _guessed(model, texts, masked, logits)) if own and masked else None,
+        copy=copy,
     )
+    found = run.trace(steps_of(interventions))
     lines, where = opened_by(model)
     seconds = None if pairs is None or choices is not None else tuple(pairs)
     origin = Origin(
@@ -319,15 +328,33 @@ def inputs_of(model: Artefact, rows: Rows, tokenizer: Tokenizer | None = None) -
     return inputs.to(model.device)
 
 
-def _guessed(model: Artefact, texts: Sequence[str], rows: Sequence[Row]) -> dict[tuple[int, int], str]:
-    """The model's best guesses at the masked positions."""
+def _masked(model: Artefact, rows: Sequence[Row]) -> dict[int, list[int]]:
+    """The masked positions of each sentence that has any, of a model that guesses masked words."""
     if model.config.encoder is None or model.config.decoder is not None or model.config.head is None:
         return {}
-    masked = {
+    found = {
         sentence: [place for place, hides in enumerate(row.masked_words) if hides]
         for sentence, row in enumerate(rows)
         if row.masked_words is not None
     }
+    return {sentence: places for sentence, places in found.items() if places}
+
+
+def _in_one_window(model: Artefact, rows: Rows) -> bool:
+    """Whether `fill` would read each of these texts whole, as a trace does."""
+    length = model.context({}).length
+    return length is None or all(len(row.ids) <= length for row, _ in rows)
+
+
+def _guessed(
+    model: Artefact, texts: Sequence[str], masked: Mapping[int, Sequence[int]], logits: Tensor | None = None
+) -> dict[tuple[int, int], str]:
+    """The model's best guesses at the masked positions: by the scores [N, V] of the traced run at all of them, where it
+    has them, else by a run of `fill`.
+    """
+    at = [(sentence, place) for sentence, places in masked.items() for place in places]
+    if logits is not None and len(logits) == len(at) and not bool(logits.isnan().any()):
+        return dict(zip(at, best_words(model.tokenizer, logits), strict=True))
     filled = answer(model, "fill", [({"text": texts[sentence]}, "") for sentence in masked], {"top": 1})
     return {
         (sentence, place): mask.guesses[0].word

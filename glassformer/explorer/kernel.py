@@ -126,8 +126,8 @@ class Kernel:
         if asked.key not in self.runs:
             steps = [step.read(lambda key: self.run(key).trace) for step in asked.steps]
             trace = self.trace.intervene(*steps) if steps else self.trace
-            overview, whole = overview_of(asked, trace, {"inputs": None, "decoder_inputs": None})
-            self.runs[asked.key] = Run(asked.key, trace, overview, whole, self.numbers, asked.model)
+            record, whole = overview_of(asked, trace, {"inputs": None, "decoder_inputs": None})
+            self.runs[asked.key] = Run(asked.key, trace, record, whole, self.numbers, asked.model)
             while len(self.runs) > MOST_RUNS:
                 key, _ = self.runs.popitem(last=False)
                 self.numbers.forget(key)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import lru_cache
 from typing import Any
 
 from glassformer.look.named import Operand
@@ -17,8 +18,9 @@ from glassformer.look.statement import Statement
 from glassformer.look.titles import title_of
 
 
+@lru_cache(maxsize=16)
 def statement_record(statement: Statement) -> list[dict[str, Any]]:
-    """All formulas in the order of the model."""
+    """All formulas in the order of the model; written once for all runs that share them, and read only."""
     return [formula_record(statement, formula) for formula in statement.formulas.values()]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from glassformer.look.cell import Axes, Words, name_cell
 from glassformer.look.explanation import Explanation, Part, Reference
 from glassformer.look.named import Cell, Source
-from glassformer.look.rules.evaluator import Evaluator, Factor, Formula, Term
+from glassformer.look.rules.evaluator import Evaluator, Factor, Formula, Term, values_of
 
 AxesOf = Callable[[str, Tensor], Axes]
 """The axes of a named tensor with their sizes and words."""
@@ -43,7 +43,7 @@ def explain(
         named = name_cell(known, at, words, called.setdefault(factor.name, {}))
         return Reference(factor.name, at, ",".join(f"{axis}={index}" for axis, index in named.items()), factor.value)
 
-    sums = accumulate(term.value for term in worked.terms)
+    sums = accumulate(values_of(worked.terms))
     return Explanation(
         name=name,
         cell=dict(cell),
@@ -70,7 +70,7 @@ class Worked:
     """
 
     value: float
-    terms: tuple[Term, ...] = ()
+    terms: Sequence[Term] = ()
     quantities: Mapping[str, float] = field(default_factory=dict)
     recomputed: float | None = None
     difference: float = 0.0
@@ -89,7 +89,7 @@ def work_out(name: str, cell: Cell, formula: Formula | None, source: Source) -> 
         return Worked(value)
     working = formula.rule.at(Evaluator(formula, source), cell)
     difference = 0.0 if value == working.result else abs(value - working.result)
-    size = sum(abs(term.value) for term in working.terms)
+    size = sum(map(abs, values_of(working.terms)))
     error = 0.0 if difference == 0 else difference / (1 + size)
     return Worked(value, working.terms, working.quantities, working.result, difference, error)
 

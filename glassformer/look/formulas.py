@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from glassformer.config import (
     AttentionConfig,
@@ -54,7 +55,13 @@ def state(config: ModelConfig, given: Collection[str] = ("inputs.ids",), *, at_p
     given can forbid or mask, and only `candidates` are compared. `at_places` = the vocabulary was scored at chosen
     places only.
     """
-    return _Writer(config, frozenset(given), at_places).write()
+    return _state(config, frozenset(given), at_places)
+
+
+@lru_cache(maxsize=64)
+def _state(config: ModelConfig, given: frozenset[str], at_places: bool) -> Statement:
+    """The same once: the runs of a page differ in their words, not in their formulas."""
+    return _Writer(config, given, at_places).write()
 
 
 @dataclass

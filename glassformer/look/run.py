@@ -5,7 +5,7 @@ B sentences · S tokens · N positions where the vocabulary is scored
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -30,6 +30,9 @@ from glassformer.look.watch import refuse_sharded
 from glassformer.models.inputs import Inputs
 from glassformer.models.names import HasModule, eager, parameter_names
 from glassformer.models.transformer import Transformer
+
+Guess = Callable[[Tensor | None], Mapping[tuple[int, int], str]]
+"""What masked words are called by the logits [N, V] at the chosen places, by sentence and token."""
 
 KEPT = ("*.query", "*.key")
 SMALL = 1 << 20  # numbers; a run with fewer is stored whole, which costs less than computing anything twice
@@ -63,6 +66,41 @@ def trace(
     is the same text with another candidate, and `choice.probabilities` is the softmax of their scores.
     Raises UnknownNameError, ShapeError, ConfigError, and DeviceError for weights spread over processes.
     """
+    run = run_of(
+        model,
+        inputs,
+        decoder_inputs,
+        scored_at=scored_at,
+        labels=labels,
+        words=words,
+        keep=keep,
+        dtype=dtype,
+        predicts_in=predicts_in,
+        gradients=gradients,
+        candidates=candidates,
+    )
+    return run.trace(listed(interventions))
+
+
+def run_of(
+    model: nn.Module | HasModule,
+    inputs: Inputs,
+    decoder_inputs: Inputs | None = None,
+    *,
+    scored_at: Places = None,
+    labels: Tensor | None = None,
+    words: Words | None = None,
+    keep: Iterable[str] | str | None = None,
+    dtype: torch.dtype | None = None,
+    predicts_in: torch.dtype | None = None,
+    gradients: str | None = None,
+    candidates: bool = False,
+    guess: Guess | None = None,
+    copy: Transformer | None = None,
+) -> Run:
+    """What `trace` runs. `guess` tells what masked words are called, for the first run without interventions. `copy` is
+    what `eval_copy` makes of the model, for one who has made it and lets nobody change the model.
+    """
     original = transformer(model)
     refuse_sharded(original)
     check_sides(original, inputs, decoder_inputs)
@@ -75,9 +113,11 @@ def trace(
     if candidates:
         check_comparable(original)
     places, labels = choose_scored_at(original, inputs, decoder_inputs, scored_at, labels)
-    run = Run(
+    if copy is None or next(copy.parameters()).dtype != dtype:
+        copy = eval_copy(original, dtype)
+    return Run(
         original=original,
-        model=eval_copy(original, dtype),
+        model=copy,
         inputs=inputs,
         decoder_inputs=decoder_inputs,
         scored_at=places,
@@ -87,8 +127,8 @@ def trace(
         gradients=gradients,
         predicts_in=predicts_in or own,
         candidates=candidates,
+        guess=guess,
     )
-    return run.trace(listed(interventions))
 
 
 def check_comparable(model: Transformer) -> None:
@@ -122,6 +162,7 @@ class Run:
     gradients: str | None
     predicts_in: torch.dtype
     candidates: bool = False
+    guess: Guess | None = None
 
     def replay(self, interventions: Sequence[Intervention]) -> tuple[Replay, dict[str, Tensor]]:
         """The run with these interventions, and the facts of its inputs."""
@@ -180,6 +221,10 @@ class Run:
             scores = seen["sentence_head.logits"]  # [B, 1]
             stored["choice.log_probabilities"] = F.log_softmax(scores, dim=0)
             stored["choice.probabilities"] = F.softmax(scores, dim=0)
+        run = self
+        if self.guess is not None and not interventions:
+            words = replace(words, answers=self.guess(stored.get("head.logits")))
+            run = replace(self, words=words, guess=None)
         found = Trace(
             statement=statement,
             stored={name: tensor.detach() for name, tensor in stored.items()},
@@ -189,7 +234,7 @@ class Run:
             config=self.model.config,
             interventions=interventions,
         )
-        found = self.connected(found, replay)
+        found = run.connected(found, replay)
         return replace(found, gradients=self.differentiate(found, stored)) if self.gradients else found
 
     def resolved(self, steps: tuple[Intervention, ...]) -> tuple[tuple[Intervention, ...], Words]:

@@ -11,9 +11,11 @@ from glassformer.look.rules.evaluator import Formula
 AFTERWARDS = ("loss", "choice")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Statement:
-    """All formulas of a model by name, and which tensor enters each unit (embedding, block, norm, head)."""
+    """All formulas of a model by name, and which tensor enters each unit (embedding, block, norm, head); shared by the
+    runs of a model.
+    """
 
     formulas: Mapping[str, Formula]
     entering: Mapping[str, str]

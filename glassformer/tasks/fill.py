@@ -5,6 +5,7 @@ n masked words of one row · N of all rows of a batch · V vocabulary
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -145,7 +146,7 @@ class Fill(Predictor[Masked, Filled]):
         for place, probabilities, ids in zip(example.places, all_probabilities, all_ids, strict=True):
             before = seen[place - 1] if place else None
             guesses = tuple(
-                Guess(self._word(id_), self.tokenizer.token(id_), probability, self._joins(before, id_))
+                Guess(word_of(self.tokenizer, id_), self.tokenizer.token(id_), probability, self._joins(before, id_))
                 for id_, probability in zip(ids, probabilities, strict=True)
                 if probability >= 0
             )
@@ -162,12 +163,6 @@ class Fill(Predictor[Masked, Filled]):
             shift = len(head) - end
         return Filled(example.text, filled, tuple(masks), example.cut)
 
-    def _word(self, id_: int) -> str:
-        word = self.tokenizer.decode([id_], skip_special=False).strip()
-        if "\ufffd" in word:  # no whole letter
-            word = self.tokenizer.text(id_).strip()
-        return word.removeprefix("##") or self.tokenizer.text(id_) or self.tokenizer.token(id_)
-
     def _joins(self, before: int | None, id_: int) -> bool:
         """Whether this token continues the word before it."""
         if before is None:
@@ -180,6 +175,21 @@ class Fill(Predictor[Masked, Filled]):
 def _inside(places: list[int], window: Window) -> list[int]:
     """Of positions in rising order, those for which a window answers."""
     return places[bisect_left(places, window.first) : bisect_left(places, window.last)]
+
+
+def word_of(tokenizer: Tokenizer, id_: int) -> str:
+    """A guessed token as it is written."""
+    word = tokenizer.decode([id_], skip_special=False).strip()
+    if "\ufffd" in word:  # no whole letter
+        word = tokenizer.text(id_).strip()
+    return word.removeprefix("##") or tokenizer.text(id_) or tokenizer.token(id_)
+
+
+def best_words(tokenizer: Tokenizer, logits: torch.Tensor) -> list[str]:
+    """The likeliest word at each place, [N, V] to N words, of those that `Fill` guesses from."""
+    scores = logits[:, : tokenizer.vocabulary_size].clone()  # [N, V]: rows that only pad the table are no tokens
+    scores[:, sorted(tokenizer.special_ids)] = -math.inf
+    return [word_of(tokenizer, id_) for id_ in scores.argmax(dim=1).tolist()]
 
 
 def check_guesses(model: Transformer, tokenizer: Tokenizer) -> None:

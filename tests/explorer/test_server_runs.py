@@ -49,6 +49,22 @@ def test_the_page_is_told_what_it_can_choose_and_where_it_starts(page: Page, fol
     assert page.post(told["start"]).status_code == 200
 
 
+def test_a_run_is_told_without_what_it_has_in_common_with_the_one_that_is_known(page: Page) -> None:
+    def asked(like: str, model: str, *texts: str) -> dict[str, Any]:
+        body = json.dumps({"model": model, "texts": texts})
+        return dict(page.client.post(f"/a-token/api/runs?like={like}", content=body, headers=page.headers).json())
+
+    known, whole = page.overview("slides", SENTENCES[:1]), page.overview("slides", SENTENCES[1:2])
+    told = asked(known["run"], "slides", SENTENCES[1])
+    assert told.pop("like") == known["run"]
+    assert "formulas" not in told
+    assert known | told == whole
+    # Other formulas hold without a masked word, another model has others, and a run that is gone is known to nobody.
+    assert asked(known["run"], "slides", "She likes the summer better")["formulas"]
+    assert asked(known["run"], "small", TEXTS[0])["formulas"]
+    assert asked("0" * 32, "slides", SENTENCES[1]) == whole
+
+
 def test_a_run_has_the_same_key_each_time_and_is_kept_by_browsers(page: Page) -> None:
     one, two = page.overview(), page.overview()
     other = page.overview(steps=[{"kind": "replace", "where": f"{ATTENTION}.mixed", "by": 0.0, "cell": [None, 1]}])

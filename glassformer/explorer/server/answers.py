@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import math
 import threading
 from collections.abc import Mapping, Sequence
@@ -16,6 +14,7 @@ from urllib.parse import urlencode
 import torch
 from safetensors.torch import save
 
+from glassformer.artefact.trace import trace
 from glassformer.errors import UnknownNameError, did_you_mean
 from glassformer.explorer.carried import lossless
 from glassformer.explorer.page import own_memory, page
@@ -23,7 +22,7 @@ from glassformer.explorer.record import honesty_record
 from glassformer.explorer.sections import CARRIED, MAKERS, MODEL_MAKERS, Maker, sections_of
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.numbers import Numbers
-from glassformer.explorer.server.overview import MOST_WHOLE, overview, packed_numbers
+from glassformer.explorer.server.overview import MOST_WHOLE, OF_MODEL, overview, packed, packed_numbers
 from glassformer.explorer.server.pictures import (
     THUMBNAIL,
     Scale,
@@ -36,17 +35,18 @@ from glassformer.explorer.server.pictures import (
     signed_picture,
 )
 from glassformer.explorer.server.refusals import TooLargeError
-from glassformer.explorer.server.sizes import shapes
 from glassformer.look.cell import Axes
 from glassformer.look.explain import work_out
 from glassformer.look.head_measures import MEASURES, measure_text
 from glassformer.look.named import axis_names
+from glassformer.look.rules.evaluator import values_of
 from glassformer.look.rules.masks import FillSet
 from glassformer.look.trace import Trace
 from glassformer.models.names import parameter_names
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
+    from glassformer.models.transformer import Transformer
 
 MOST_TERMS = 256
 """The terms of a sum that are sent: the largest; of a softmax over a vocabulary there are thousands."""
@@ -67,7 +67,7 @@ class Run:
 
     key: str
     trace: Trace
-    overview: bytes
+    record: dict[str, Any]
     whole: bool
     numbers: Numbers
     title: str = ""
@@ -78,9 +78,20 @@ class Run:
 
     @property
     def nbytes(self) -> int:
-        """How much memory it needs for as long as it is kept."""
-        facts = sum(fact.nbytes for fact in self.trace.facts.values())
-        return self.trace.nbytes + facts + len(self.overview)
+        """How much memory its numbers need for as long as it is kept."""
+        return self.trace.nbytes + sum(fact.nbytes for fact in self.trace.facts.values())
+
+    @cached_property
+    def overview(self) -> bytes:
+        """Its record as compressed JSON."""
+        return packed(self.record)
+
+    def beside(self, other: Run | None) -> bytes:
+        """The same for a page that has the record of another run, without what the two have in common."""
+        if other is None or other.title != self.title or other.trace.statement is not self.trace.statement:
+            return self.overview
+        own = {name: value for name, value in self.record.items() if name not in OF_MODEL}
+        return packed(own | {"like": other.key})
 
     def honesty(self) -> bytes:
         """The honesty gate, measured when it is first asked for."""
@@ -158,7 +169,7 @@ class Run:
     @cached_property
     def together(self) -> dict[str, tuple[list[str], int]]:
         """What is computed again with one tensor: the names of each unit's tensors that are not stored; their bytes."""
-        trace, sizes = self.trace, shapes(self.trace)
+        trace, sizes = self.trace, self.record["shapes"]
         found: dict[str, tuple[list[str], int]] = {}
         for name in trace.statement.formulas:
             if not trace.kept(name):
@@ -210,7 +221,7 @@ class Run:
                 raise UnknownNameError(f"{axis} of {name} counts from 0 to {whole - 1}", got=str(index))
             cell[axis] = index
         worked = work_out(name, cell, formula, self.numbers.source(self.key, trace, [name, *read]))
-        terms, values = worked.terms, [term.value for term in worked.terms]
+        terms, values = worked.terms, values_of(worked.terms)
         running = list(accumulate(values))
         order = sorted(range(len(terms)), key=list(map(abs, values)).__getitem__, reverse=True)
         shown = sorted(order[:MOST_TERMS])
@@ -220,13 +231,13 @@ class Run:
             "value": worked.value,
             "terms": [
                 {
-                    "what": terms[index].what,
-                    "factors": [[factor.name, list(factor.index), factor.value] for factor in terms[index].factors],
-                    "value": values[index],
-                    "added": terms[index].added,
+                    "what": term.what,
+                    "factors": [[factor.name, list(factor.index), factor.value] for factor in term.factors],
+                    "value": term.value,
+                    "added": term.added,
                     "running": running[index],
                 }
-                for index in shown
+                for index, term in ((index, terms[index]) for index in shown)
             ],
             "left": {
                 "count": len(terms) - len(shown),
@@ -280,9 +291,8 @@ class Run:
             )
         formula = self.trace.statement.formulas.get(ANSWERS)
         if names and formula is not None and axis_names(formula.axes)[0] == "place":
-            record = json.loads(gzip.decompress(self.overview))
-            hidden = {(sentence, token) for sentence, token, _ in record["words"]["answers"]}
-            rows = {place: (row, token) for place, (row, token) in enumerate(record["places"]) if row == 0}
+            hidden = {(sentence, token) for sentence, token, _ in self.record["words"]["answers"]}
+            rows = {place: (row, token) for place, (row, token) in enumerate(self.record["places"]) if row == 0}
             for place in [place for place, at in rows.items() if at in hidden][:2] or list(rows)[-1:]:
                 told[self.address("largest", name=ANSWERS, part=place, count=3)] = self.largest(ANSWERS, str(place), 3)
         return told, numbers
@@ -309,9 +319,14 @@ class Run:
 
 
 def begin(
-    model: Model, asked: Asked, numbers: Numbers, steps: Sequence[Any], makers: Mapping[str, Maker] | None = None
+    model: Model,
+    asked: Asked,
+    numbers: Numbers,
+    steps: Sequence[Any],
+    makers: Mapping[str, Maker] | None = None,
+    copy: Transformer | None = None,
 ) -> Run:
-    """Run what was asked for. Raises what `Model.trace` raises, and TooLargeError."""
+    """Run what was asked for; `copy` as in `look.run.run_of`. Raises what `Model.trace` raises, and TooLargeError."""
     texts = [*asked.texts, *(asked.seconds or ()), *(asked.choices or ())]
     lengths = [len(model.tokenizer.encode(text, special=False)) for text in texts]
     if max(lengths) > MOST_TOKENS or max(lengths) * len(texts) > 2 * MOST_TOKENS:
@@ -319,15 +334,17 @@ def begin(
             f"a page holds at most {MOST_TOKENS:,} tokens of a text, and {2 * MOST_TOKENS:,} of all texts with padding",
             got=f"{max(lengths):,} in the longest of {len(texts)}",
         )
-    trace = model.trace(
+    found = trace(
+        model,
         list(asked.texts),
         None if asked.seconds is None else list(asked.seconds),
         choices=None if asked.choices is None else list(asked.choices),
         interventions=steps,
         target_ids=asked.target_ids,
+        copy=copy,
     )
-    told, whole = overview(model, asked, trace, tuple(makers or ()))
-    return Run(asked.key, trace, told, whole, numbers, asked.model, model, makers or {})
+    record, whole = overview(model, asked, found, tuple(makers or ()))
+    return Run(asked.key, found, record, whole, numbers, asked.model, model, makers or {})
 
 
 def weights_of(model: Model) -> bytes:

@@ -5,6 +5,7 @@ What is told of a run never changes, for a run is called by what was asked for: 
 
 from __future__ import annotations
 
+import base64
 import gzip
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -33,6 +34,7 @@ MOST_BESIDE = 256_000
 """Bytes of one answer that are sent with the page: what is larger must not hold up its script."""
 
 RunKey = Annotated[str, Path(pattern=KEY)]
+KnownRun = Annotated[str, Query(pattern=f"^$|{KEY}")]
 ModelName = Annotated[str, Path(max_length=200)]
 TensorName = Annotated[str, Query(min_length=1, max_length=200)]
 TensorNames = Annotated[str, Query(min_length=1, max_length=20_000)]
@@ -126,12 +128,12 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
     # ----------------------------------------------------------------- runs
 
     @app.post("/api/runs")
-    async def ask(request: Request) -> Response:
+    async def ask(request: Request, like: KnownRun = "") -> Response:
         asked = read_asked(await request.body())
         if desk.models.offer(asked.model).unfinished:
             return in_json(request, unfinished(asked))
         run = await desk.ask(asked)
-        return in_json(request, run.overview)
+        return in_json(request, await desk.answer(lambda: run.beside(desk.runs.get(like))))
 
     @app.post("/api/trees")
     async def tree(request: Request) -> Response:
@@ -222,11 +224,20 @@ def begun(desk: Desk, start: Asked, offered: dict[str, Any]) -> list[str]:
     told, numbers = run.shown_first()
     if run.whole:
         numbers["numbers"] = run.all_numbers()
-    packed_numbers = {name: compressed(data) for name, data in numbers.items()}
     return [
         *(json_of(name, answer) for name, answer in (answers | told).items() if len(answer) <= MOST_BESIDE),
-        *(block_of(name, data) for name, data in packed_numbers.items() if len(data) <= MOST_BESIDE),
+        *(element for name, data in numbers.items() if (element := numbers_beside(name, data))),
     ]
+
+
+def numbers_beside(name: str, data: bytes) -> str:
+    """Numbers as an inert element that the page reads at once; larger ones compressed, which takes it some tasks; the
+    largest not at all.
+    """
+    if len(data) <= MOST_BESIDE:
+        return f'<script type="{BINARY}" id="{escape(name)}">{base64.b64encode(data).decode()}</script>'
+    smaller = compressed(data)
+    return block_of(name, smaller) if len(smaller) <= MOST_BESIDE else ""
 
 
 def json_of(name: str, answer: bytes) -> str:

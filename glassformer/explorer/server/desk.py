@@ -117,7 +117,8 @@ class Desk:
     def run_of(self, asked: Asked, steps: Sequence[Any]) -> Run:
         """The run of a wish, with the sections that its model has beside the usual ones."""
         makers = self.models.offer(asked.model).makers
-        return begin(self.models[asked.model], asked, self.numbers, steps, makers)
+        model, copy = self.models[asked.model], self.models.copy(asked.model)
+        return begin(model, asked, self.numbers, steps, makers, copy)
 
     def look_ahead(self, asked: Asked, then: Callable[[], None]) -> None:
         """Have what is shown first of a run worked out before a page asks for it; then do what is given."""

@@ -16,6 +16,7 @@ from glassformer.explorer.training import Training, has_training, is_unfinished
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
     from glassformer.explorer.sections import Maker
+    from glassformer.models.transformer import Transformer
 
 MOST_OPEN = 3
 
@@ -54,6 +55,7 @@ class Models:
         self.offers = {offer.name: offer for offer in offers}
         self.device, self.most_open = device, most_open
         self.open: OrderedDict[str, Model] = OrderedDict()
+        self.copies: dict[str, Transformer] = {}
         self.lock = threading.Lock()
         self.trainings: dict[str, Training] = {}
 
@@ -83,5 +85,19 @@ class Models:
                 self.open[name] = offer.model or load(offer.place, device=self.device)
             self.open.move_to_end(name)
             while len(self.open) > self.most_open:
-                self.open.popitem(last=False)
+                self.copies.pop(self.open.popitem(last=False)[0], None)
             return self.open[name]
+
+    def copy(self, name: str) -> Transformer | None:
+        """The copy by which a model is looked at, made once for all its runs; None for a model that was given opened:
+        its owner may change it.
+        """
+        model = self[name]
+        if self.offers[name].model is not None or model.int8:
+            return None
+        from glassformer.look.replay import eval_copy
+
+        with self.lock:
+            if name not in self.copies:
+                self.copies[name] = eval_copy(model.module, next(model.module.parameters()).dtype)
+            return self.copies[name]

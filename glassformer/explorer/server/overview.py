@@ -9,7 +9,7 @@ import gzip
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from glassformer.artefact.search_tree import writing_verb
 from glassformer.artefact.trace import opening_before
@@ -29,13 +29,16 @@ MOST_WHOLE = 4_000_000
 """Bytes of a run, and of the weights of a model, that a page takes whole, so that it works out all numbers itself. For
 a larger run a changed word would wait longer than for the pictures of the block that is shown."""
 
+OF_MODEL = ("model", "formulas", "facts", "weights", "documents", "vectors")
+"""What the runs of a model with the same formulas have in common: most of a record, sent once."""
+
 Span = tuple[int, int, int] | None
 """Which of the texts of a row, and the characters [start, end) of it; None for a token that was added."""
 
 
-def overview(model: Model, asked: Asked, trace: Trace, more: Sequence[str] = ()) -> tuple[bytes, bool]:
-    """The record of a run as compressed JSON, and whether its numbers may be sent whole. `more` are sections that its
-    model has beside the usual ones.
+def overview(model: Model, asked: Asked, trace: Trace, more: Sequence[str] = ()) -> tuple[dict[str, Any], bool]:
+    """The record of a run, and whether its numbers may be sent whole. `more` are sections that its model has beside the
+    usual ones.
 
     The honesty gate is no part of it: it takes as long as the run itself, and is asked for apart.
     """
@@ -50,14 +53,15 @@ def overview_of(
     *,
     writes: str | None = None,
     sections: Sequence[str] = (),
-) -> tuple[bytes, bool]:
+) -> tuple[dict[str, Any], bool]:
     """The same where it is known already where each token is in the texts, or where nobody knows; `writes` is the verb
     by which the model writes.
     """
     found = shapes(trace)
     whole = numbers(found) * trace.dtype.itemsize <= MOST_WHOLE
-    record = run_record(replace(trace, measure_honesty=None), Carried(MOST_WHOLE), asked.model)
-    record["words"]["vocabulary"] = []
+    # A vocabulary has tens of thousands of words, and is asked for apart.
+    told = replace(trace, measure_honesty=None, words=replace(trace.words, vocabulary=()))
+    record = run_record(told, Carried(MOST_WHOLE), asked.model)
     record["places"] = list(trace.chosen_tokens)
     more = {
         "editing": editing_record(trace, alone=False),
@@ -71,7 +75,7 @@ def overview_of(
         "sections": [*MAKERS, *MODEL_MAKERS, *sections],
         "writes": writes,
     }
-    return packed(record | more), whole
+    return record | more, whole
 
 
 def unfinished(asked: Asked) -> bytes:

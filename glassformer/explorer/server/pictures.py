@@ -130,10 +130,11 @@ def full_strength(tensor: Tensor) -> float:
     numbers = tensor.detach().flatten()
     every = max(1, len(numbers) // LOOKED_AT)
     sizes = numbers[::every].float().cpu().abs()
-    sizes = sizes[sizes < FILL].sort().values
+    sizes = sizes[sizes < FILL]
     if not len(sizes):
         return 0.0
-    return float(sizes[-1] if every == 1 else sizes[-1 - int(len(sizes) * BEYOND)])
+    beyond = 0 if every == 1 else int(len(sizes) * BEYOND)
+    return float(sizes.topk(beyond + 1).values[-1])
 
 
 def small(tensor: Tensor, size: tuple[int, int]) -> Tensor:

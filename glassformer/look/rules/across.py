@@ -11,7 +11,7 @@ from torch import Tensor
 
 from glassformer.look.explanation import Explanation, Limits, number
 from glassformer.look.named import Cell, FormulaError, Operand
-from glassformer.look.rules.evaluator import Evaluator, Factor, Rule, Term, Working, constant, total
+from glassformer.look.rules.evaluator import Along, Evaluator, Factor, Rule, Term, Working, constant, total
 from glassformer.look.rules.notation import (
     Expression,
     Title,
@@ -52,17 +52,14 @@ class Softmax(Rule):
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """The terms are the exponentials whose sum divides this cell's own."""
-        entries = tensors.along(self.x, self.over, cell)
-        largest = max(entry.value for entry in entries)
+        scores, factor = tensors.along(self.x, self.over, cell)
+        largest = max(scores)
         if largest == -math.inf:
-            return Working(tuple(Term("nothing", (entry,), 0.0) for entry in entries), 0.0)
-        raised = [math.exp(entry.value - largest) for entry in entries]
-        terms = [
-            Term(f"{self.over} {step}", (entry,), exponential)
-            for step, (entry, exponential) in enumerate(zip(entries, raised, strict=True))
-        ]
-        sum_, own, score = math.fsum(raised), raised[cell[self.over]], entries[cell[self.over]].value
-        return Working(tuple(terms), own / sum_, {"score": score, "largest": largest, "own": own, "sum": sum_})
+            return Working(tuple(Term("nothing", (factor(step),), 0.0) for step in range(len(scores))), 0.0)
+        raised = [math.exp(score - largest) for score in scores]
+        terms = Along(self.over, raised, lambda step: (factor(step),))
+        sum_, own, score = math.fsum(raised), raised[cell[self.over]], scores[cell[self.over]]
+        return Working(terms, own / sum_, {"score": score, "largest": largest, "own": own, "sum": sum_})
 
     def expression(self) -> Expression:
         """exp(x) / Σ exp(x)."""
@@ -134,12 +131,12 @@ class Largest(Rule):
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """A term for each step that is no padding."""
-        entries = tensors.along(self.x, self.over, cell)
-        real = entries if self.real is None else tensors.along(self.real, self.over, cell)
+        values, factor = tensors.along(self.x, self.over, cell)
+        counts = [1.0] * len(values) if self.real is None else tensors.along(self.real, self.over, cell).values
         found = [
-            Term(f"{self.over} {step}", (entry,), entry.value)
-            for step, (entry, counts) in enumerate(zip(entries, real, strict=True))
-            if self.real is None or counts.value
+            Term(f"{self.over} {step}", (factor(step),), value)
+            for step, (value, real) in enumerate(zip(values, counts, strict=True))
+            if real
         ]
         return Working(tuple(found), max((term.value for term in found), default=-math.inf))
 
@@ -185,7 +182,7 @@ class LayerNorm(Rule):
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
         """Three terms: the number, the mean that is subtracted, the bias."""
-        entries = [entry.value for entry in tensors.along(self.x, self.over, cell)]
+        entries = tensors.along(self.x, self.over, cell).values
         mean = math.fsum(entries) / len(entries) if self.centred else 0.0
         spread = math.fsum((entry - mean) ** 2 for entry in entries) / len(entries)
         deviation = math.sqrt(spread + self.epsilon)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, overload
 
 import torch
 from torch import Tensor
@@ -48,13 +48,53 @@ class Term(NamedTuple):
     added: bool = False
 
 
+class Along(Sequence[Term]):
+    """The terms of a sum along an axis, and at most one behind them, each made when it is asked for: of the thousands
+    of a vocabulary few are looked at.
+    """
+
+    def __init__(
+        self, over: str, values: list[float], factors: Callable[[int], tuple[Factor, ...]], last: Term | None = None
+    ) -> None:
+        self.over, self.factors, self.last = over, factors, last
+        self.values = values if last is None else [*values, last.value]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, at: int) -> Term: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Term, ...]: ...
+
+    def __getitem__(self, at: int | slice) -> Term | tuple[Term, ...]:
+        if isinstance(at, slice):
+            return tuple(self[each] for each in range(*at.indices(len(self))))
+        step = range(len(self))[at]
+        if self.last is not None and step == len(self) - 1:
+            return self.last
+        return Term(f"{self.over} {step}", self.factors(step), self.values[step])
+
+
 @dataclass(frozen=True)
 class Working:
     """How one cell is computed. `quantities` are numbers found on the way (a mean, a largest score)."""
 
-    terms: tuple[Term, ...]
+    terms: Sequence[Term]
     result: float
     quantities: Mapping[str, float] = field(default_factory=dict)
+
+
+def values_of(terms: Sequence[Term]) -> list[float]:
+    """What each term comes to."""
+    return terms.values if isinstance(terms, Along) else [term.value for term in terms]
+
+
+class Line(NamedTuple):
+    """The numbers of an operand that are met along an axis, and each of them as a factor."""
+
+    values: list[float]
+    factor: Callable[[int], Factor]
 
 
 @dataclass(frozen=True)
@@ -142,19 +182,23 @@ class Evaluator:
         index = index_of(operand, tensor.shape, cell, self.source.scored_at)
         return Factor(operand.name, index, float(tensor[index]))
 
-    def along(self, operand: Operand, over: str, cell: Cell) -> list[Factor]:
+    def along(self, operand: Operand, over: str, cell: Cell) -> Line:
         """The numbers of an operand met along an axis, read at once: single reads of a vocabulary take too long."""
         tensor, size = self.source.tensor(operand.name), self.size(operand, over)
         place = step_along(operand, tensor.shape, over)
         if place is None:
-            return [self.factor(operand, here) for _, here in self.steps(operand, over, cell)]
+            met = [self.factor(operand, here) for _, here in self.steps(operand, over, cell)]
+            return Line([factor.value for factor in met], met.__getitem__)
         dim, by = place
         first = index_of(operand, tensor.shape, {**cell, over: 0}, self.source.scored_at)
         before, start, after = first[:dim], first[dim], first[dim + 1 :]
-        where = [(*before, start + by * step, *after) for step in range(size)]
         line = tensor[(*before, slice(start, start + by * (size - 1) + 1, by or None), *after)].tolist()
-        values = line * size if by == 0 else line
-        return [Factor(operand.name, index, float(value)) for index, value in zip(where, values, strict=True)]
+        values = list(map(float, line * size if by == 0 else line))
+
+        def factor(step: int) -> Factor:
+            return Factor(operand.name, (*before, start + by * step, *after), values[step])
+
+        return Line(values, factor)
 
     def size(self, operand: Operand, axis: str) -> int:
         """How long an operand's axis is."""
@@ -182,7 +226,7 @@ class Evaluator:
 
 def total(terms: list[Term]) -> Working:
     """The working of a plain sum."""
-    return Working(tuple(terms), math.fsum(term.value for term in terms))
+    return Working(tuple(terms), math.fsum(values_of(terms)))
 
 
 def constant(value: float) -> tuple[Factor, ...]:

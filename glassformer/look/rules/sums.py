@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,7 +13,7 @@ from torch import Tensor
 from glassformer.look.explanation import Explanation, Limits
 from glassformer.look.named import Cell, FormulaError, Operand, align
 from glassformer.look.rules.activations import FUNCTIONS, value_at
-from glassformer.look.rules.evaluator import Evaluator, Rule, Term, Working, constant, total
+from glassformer.look.rules.evaluator import Along, Evaluator, Rule, Term, Working, constant, total
 from glassformer.look.rules.notation import Expression, function, joined, read, row, short, sign, summed, symbol, value
 
 HIDDEN = "; 0 for a masked word"
@@ -161,14 +162,11 @@ class DotProduct(Rule):
         """A term for each step of the axis, and the bias."""
         lefts, rights = tensors.along(self.left, self.over, cell), tensors.along(self.right, self.over, cell)
         scale = constant(self.scale)
-        terms = [
-            Term(f"{self.over} {step}", (left, right, *scale), left.value * right.value * self.scale)
-            for step, (left, right) in enumerate(zip(lefts, rights, strict=True))
-        ]
-        if self.bias is not None:
-            bias = tensors.factor(self.bias, cell)
-            terms.append(Term("bias", (bias,), bias.value))
-        return total(terms)
+        products = [left * right * self.scale for left, right in zip(lefts.values, rights.values, strict=True)]
+        bias = None if self.bias is None else tensors.factor(self.bias, cell)
+        last = None if bias is None else Term("bias", (bias,), bias.value)
+        terms = Along(self.over, products, lambda step: (lefts.factor(step), rights.factor(step), *scale), last)
+        return Working(terms, math.fsum(terms.values))
 
     def expression(self) -> Expression:
         """scale · Σ left · right + bias."""

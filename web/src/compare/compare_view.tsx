@@ -128,7 +128,7 @@ export function FromA({ answer }: { answer: Answer }): VNode | null {
   const session = useSession();
   const { names, shape } = useStore();
   const { name, cell } = answer;
-  if (parseKept(state.value.kept) === null || session.engine.why !== "" || !canSet(name, names)) return null;
+  if (parseKept(later.value.kept) === null || session.engine.why !== "" || !canSet(name, names)) return null;
   const channels = shape(name)?.[cell.length - 1] ?? 0;
   const vector = names.axes(name).at(-1) === "channel" && (session.engine.offers.length > 0 || channels <= MOST);
   return (

@@ -1,6 +1,7 @@
 /** Draws a box that has been measured: its front, its depth, its words and counts, and the frame of the word in hand. */
 
-import { imageOfSheet, type Sheet } from "../levels/tensor/sheet.ts";
+import type { Sheet } from "../levels/tensor/sheet.ts";
+import { imageOfSheet } from "../levels/tensor/sheet_image.ts";
 import type { Names } from "../run/names.ts";
 import { inCell } from "../run/numbers.ts";
 import type { Tensor } from "../run/safetensors.ts";
@@ -61,9 +62,10 @@ function drawFront(box: Box, face: Face, x: number, y: number, look: Look, items
     return;
   }
   const lines = new Map<string, string[]>();
+  const paint = sheet.painter(face.base, look.sentence);
   for (let row = 0; row < sheet.rows; row++) {
     for (let column = 0; column < sheet.columns; column++) {
-      const { role, strength, value, crossed } = sheet.paint(sheet.cell(face.base, row, column), look.sentence);
+      const { role, strength, value, crossed } = paint(row, column);
       const [cx, cy] = [x + column * cw, y + row * ch];
       const fill = look.palette.cell(role, strength);
       items.push({ kind: "rect", x: cx + 0.5, y: cy + 0.5, w: cw - 1, h: ch - 1, fill });
@@ -72,8 +74,9 @@ function drawFront(box: Box, face: Face, x: number, y: number, look: Look, items
         items.push({ kind: "text", x: cx + cw / 2, y: cy + ch / 2 + 4, text, size: 12, fill: colour, align: "center" });
       } else if (crossed) {
         const stroke = strength > 0.5 ? look.palette.on(role, strength) : look.palette.fill(role);
-        const line = `M${cx + 2} ${cy + ch - 2}L${cx + cw - 2} ${cy + 2}`;
-        lines.set(stroke, [...(lines.get(stroke) ?? []), line]);
+        const all = lines.get(stroke) ?? [];
+        all.push(`M${cx + 2} ${cy + ch - 2}L${cx + cw - 2} ${cy + 2}`);
+        lines.set(stroke, all);
       } else if (value < 0 && cw >= SIGNED && ch >= SIGNED && strength > 0.02) {
         const stroke = look.palette.on(role, strength);
         items.push({ kind: "path", d: `M${cx + cw / 2 - 2} ${cy + ch / 2}h4`, stroke, line: 1 });
@@ -133,8 +136,9 @@ function drawDepth(box: Box, face: Face, x: number, y: number, look: Look, items
     const sentence = count === 1 ? 0 : (look.sentence + behind) % count;
     const base = face.base.map((index, dimension) => (dimension === place ? sentence : index));
     const [dx, dy] = [behind * step, -behind * step];
+    const paint = sheet.painter(base, sentence);
     const colour = (row: number, column: number, by: number): string => {
-      const { role, strength } = sheet.paint(sheet.cell(base, row, column), sentence);
+      const { role, strength } = paint(row, column);
       return look.palette.shade(role, bricks ? strength : 0.25, by);
     };
     const tops = bricks ? sheet.columns : 1;

@@ -2,7 +2,8 @@
 
 import type { ComponentChildren, VNode } from "preact";
 import { h } from "preact";
-import { isFill } from "../run/evaluator.ts";
+import { useMemo } from "preact/hooks";
+import { inOrder, isFill } from "../run/evaluator.ts";
 import type { Explanation } from "../run/interpreter.ts";
 import type { Names } from "../run/names.ts";
 import { isLowered, Lowered, Powers, share } from "./softmax.tsx";
@@ -17,6 +18,10 @@ const TAGS = new Set([
  * attributes: a name can never become a script.
  */
 export function General({ mathml }: { mathml: string }): VNode {
+  return useMemo(() => general(mathml), [mathml]);
+}
+
+function general(mathml: string): VNode {
   const lines: ComponentChildren[][] = [[]];
   const parted = (row: Element): void => {
     for (const child of row.children) {
@@ -76,15 +81,15 @@ export function WithNumbers({
 /** The right side in pieces between which a line may be broken. */
 function worked(found: Explanation, names: Names, few: number): ComponentChildren[] {
   const { rule } = found.formula.rule;
-  if (PLAIN.has(rule)) return pieces(found.terms, names, few);
-  if (rule === "softmax" && found.terms[0]?.what !== "nothing") return share(found, names, few);
+  if (PLAIN.has(rule)) return pieces(found.sum, names, few);
+  if (rule === "softmax" && found.sum.at(0)?.what !== "nothing") return share(found, names, few);
   return [closed(found, names)];
 }
 
 const PLAIN = new Set(["linear", "dot_product", "weighted_sum", "add", "look_up", "scale", "concatenate"]);
 
 function closed(found: Explanation, names: Names): ComponentChildren {
-  const { terms, quantities, formula } = found;
+  const { sum, quantities, formula } = found;
   const quantity = (name: string): number => quantities[name] ?? Number.NaN;
   const kind = String(formula.rule["kind"] ?? "");
   switch (formula.rule.rule) {
@@ -92,8 +97,8 @@ function closed(found: Explanation, names: Names): ComponentChildren {
       return <mn>0</mn>;
     case "fill_set":
     case "fill_add": {
-      if (terms.every(isFill)) return <mtext class="quiet">masked: not looked at</mtext>;
-      return <Sum terms={terms} names={names} />;
+      if (found.terms.every(isFill)) return <mtext class="quiet">masked: not looked at</mtext>;
+      return <Sum terms={sum} names={names} />;
     }
     case "log_softmax":
       return (
@@ -109,11 +114,11 @@ function closed(found: Explanation, names: Names): ComponentChildren {
     case "rms_norm":
       return <Normed found={found} names={names} />;
     case "activation":
-      return <Call name={kind} inside={<Sum terms={terms} names={names} />} />;
+      return <Call name={kind} inside={<Sum terms={sum} names={names} />} />;
     case "activated_linear":
-      return <Call name={kind} inside={<Sum terms={terms} names={names} />} />;
+      return <Call name={kind} inside={<Sum terms={sum} names={names} />} />;
     case "gate": {
-      const [inner, x] = terms[0]?.factors ?? [];
+      const [inner, x] = sum.at(0)?.factors ?? [];
       if (inner === undefined || x === undefined) return null;
       return (
         <>
@@ -124,26 +129,26 @@ function closed(found: Explanation, names: Names): ComponentChildren {
       );
     }
     case "sinusoid": {
-      const inside = <Product term={terms[0]} names={names} />;
-      return <Call name={terms[0]?.what.startsWith("sine") === true ? "sin" : "cos"} inside={inside} />;
+      const inside = <Product term={sum.at(0)} names={names} />;
+      return <Call name={sum.at(0)?.what.startsWith("sine") === true ? "sin" : "cos"} inside={inside} />;
     }
     case "largest":
     case "chain_best_end":
-      return <Call name="max" inside={<Sum terms={terms} names={names} joint="," />} />;
+      return <Call name="max" inside={<Sum terms={sum} names={names} joint="," />} />;
     case "chain_end":
-      return <Call name="log Σ exp" inside={<Sum terms={terms} names={names} joint="," />} />;
+      return <Call name="log Σ exp" inside={<Sum terms={sum} names={names} joint="," />} />;
     case "chain_sum":
     case "chain_best":
-      return "ways" in quantities ? <Ways found={found} names={names} /> : <Sum terms={terms} names={names} />;
+      return "ways" in quantities ? <Ways found={found} names={names} /> : <Sum terms={sum} names={names} />;
     case "may_look":
     case "best_path":
       return (
         <mtext>
-          {terms.map((term) => `${term.what}: ${term.value === 0 ? "no" : "yes"}`).join(", ") || "everywhere"}
+          {found.terms.map((term) => `${term.what}: ${term.value === 0 ? "no" : "yes"}`).join(", ") || "everywhere"}
         </mtext>
       );
     default:
-      return <Sum terms={terms} names={names} />;
+      return <Sum terms={sum} names={names} />;
   }
 }
 
@@ -185,7 +190,7 @@ function Ways({ found, names }: { found: Explanation; names: Names }): VNode {
     <>
       <Digits value={logit?.value ?? 0} />
       <mo>+</mo>
-      <Call name={name} inside={<Sum terms={found.terms.slice(0, -1)} names={names} joint="," />} />
+      <Call name={name} inside={<Sum terms={inOrder(found.terms.slice(0, -1))} names={names} joint="," />} />
     </>
   );
 }

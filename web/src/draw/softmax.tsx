@@ -1,11 +1,12 @@
 /** A softmax with its numbers, as MathML: exponentials over their sum, lowered where they would be too large. */
 
 import type { VNode } from "preact";
+import { largestPlaces, nonzero } from "../run/arithmetic.ts";
 import type { Explanation } from "../run/interpreter.ts";
 import { shortened } from "../run/letters.ts";
 import type { Names, Role } from "../run/names.ts";
 import { more, short } from "../run/numbers.ts";
-import { Digits, largestTerms } from "./terms.tsx";
+import { Digits } from "./terms.tsx";
 
 /** Up to this score the exponentials are written as they are, beyond it as shares of the largest. */
 const NATURAL = 7;
@@ -71,29 +72,29 @@ export function Powers({
   few: number;
   less: number;
 }): VNode {
-  const { terms } = found;
-  const shared = terms.filter((term) => term.value !== 0);
+  const { length, values } = found.sum;
+  const shared = nonzero(values);
   // What is on top stands below too, however small it is.
-  const own = terms[placeIn(found)];
-  const others = shared.filter((term) => term !== own);
-  const largest = largestTerms(others, few - 1);
-  const left = others.length - largest.length;
+  const own = placeIn(found);
+  const shown = largestPlaces(values, few - 1, (value, place) => place === own || value === 0);
+  if (values[own] !== 0) shown.push(own);
+  const left = shared - shown.length;
   return (
     <mrow>
-      {shared
-        .filter((term) => term === own || largest.includes(term))
-        .map((term, place) => (
+      {shown
+        .sort((one, two) => one - two)
+        .map((at, place) => (
           <>
             {place > 0 && <mo>+</mo>}
             <Power
-              value={(term.factors[0]?.value ?? 0) - less}
-              of={term === own ? "attention" : "quiet"}
-              word={wordAt(found, names, terms.indexOf(term))}
+              value={(found.sum.at(at)?.factors[0]?.value ?? 0) - less}
+              of={at === own ? "attention" : "quiet"}
+              word={wordAt(found, names, at)}
             />
           </>
         ))}
-      {left > 0 && <mtext class="quiet">{` + ${more(left, shared.length)}`}</mtext>}
-      {shared.length < terms.length && <mtext class="quiet">{`\u00a0+ ${terms.length - shared.length} × 0`}</mtext>}
+      {left > 0 && <mtext class="quiet">{` + ${more(left, shared)}`}</mtext>}
+      {shared < length && <mtext class="quiet">{`\u00a0+ ${length - shared} × 0`}</mtext>}
     </mrow>
   );
 }

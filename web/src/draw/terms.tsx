@@ -1,7 +1,8 @@
 /** Terms of a sum with their numbers, as MathML: what formulas are put together from. */
 
 import type { ComponentChildren, VNode } from "preact";
-import { type Factor, isFill, type Term } from "../run/evaluator.ts";
+import { largestPlaces, sumWithout } from "../run/arithmetic.ts";
+import { type Factor, isFill, type Term, type Terms } from "../run/evaluator.ts";
 import type { Names, Role } from "../run/names.ts";
 import { more, short } from "../run/numbers.ts";
 
@@ -31,10 +32,10 @@ export function Call({ name, inside }: { name: string; inside: ComponentChildren
 }
 
 /** A sum of its largest terms, each a piece, and what the others come to. */
-export function pieces(terms: readonly Term[], names: Names, few: number): ComponentChildren[] {
-  const shown = largestTerms(terms, few);
-  const rest = terms.filter((term) => !shown.includes(term));
-  const found: ComponentChildren[] = shown.map((term, place) => (
+export function pieces(terms: Terms, names: Names, few: number): ComponentChildren[] {
+  const shown = largestPlaces(terms.values, few);
+  const rest = terms.length - shown.length;
+  const found: ComponentChildren[] = shown.map((at, place) => (
     <>
       {place > 0 && (
         <>
@@ -42,41 +43,41 @@ export function pieces(terms: readonly Term[], names: Names, few: number): Compo
           <mo>+</mo>
         </>
       )}
-      <Product term={term} names={names} />
+      <Product term={terms.at(at)} names={names} />
     </>
   ));
-  if (rest.length === 0) return found;
-  const sum = rest.reduce((all, term) => all + term.value, 0);
+  if (rest === 0) return found;
+  const sum = sumWithout(terms.values, shown);
   return [
     ...found,
     <>
       <mi />
       <mo>+</mo>
       <mtext class="quiet">
-        {more(rest.length, terms.length)}: {short(sum)}
+        {more(rest, terms.length)}: {short(sum)}
       </mtext>
     </>,
   ];
 }
 
 /** A sum of its largest terms, in their order, and what the others come to. */
-export function Sum({ terms, names, joint = "+" }: { terms: readonly Term[]; names: Names; joint?: string }): VNode {
-  const shown = largestTerms(terms, WRITTEN);
-  const rest = terms.filter((term) => !shown.includes(term));
+export function Sum({ terms, names, joint = "+" }: { terms: Terms; names: Names; joint?: string }): VNode {
+  const shown = largestPlaces(terms.values, WRITTEN);
+  const rest = terms.length - shown.length;
   return (
     <mrow>
-      {shown.map((term, place) => (
+      {shown.map((at, place) => (
         <>
           {place > 0 && <mo>{joint}</mo>}
-          <Product term={term} names={names} />
+          <Product term={terms.at(at)} names={names} />
         </>
       ))}
-      {rest.length > 0 && (
+      {rest > 0 && (
         <>
           <mo>{joint}</mo>
           <mtext class="quiet">
-            {more(rest.length, terms.length)}
-            {joint === "+" ? `: ${short(rest.reduce((sum, term) => sum + term.value, 0))}` : ""}
+            {more(rest, terms.length)}
+            {joint === "+" ? `: ${short(sumWithout(terms.values, shown))}` : ""}
           </mtext>
         </>
       )}
@@ -118,28 +119,6 @@ export function Bracketed({ value, of }: { value: number; of?: Role }): VNode {
 }
 
 /** The largest terms of a sum, in their order; of equal ones those that come first. */
-export function largestTerms(terms: readonly Term[], count: number): readonly Term[] {
-  if (terms.length <= count) return terms;
-  // Sizes alone are sorted, and of a vocabulary's thousands only those that are among the largest so far.
-  const sizes = new Float64Array(2 * count);
-  let [held, least] = [0, -1];
-  for (const { value } of terms) {
-    const size = Math.abs(value);
-    if (size <= least) continue;
-    sizes[held++] = size;
-    if (held < sizes.length) continue;
-    sizes.sort();
-    sizes.copyWithin(0, count);
-    [held, least] = [count, sizes[0] ?? 0];
-  }
-  const largest = sizes
-    .subarray(0, held)
-    .sort()
-    .subarray(held - count);
-  const smallest = largest[0] ?? 0;
-  let equal = count - largest.filter((size) => size > smallest).length;
-  return terms.filter(({ value }) => {
-    const size = Math.abs(value);
-    return size > smallest || (size === smallest && equal-- > 0);
-  });
+export function largestTerms(terms: Terms, count: number): Term[] {
+  return largestPlaces(terms.values, count).map((place) => terms.at(place) as Term);
 }

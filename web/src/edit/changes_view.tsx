@@ -3,7 +3,7 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { useStore } from "../frame/hooks.ts";
-import { later, state } from "../frame/state.ts";
+import { readLater, state } from "../frame/state.ts";
 import { toNumber } from "../frame/views.ts";
 import { type Names, unmarked } from "../run/names.ts";
 import { counted, grouped, short } from "../run/numbers.ts";
@@ -26,10 +26,11 @@ interface Entry {
 export function Changes(): VNode {
   const session = useSession();
   const { names } = useStore();
-  // Until another model is there, its changes would be told with the words of the one before.
-  const changes = session.settled ? session.changes : [];
-  const entries = changes.flatMap((change) => entriesOf(change, changes, session, names));
-  const { given } = session;
+  const { entries, given } = readLater(() => {
+    // Until another model is there, its changes would be told with the words of the one before.
+    const changes = session.settled ? session.changes : [];
+    return { entries: changes.flatMap((change) => entriesOf(change, changes, session, names)), given: session.given };
+  });
   return (
     <div class="part changes">
       <p class="label">Changes</p>
@@ -140,16 +141,17 @@ function AsPython(): VNode | null {
   const session = useSession();
   const { names } = useStore();
   const [copied, setCopied] = useState("");
-  const editing = names.run.editing ?? null;
-  const texts = session.texts("text");
-  const { tensor, cell } = later.value;
-  if (editing === null || texts === null) return null;
-  const steps = [...session.givenSteps, ...session.changes.filter((change) => change.kind !== "text")];
-  const shown = names.formulas.has(tensor) ? { name: tensor, axes: names.axes(tensor), cell } : null;
-  const seconds = session.texts("second");
-  const targets = editing.target_ids ?? null;
-  const choices = session.texts("choice");
-  const code = pythonOf({ loads: editing.loads, texts, seconds, choices, targets, steps, shown });
+  const code = readLater(({ tensor, cell }) => {
+    const editing = names.run.editing ?? null;
+    const texts = session.texts("text");
+    if (editing === null || texts === null) return null;
+    const steps = [...session.givenSteps, ...session.changes.filter((change) => change.kind !== "text")];
+    const shown = names.formulas.has(tensor) ? { name: tensor, axes: names.axes(tensor), cell } : null;
+    const [seconds, choices] = [session.texts("second"), session.texts("choice")];
+    const targets = editing.target_ids ?? null;
+    return pythonOf({ loads: editing.loads, texts, seconds, choices, targets, steps, shown });
+  });
+  if (code === null) return null;
   const copy = (): void => {
     void navigator.clipboard?.writeText(code).then(() => setCopied(code));
   };

@@ -25,6 +25,8 @@ export interface Engine {
   /** The texts before any change, of one kind; null where they are not known. */
   texts(model: string, which: Which): readonly string[] | null;
   make(model: string, changes: readonly Change[], stop: AbortSignal): Promise<Made>;
+  /** The same where nothing has to be waited for; null where something has. */
+  atOnce?(changes: readonly Change[]): Made | null;
 }
 
 /** The engine for what a page has opened. */

@@ -77,7 +77,8 @@ class InPage implements Engine {
   readonly #source: Source;
   readonly #editing: Editing;
   readonly #stored: Map<string, Tensor>;
-  #weights: Promise<Map<string, Tensor>> | undefined;
+  #weights: Promise<void> | undefined;
+  #opened = false;
   readonly #reader: Reader;
   readonly #recomputer: Recomputer;
 
@@ -95,10 +96,24 @@ class InPage implements Engine {
   }
 
   async make(_: string, changes: readonly Change[]): Promise<Made> {
-    const base = this.#source.run;
     // The weights are opened when they are first needed: the first picture does without them.
-    this.#weights ??= opened(this.#source, Object.keys(base.weights));
-    for (const [name, tensor] of await this.#weights) this.#stored.set(name, tensor);
+    this.#weights ??= this.#open();
+    await this.#weights;
+    return this.#made(changes);
+  }
+
+  atOnce(changes: readonly Change[]): Made | null {
+    return this.#opened ? this.#made(changes) : null;
+  }
+
+  async #open(): Promise<void> {
+    for (const [name, tensor] of await opened(this.#source, Object.keys(this.#source.run.weights)))
+      this.#stored.set(name, tensor);
+    this.#opened = true;
+  }
+
+  #made(changes: readonly Change[]): Made {
+    const base = this.#source.run;
     const stored: Fetch = (name) => this.#stored.get(name);
     const wrong: string[] = [];
     const fit = (change: Change, run: RunRecord, given: Fetch): boolean => {

@@ -1,6 +1,6 @@
 /** The run that the page shows, and how it becomes another: its changes are in the address, and it follows them. */
 
-import { effect, signal } from "@preact/signals";
+import { effect, signal, untracked } from "@preact/signals";
 import { DifferenceSource } from "../compare/difference.ts";
 import { type Kept, parseKept } from "../compare/kept.ts";
 import { firstLevel, firstUnit, largestWeight } from "../frame/first.ts";
@@ -74,7 +74,10 @@ export class Session {
     await this.#arrange(state.value);
     this.#begun = true;
     effect(() => this.#bound(state.value));
-    effect(() => void this.#show(askedBy(state.value)));
+    effect(() => {
+      const asked = askedBy(state.value);
+      untracked(() => void this.#show(asked));
+    });
     effect(() => void this.#arrange(state.value));
   }
 
@@ -156,19 +159,24 @@ export class Session {
         ];
         return;
       }
-      this.busy.value = { begun, doing: this.#doing(asked.model), stop: () => this.#giveUp(stop) };
-      const made = await this.engine.make(asked.model, changes, stop.signal);
+      // What is made at once is shown at once: the page is drawn a single time for the change and its numbers.
+      let made = this.engine.atOnce?.(changes) ?? null;
+      if (made === null) {
+        this.busy.value = { begun, doing: this.#doing(asked.model), stop: () => this.#giveUp(stop) };
+        made = await this.engine.make(asked.model, changes, stop.signal);
+      }
       const untouched = asked.model === "" && changes.length === 0;
       const next = untouched ? this.#first : new Store(made.source, made.steps);
-      await this.#open(next);
+      const opening = this.#open(next);
+      if (opening !== null) await opening;
       if (stop.signal.aborted) return;
       const first = equal(this.#shown, NOTHING) && this.#numbers === null;
       const other = this.#shown.model !== asked.model;
-      this.since.value = null;
-      this.told.value = [...ignored, ...made.refused];
+      if (other) this.since.value = null;
       this.#replace(next, asked);
-      // The picture stands; how much it differs from the one before is told next.
+      // The picture stands; what could not be done, and how much it differs from the one before, is told next.
       if (this.#begun) await new Promise((resolve) => setTimeout(resolve));
+      if (!stop.signal.aborted) this.#tell([...ignored, ...made.refused]);
       const found = await this.#compared(untouched ? new Store(made.source) : next, next.names, { first, other });
       if (!stop.signal.aborted) this.since.value = found;
     } catch (error) {
@@ -180,6 +188,10 @@ export class Session {
         this.took = Math.max(50, performance.now() - begun);
       }
     }
+  }
+
+  #tell(sentences: readonly string[]): void {
+    if (sentences.length + this.told.value.length > 0) this.told.value = sentences;
   }
 
   /** How many numbers are others now; null where the runs cannot be compared one by one. */
@@ -256,12 +268,17 @@ export class Session {
     this.store.value = next;
   }
 
-  /** What the views on the page have opened and drawn, opened and drawn of this run too, before it is shown. */
-  async #open(next: Store): Promise<void> {
+  /**
+   * What the views on the page have opened and drawn, opened and drawn of this run too, before it is shown; null where
+   * nothing has to be waited for.
+   */
+  #open(next: Store): Promise<unknown> | null {
     const { opened, drawn } = this.store.value.wanted;
     const known = (names: Iterable<string>): string[] => [...names].filter((name) => next.names.knows(name));
+    const draw = known(drawn.keys());
     const open = known(next.source.whole ? [...opened.keys(), state.value.tensor] : opened.keys());
-    await Promise.all([next.draw(known(drawn.keys())), next.open(open)]);
+    if (next.source.whole && next.openAtHand([...draw, ...open]).length === 0) return null;
+    return Promise.all([next.draw(draw), next.open(open)]);
   }
 
   /** The run that is kept, made again where it is none of those at hand. */

@@ -3,7 +3,7 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { useStore } from "../frame/hooks.ts";
-import { state } from "../frame/state.ts";
+import { later, readLater } from "../frame/state.ts";
 import type { TextChange, Which } from "./changes.ts";
 import { withChange } from "./changes.ts";
 import { useSession } from "./context.ts";
@@ -18,7 +18,7 @@ export function ModelChoice(): VNode | null {
     <label class="choose">
       <span class="away">model</span>
       <select
-        value={state.value.model || names.run.title}
+        value={later.value.model || names.run.title}
         onChange={(event) => session.choose(event.currentTarget.value)}
       >
         {offers.map(({ name }) => (
@@ -35,14 +35,14 @@ export function ModelChoice(): VNode | null {
 export function TextFields(): VNode | null {
   const session = useSession();
   const [open, setOpen] = useState<"" | "edit" | "add">("");
-  const { sentence } = state.value;
-  const texts = session.texts("text");
+  const { sentence } = later.value;
+  const [texts, choices, seconds] = readLater(() => {
+    return [session.texts("text"), session.texts("choice"), session.texts("second")] as const;
+  });
   if (session.engine.words !== "text" || texts === null) return null;
-  const choices = session.texts("choice");
   const live = session.engine.offers.length > 0;
   const row = open === "add" ? texts.length : choices === null ? Math.min(sentence, texts.length - 1) : 0;
   const fields: [Which, number, string][] = [["text", row, texts[row] ?? ""]];
-  const seconds = session.texts("second");
   if (seconds !== null) fields.push(["second", row, seconds[row] ?? ""]);
   choices?.forEach((choice, at) => {
     fields.push(["choice", at, choice]);

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { FromA } from "../compare/compare_view.tsx";
 import { Command } from "../frame/command.tsx";
 import { useStore } from "../frame/hooks.ts";
-import { inPicture, state } from "../frame/state.ts";
+import { inPicture, readLater, state } from "../frame/state.ts";
 import { short } from "../run/numbers.ts";
 import type { Answer, Store } from "../run/store.ts";
 import { type Act, actsFor, canSet } from "./acts.ts";
@@ -86,7 +86,7 @@ export function Touch({ answer }: { answer: Answer }): VNode | null {
   }, [store, mask]);
   if (!names.formulas.has(name)) return null;
   if (session.engine.why !== "") return <TooLarge />;
-  const acts = actsFor(name, cell, names, store.fetch, session.changes);
+  const acts = readLater(() => actsFor(name, cell, names, store.fetch, session.changes));
   const was = session.was(name, cell);
   const value = answer.kind === "computed" ? answer.found.value : answer.value;
   return (

@@ -1,6 +1,6 @@
 /** What the page shows, kept in its address: back, forward, reload and a copied link lead to the same place. */
 
-import { effect, signal } from "@preact/signals";
+import { effect, signal, untracked } from "@preact/signals";
 
 export type Level =
   | "model"
@@ -179,6 +179,12 @@ export const inPicture = signal(true);
 
 /** The same, one task later: what stands beside the picture follows it, so that the picture comes first. */
 export const later = signal<State>(START);
+
+/** What is read of the address beside the picture, or of a session that follows it: one task later, as `later`. */
+export function readLater<T>(read: (now: State) => T): T {
+  const now = later.value;
+  return untracked(() => read(now));
+}
 
 /** The address of the state with some of it changed. Whoever writes links follows the state, or `later`. */
 export function link(change: Partial<State>): string {

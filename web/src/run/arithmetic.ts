@@ -1,4 +1,4 @@
-/** Arithmetic that JavaScript lacks: a sum that is rounded once, and the complementary error function. */
+/** Arithmetic that JavaScript lacks: a sum that is rounded once, the complementary error function, the largest numbers. */
 
 /** The sum of the numbers, rounded once (Shewchuk's partial sums, as Python's `math.fsum`). */
 export function exactSum(numbers: ArrayLike<number>): number {
@@ -14,7 +14,8 @@ export function exactSum(numbers: ArrayLike<number>): number {
     for (let place = 0; place < partials.length; place++) {
       const partial = partials[place] ?? 0;
       const first = Math.abs(x) < Math.abs(partial);
-      const [large, small] = [first ? partial : x, first ? x : partial];
+      const large = first ? partial : x;
+      const small = first ? x : partial;
       const sum = large + small;
       const lost = small - (sum - large);
       if (lost !== 0) partials[kept++] = lost;
@@ -49,6 +50,13 @@ function rounded(partials: readonly number[]): number {
   return high;
 }
 
+/** How many of the numbers are not 0. */
+export function nonzero(numbers: ArrayLike<number>): number {
+  let count = 0;
+  for (let at = 0; at < numbers.length; at++) if (numbers[at] !== 0) count += 1;
+  return count;
+}
+
 /**
  * 1 − erf(x). Up to 2 by the series of positive terms (Abramowitz and Stegun 7.1.6), above by the continued fraction
  * (7.1.14), from its end.
@@ -67,4 +75,54 @@ export function erfc(x: number): number {
   let below = x;
   for (let n = 120; n > 0; n--) below = x + n / 2 / below;
   return Math.exp(-x * x) / Math.sqrt(Math.PI) / below;
+}
+
+/**
+ * The places of the numbers that are largest by their size, in their order; of equal ones those that come first. `apart`:
+ * numbers that are no candidates.
+ */
+export function largestPlaces(
+  numbers: ArrayLike<number>,
+  count: number,
+  apart?: (number: number, place: number) => boolean,
+): number[] {
+  if (apart === undefined && numbers.length <= count) return Array.from(numbers, (_, place) => place);
+  if (count < 1) return [];
+  // Sizes alone are sorted, and of a vocabulary's thousands only those that are among the largest so far.
+  const sizes = new Float64Array(2 * count);
+  let [held, least] = [0, -1];
+  for (let place = 0; place < numbers.length; place++) {
+    const number = numbers[place] ?? 0;
+    const size = Math.abs(number);
+    if (size <= least || apart?.(number, place) === true) continue;
+    sizes[held++] = size;
+    if (held < sizes.length) continue;
+    sizes.sort();
+    sizes.copyWithin(0, count);
+    [held, least] = [count, sizes[0] ?? 0];
+  }
+  const largest = sizes
+    .subarray(0, held)
+    .sort()
+    .subarray(Math.max(held - count, 0));
+  const smallest = largest[0] ?? 0;
+  let equal = count - largest.filter((size) => size > smallest).length;
+  const found: number[] = [];
+  for (let place = 0; place < numbers.length; place++) {
+    const number = numbers[place] ?? 0;
+    const size = Math.abs(number);
+    if (size < smallest || apart?.(number, place) === true) continue;
+    if (size > smallest || equal-- > 0) found.push(place);
+  }
+  return found;
+}
+
+/** The sum of the numbers but for those at these places, which are in order. */
+export function sumWithout(numbers: ArrayLike<number>, places: readonly number[]): number {
+  let [sum, next] = [0, 0];
+  for (let at = 0; at < numbers.length; at++) {
+    if (at === places[next]) next += 1;
+    else sum += numbers[at] ?? 0;
+  }
+  return sum;
 }

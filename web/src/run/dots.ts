@@ -12,12 +12,17 @@ export function numberAt(tensor: Tensor, index: readonly number[]): number {
   return isPartial(tensor) ? tensor.value(index) : at(tensor, index);
 }
 
-function isPartial(tensor: Tensor): tensor is Partial {
+export function isPartial(tensor: Tensor): tensor is Partial {
   return "value" in tensor;
 }
 
 /** The power by which small numbers are lifted, in pictures as on the canvas. */
 export const LIFT = 0.7;
+
+/** What each byte of a picture stands for as a share of its scale. */
+const SHARES = Float64Array.from({ length: 256 }, (_, dot) => {
+  return dot === 0 ? Number.NaN : Math.sign(dot - 128) * (Math.abs(dot - 128) / 127) ** (1 / LIFT);
+});
 
 /**
  * One byte for several numbers, the one farthest from 0: fit for colours, not for digits. 128 stands for 0, 1 and 255 for
@@ -35,10 +40,7 @@ export class Dots implements Partial {
     this.shape = shape;
     this.dots = dots;
     this.scale = scale;
-    this.table = Float32Array.from({ length: 256 }, (_, dot) => {
-      const share = Math.abs(dot - 128) / 127;
-      return dot === 0 ? Number.NaN : Math.sign(dot - 128) * share ** (1 / LIFT) * scale;
-    });
+    this.table = Float32Array.from(SHARES, (share) => share * scale);
   }
 
   get data(): never {

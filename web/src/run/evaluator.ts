@@ -25,11 +25,20 @@ export function isFill({ what }: Term): boolean {
   return what.startsWith("forbidden");
 }
 
+/** The terms of a sum in their order: what each comes to, and any of them. */
+export interface Terms {
+  readonly length: number;
+  readonly values: ArrayLike<number>;
+  at(place: number): Term | undefined;
+}
+
 /** How one cell is computed; `quantities` are numbers found on the way. */
 export interface Working {
   readonly terms: readonly Term[];
   readonly result: number;
   readonly quantities: Readonly<Record<string, number>>;
+  /** The same terms where there may be thousands, of which few are looked at. */
+  readonly long?: Along;
 }
 
 export type Compute = (rule: Fields, tensors: Evaluator, cell: Cell) => Working;
@@ -106,22 +115,50 @@ interface Met {
   factor(step: number): Factor;
 }
 
-/** A term of a sum along an axis. Its name and its factors are made when they are asked for: of thousands few are looked at. */
-export class Along implements Term {
+/**
+ * The terms of a sum along an axis, and at most one behind them. Each is made when it is asked for: of a vocabulary's
+ * thousands a page shows a dozen.
+ */
+export class Along implements Terms {
+  readonly length: number;
+
   constructor(
+    readonly values: Float64Array,
     private readonly over: string,
-    private readonly step: number,
-    readonly value: number,
-    private readonly factorsAt: (step: number) => Factor[],
-  ) {}
-
-  get what(): string {
-    return `${this.over} ${this.step}`;
+    private readonly factors: (step: number) => Factor[],
+    private readonly last?: Term,
+  ) {
+    this.length = values.length;
   }
 
-  get factors(): Factor[] {
-    return this.factorsAt(this.step);
+  at(place: number): Term | undefined {
+    const value = this.values[place];
+    if (value === undefined) return undefined;
+    if (this.last !== undefined && place === this.length - 1) return this.last;
+    return { what: `${this.over} ${place}`, factors: this.factors(place), value };
   }
+
+  /** What is worked out of them. */
+  working(result: number, quantities: Working["quantities"] = {}): Working {
+    const all = (): Term[] => Array.from(this.values, (_, place) => this.at(place) as Term);
+    let made: Term[] | undefined;
+    return {
+      ...{ long: this, result, quantities },
+      get terms() {
+        made ??= all();
+        return made;
+      },
+    };
+  }
+}
+
+/** Terms that are all here. */
+export function inOrder(terms: readonly Term[]): Terms {
+  return {
+    length: terms.length,
+    values: Float64Array.from(terms, ({ value }) => value),
+    at: (place) => terms[place],
+  };
 }
 
 export type Fetch = (name: string) => Tensor | undefined;

@@ -27,6 +27,12 @@ interface Beside {
   readonly numbers?: Promise<ArrayBuffer> | undefined;
 }
 
+/** Pictures of several tensors, and the scale of each. */
+interface Drawn {
+  readonly found: ReadonlyMap<string, Tensor>;
+  readonly told: Readonly<Record<string, string>>;
+}
+
 /** What does not change from run to run. */
 interface Model {
   readonly vocabulary: Promise<readonly string[]>;
@@ -41,7 +47,7 @@ export class HttpSource implements Source {
   /** What is at hand without waiting, for the interpreter. */
   readonly #known = new Map<string, Tensor>();
   #numbers: Promise<Map<string, Tensor>> | undefined;
-  readonly #drawing = new Map<string, Together<ArrayBuffer>>();
+  readonly #drawing = new Map<string, Together<Drawn>>();
   readonly #heads = new ServedHeads((query) => this.#again(() => inBytes(this.#path("heads", query))));
 
   private constructor(run: Overview, offers: readonly Offer[], models: Map<string, Model>) {
@@ -68,7 +74,7 @@ export class HttpSource implements Source {
 
   /** Another run; this one stays as it is. The server stops a run whose `signal` is aborted. */
   ask(wish: Wish, signal?: AbortSignal): Promise<HttpSource> {
-    return HttpSource.#ask(wish, this.offers, this.#models, {}, signal);
+    return HttpSource.#ask(wish, this.offers, this.#models, {}, signal, this.run);
   }
 
   static async #ask(
@@ -77,12 +83,15 @@ export class HttpSource implements Source {
     models: Map<string, Model>,
     beside: Beside,
     signal?: AbortSignal,
+    like?: Overview,
   ): Promise<HttpSource> {
     const asked =
       beside.run ??
-      request("api/runs", { method: "POST", body: JSON.stringify(wish), signal: signal ?? null }).then((answer) =>
-        answer.json(),
-      );
+      request(`api/runs${like === undefined ? "" : `?like=${like.run}`}`, {
+        method: "POST",
+        body: JSON.stringify(wish),
+        signal: signal ?? null,
+      }).then((answer) => answer.json());
     let model = models.get(wish.model);
     if (model === undefined) {
       const vocabulary = beside.vocabulary ?? inJson(`${modelPath(wish.model)}/vocabulary`);
@@ -90,7 +99,9 @@ export class HttpSource implements Source {
       model.vocabulary.catch(() => models.delete(wish.model));
       models.set(wish.model, model);
     }
-    const run = (await asked) as Overview;
+    const told = (await asked) as Overview & { readonly like?: string };
+    // What it has in common with the run that the page has is not sent again.
+    const run = told.like === undefined ? told : { ...like, ...told };
     const words = { ...run.words, vocabulary: await model.vocabulary };
     const source = new HttpSource({ ...run, words }, offers, models);
     if (run.whole) await source.#everything(beside.numbers);
@@ -206,14 +217,10 @@ export class HttpSource implements Source {
         return sent ? undefined : (this.run.shapes[name] ?? this.run.weights[name]);
       },
       dots: async (name, rows, columns) => {
-        const sent = await this.#drawn(rows, columns).of(name);
-        const dots = readTensors(sent).get(name);
+        const { found, told } = await this.#drawn(rows, columns).of(name);
+        const dots = found.get(name);
         if (dots === undefined) throw new Error(`the server has sent no picture of ${name}`);
-        return new Dots(
-          this.run.shapes[name] ?? this.run.weights[name] ?? dots.shape,
-          dots,
-          Number(metadataOf(sent)[name]),
-        );
+        return new Dots(this.run.shapes[name] ?? this.run.weights[name] ?? dots.shape, dots, Number(told[name]));
       },
       window: async (name, from, to, signal) => {
         const part = from.map((first, axis) => `${first}:${to[axis] ?? first + 1}`).join(",");
@@ -224,13 +231,14 @@ export class HttpSource implements Source {
   }
 
   /** Pictures of whole tensors in at most so many rows and columns. */
-  #drawn(rows: number, columns: number): Together<ArrayBuffer> {
+  #drawn(rows: number, columns: number): Together<Drawn> {
     const key = `${rows} ${columns}`;
     const drawing =
       this.#drawing.get(key) ??
-      new Together(DRAWN_AT_ONCE, (names) => {
+      new Together(DRAWN_AT_ONCE, async (names) => {
         const query = { names: names.join(), rows: String(rows), columns: String(columns) };
-        return this.#again(() => inBytes(this.#path("pictures", query)));
+        const sent = await this.#again(() => inBytes(this.#path("pictures", query)));
+        return { found: readTensors(sent), told: metadataOf(sent) };
       });
     this.#drawing.set(key, drawing);
     return drawing;

@@ -1,7 +1,17 @@
 /** Works out the formula table: one number with the numbers it came from. */
 
 import type { Cell } from "./axes.ts";
-import { type Compute, Evaluator, type Factor, type Fetch, Fields, type Term, type Working } from "./evaluator.ts";
+import {
+  type Compute,
+  Evaluator,
+  type Factor,
+  type Fetch,
+  Fields,
+  inOrder,
+  type Term,
+  type Terms,
+  type Working,
+} from "./evaluator.ts";
 import type { Formula, RunRecord } from "./record.ts";
 import { ACROSS } from "./rules/across.ts";
 import { OF_ONE } from "./rules/activations.ts";
@@ -27,6 +37,8 @@ export interface Explanation {
   readonly value: number;
   readonly formula: Formula;
   readonly terms: readonly Term[];
+  /** The same, where thousands need not be made to look at few. */
+  readonly sum: Terms;
   readonly quantities: Readonly<Record<string, number>>;
   readonly recomputed: number;
   readonly difference: number;
@@ -40,11 +52,19 @@ export function explainCell(formula: Formula, cell: Cell, fetch: Fetch, run: Num
     evaluator.tensor(formula.name),
     evaluator.axes.map((axis) => cell[axis] ?? 0),
   );
-  const { terms, result, quantities } = compute(evaluator, cell);
+  const working = compute(evaluator, cell);
+  const { result, quantities } = working;
+  const sum = working.long ?? inOrder(working.terms);
   const difference = Object.is(value, result) || value === result ? 0 : Math.abs(value - result);
-  const size = terms.reduce((sum, term) => sum + Math.abs(term.value), 0);
+  let size = 0;
+  for (let place = 0; place < sum.length; place++) size += Math.abs(sum.values[place] ?? NaN);
   const error = difference === 0 ? 0 : difference / (1 + size);
-  return { name: formula.name, cell, value, formula, terms, quantities, recomputed: result, difference, error };
+  return {
+    ...{ name: formula.name, cell, value, formula, sum, quantities, recomputed: result, difference, error },
+    get terms() {
+      return working.terms;
+    },
+  };
 }
 
 type Numbers = Pick<RunRecord, "scored_at" | "precision">;

@@ -30,6 +30,8 @@ export interface Counts {
 /** Works out a run again and again; a tensor none of whose operands is another one stays as it is. */
 export class Recomputer {
   readonly #made = new Map<string, Made>();
+  /** The rules as text: those of a run are looked at again at each change. */
+  readonly #rules = new WeakMap<Formula, string>();
   readonly #before: Pick<RunRecord, "scored_at">;
   readonly #stored: Fetch;
 
@@ -52,7 +54,7 @@ export class Recomputer {
       const shape = shapeOf(formula, was, before, after, fetch);
       const read = operandsOf(formula.rule).map(([, operand]) => fetch(operand.name));
       const places = formula.axes.includes("place") ? (run.scored_at ?? []).join() : "";
-      const sign = [JSON.stringify(formula.rule), shape.join(), places, hand?.sign(formula.name)].join(" ");
+      const sign = [this.#rule(formula), shape.join(), places, hand?.sign(formula.name)].join(" ");
       const last = this.#made.get(formula.name);
       const same = last?.sign === sign && read.every((tensor, place) => tensor === last.read[place]);
       let tensor = same ? last.tensor : wholeTensor(formula, shape, fetch, run);
@@ -61,6 +63,12 @@ export class Recomputer {
       found.set(formula.name, tensor);
     }
     return found;
+  }
+
+  #rule(formula: Formula): string {
+    const text = this.#rules.get(formula) ?? JSON.stringify(formula.rule);
+    this.#rules.set(formula, text);
+    return text;
   }
 }
 

@@ -1,5 +1,6 @@
 /** What a number means here, in one plain sentence. */
 
+import { nonzero } from "./arithmetic.ts";
 import type { Explanation } from "./interpreter.ts";
 import { lastOf, type Names, unmarked } from "./names.ts";
 import { counted, evenly, percent, percentBeside, short } from "./numbers.ts";
@@ -20,11 +21,10 @@ export function sentenceOf(found: Explanation, names: Names): Part[] {
   const inHead = shared === undefined ? own : ` of key–value head ${shared}`;
   const number = (text: string): Part => ({ text, of: names.role(found.name) });
   const word = "token" in found.cell ? label("token") : "query" in found.cell ? label("query") : label("key");
-  const largest = largestTerm(found);
   const channel = (found.cell["channel"] ?? 0).toString();
   switch (lastOf(found.name)) {
     case "weights": {
-      const open = found.terms.filter((term) => term.value !== 0).length;
+      const open = nonzero(found.sum.values);
       if (found.value === 0)
         return [
           "Head ",
@@ -113,11 +113,7 @@ export function sentenceOf(found: Explanation, names: Names): Part[] {
       return [`Channel ${channel} of `, word, " as it enters the first block."];
     case "hidden":
     case "gate":
-      return [
-        `Channel ${channel} of `,
-        word,
-        ` in the wider layer: ${counted(found.terms.length, "product")} added up.`,
-      ];
+      return [`Channel ${channel} of `, word, ` in the wider layer: ${counted(found.sum.length, "product")} added up.`];
     case "activated":
       return [
         `Channel ${channel} of `,
@@ -160,7 +156,9 @@ export function sentenceOf(found: Explanation, names: Names): Part[] {
     case "loss":
       return ["How wrong the model is: the mean of −log probability of the right words."];
   }
-  const made = largest === null ? "" : ` The largest of ${counted(found.terms.length, "term")} is ${short(largest)}.`;
+  const { length, values } = found.sum;
+  const largest = values[largestIn(values)] ?? 0;
+  const made = length < 2 ? "" : ` The largest of ${counted(length, "term")} is ${short(largest)}.`;
   return [`${names.title(found.name)}${cell.length > 0 ? ` of ${names.cell(found.name, cell)}` : ""}.${made}`];
 }
 
@@ -201,14 +199,17 @@ function placeOf(found: Explanation, names: Names): string {
   return "place" in found.cell ? names.label(found.name, "place", found.cell["place"] ?? 0, 0).text : "this token";
 }
 
-function largestTerm(found: Explanation): number | null {
-  const values = found.terms.map((term) => term.value);
-  return values.length < 2 ? null : values.reduce((one, two) => (Math.abs(two) > Math.abs(one) ? two : one));
+/** The place of the largest number, by its size; the first of equal ones. */
+function largestIn(values: ArrayLike<number>): number {
+  let most = 0;
+  for (let place = 1; place < values.length; place++) {
+    if (Math.abs(values[place] ?? 0) > Math.abs(values[most] ?? 0)) most = place;
+  }
+  return most;
 }
 
 function most(found: Explanation, names: Names): Part[] {
-  const term = found.terms.reduce((one, two) => (Math.abs(two.value) > Math.abs(one.value) ? two : one));
-  const key = Number(term.what.split(" ")[1]);
+  const key = Number(found.sum.at(largestIn(found.sum.values))?.what.split(" ")[1]);
   if (!Number.isInteger(key)) return [];
   const label = names.label(found.name.replace(/mixed$/, "weights"), "key", key, found.cell["sentence"] ?? 0);
   return [", most from ", { text: label.text, of: label.hidden ? "hidden" : "strong" }];

@@ -77,23 +77,25 @@ function inflated(text: string): Promise<ArrayBuffer> {
   return new Response(stream.readable).arrayBuffer();
 }
 
-/** What came with a page of a server, as it stands there; undefined where it has to be asked for. Read once. */
-function taken(id: string): string | undefined {
+/** What came with a page of a server, as it stands there; null where it has to be asked for. Read once. */
+function taken(id: string): HTMLElement | null {
   const element = elementOf(id);
   element?.remove();
-  return element?.textContent ?? undefined;
+  return element;
 }
 
 /** The same as JSON, at once. */
 export function toldBeside(id: string): unknown {
-  const text = taken(id);
-  return text === undefined ? undefined : JSON.parse(text);
+  const text = taken(id)?.textContent;
+  return text == null ? undefined : JSON.parse(text);
 }
 
-/** The same as bytes, where it is a block. */
+/** The same as bytes; compressed ones take the browser some tasks. */
 export function bytesBeside(id: string): Promise<ArrayBuffer> | undefined {
-  const text = taken(id);
-  return text === undefined ? undefined : inflated(text);
+  const element = taken(id);
+  const text = element?.textContent;
+  if (text == null) return undefined;
+  return element?.getAttribute("type") === "application/gzip" ? inflated(text) : Promise.resolve(decoded(text).buffer);
 }
 
 /** base64 as bytes; browsers of before 2025 have only the slower way. */

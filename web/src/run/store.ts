@@ -88,10 +88,20 @@ export class Store {
 
   /** The tensors of these names, as far as this page has them. */
   async open(names: Iterable<string>): Promise<void> {
-    const opening = [...new Set(names)].filter((name) => !this.#opened.has(name));
+    const opening = this.openAtHand(names);
     const found = await Promise.all(opening.map((name) => this.source.tensor(name)));
     found.forEach((tensor, place) => {
       if (tensor !== undefined) this.#opened.set(opening[place] ?? "", tensor);
+    });
+  }
+
+  /** Opens those of these tensors that are at hand, and gives the names of the others. */
+  openAtHand(names: Iterable<string>): string[] {
+    return [...new Set(names)].filter((name) => {
+      if (this.#opened.has(name)) return false;
+      const tensor = this.source.atHand?.(name);
+      if (tensor !== undefined) this.#opened.set(name, tensor);
+      return tensor === undefined;
     });
   }
 

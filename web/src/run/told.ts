@@ -1,7 +1,7 @@
 /** An explanation as a server tells it. */
 
 import type { Cell } from "./axes.ts";
-import type { Term } from "./evaluator.ts";
+import { inOrder, type Term } from "./evaluator.ts";
 import type { Explanation } from "./interpreter.ts";
 import type { Formula } from "./record.ts";
 
@@ -37,12 +37,14 @@ function termOf(told: ToldTerm): Term {
 }
 
 export function explanationOf(told: Told, formula: Formula, cell: Cell): Shortened {
+  const terms = told.terms.map(termOf);
   return {
     name: formula.name,
     cell,
     formula,
     value: Number(told.value),
-    terms: told.terms.map(termOf),
+    terms,
+    sum: inOrder(terms),
     quantities: Object.fromEntries(Object.entries(told.quantities).map(([name, value]) => [name, Number(value)])),
     recomputed: Number(told.recomputed),
     difference: Number(told.difference),

@@ -18,8 +18,7 @@ export function Pair({ attention, cell, width }: DetailProps): VNode | null {
   const found = answer?.kind === "computed" && answer.name === scores ? answer.found : null;
   const bars = useMemo(() => {
     if (found === null) return null;
-    const labels = found.terms.map((_, channel) => String(channel));
-    return barsOf(found.terms, names, "product", "attention", labels);
+    return barsOf(found.sum, names, "product", "attention", ({ what }) => what.split(" ")[1] ?? what);
   }, [found, names]);
   const scene = useMemo(() => {
     return bars === null || width === 0 ? null : barsScene(bars, palette, measure, width);

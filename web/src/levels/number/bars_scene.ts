@@ -5,7 +5,8 @@ import { cut } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
 import type { Item, Panel, Scene } from "../../draw/scene.ts";
 import { largestTerms } from "../../draw/terms.tsx";
-import type { Factor, Term } from "../../run/evaluator.ts";
+import { largestPlaces, sumWithout } from "../../run/arithmetic.ts";
+import type { Factor, Term, Terms } from "../../run/evaluator.ts";
 import type { Names, Role } from "../../run/names.ts";
 import { short } from "../../run/numbers.ts";
 
@@ -34,19 +35,14 @@ const NONE: ReadonlySet<number> = new Set();
 /** At most so many columns; of more terms the largest are drawn, and the others together as the last one. */
 export const MOST = 388;
 
-/** The rows of a sum: a row for each tensor that the terms read, the product where there are several, the sum so far. */
-export function barsOf(
-  terms: readonly Term[],
-  names: Names,
-  worth: string,
-  role: Role,
-  labels: readonly string[],
-): Bars {
+/**
+ * The rows of a sum: a row for each tensor that the terms read, the product where there are several, the sum so far; with
+ * what each term is called.
+ */
+export function barsOf(terms: Terms, names: Names, worth: string, role: Role, called: (term: Term) => string): Bars {
   const shown = largestTerms(terms, MOST);
-  const drawn = new Set(shown);
-  const kept = [...terms.keys()].filter((place) => drawn.has(terms[place] as Term));
   const left = terms.length - shown.length;
-  const rest = left === 0 ? null : { count: left, sum: sumOf(terms) - sumOf(shown) };
+  const rest = left === 0 ? null : { count: left, sum: sumWithout(terms.values, []) - sumOf(shown) };
   const rows: Row[] = [];
   const tensors = new Set(shown.flatMap((term) => term.factors.flatMap((factor) => factor.name ?? [])));
   const apart = shown.length > 1 && shown.every((term) => named(term).length === 1) && tensors.size === shown.length;
@@ -75,9 +71,9 @@ export function barsOf(
   if (shown.length > 1) {
     rows.push({ label: "running sum", role, values: running, factors: none, kind: "running", filled: NONE });
   }
-  const largest = new Set(largestTerms(shown, shown.length > 12 ? 10 : 12));
-  const written = new Set(shown.flatMap((term, column) => (largest.has(term) ? [column] : [])));
-  return { rows, columns: kept.map((place) => labels[place] ?? ""), written, rest };
+  const sizes = shown.map((term) => term.value);
+  const written = new Set(largestPlaces(sizes, shown.length > 12 ? 10 : 12));
+  return { rows, columns: shown.map(called), written, rest };
 }
 
 function named(term: Term): Factor[] {

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { largestTerms } from "../../draw/terms.tsx";
 import { unlessGivenUp } from "../../frame/hooks.ts";
 import { factorLink, toNumber, toTensor } from "../../frame/views.ts";
-import type { Factor } from "../../run/evaluator.ts";
+import type { Factor, Term } from "../../run/evaluator.ts";
 import { type Explanation, operandsIn } from "../../run/interpreter.ts";
 import { lastOf, type Names } from "../../run/names.ts";
 import { counted, more, short } from "../../run/numbers.ts";
@@ -56,8 +56,8 @@ const LISTED = 6;
 
 function ComesFrom({ found, names }: { found: Explanation; names: Names }): VNode {
   const groups = new Map<string, Factor[]>();
-  const terms = largestTerms(found.terms, MOST);
-  const left = found.terms.length - terms.length;
+  const terms = largestTerms(found.sum, MOST);
+  const left = found.sum.length - terms.length;
   for (const factor of operandsIn(terms)) {
     const known = groups.get(factor.name ?? "");
     if (known === undefined) groups.set(factor.name ?? "", [factor]);
@@ -176,17 +176,31 @@ async function workedOut(store: Store, name: string, cell: readonly number[], si
       const answer = await store.answer(use.formula.name, at, signal);
       if (answer.kind !== "computed") continue;
       const sums = ["linear", "dot_product", "weighted_sum", "add", "activated_linear"].includes(use.formula.rule.rule);
-      const term = answer.found.terms.find((each) => {
-        return each.factors.some((factor) => factor.name === name && factor.index.join() === cell.join());
-      });
+      const term = termOf(answer.found, name, cell);
       if (term === undefined && lastOf(use.formula.name) !== "norm") continue;
       cells.push({
         cell: at,
-        part: sums && answer.found.terms.length > 1 ? (term?.value ?? null) : null,
+        part: sums && answer.found.sum.length > 1 ? (term?.value ?? null) : null,
         whole: answer.found.value,
       });
     }
     if (cells.length > 0) found.push({ use, cells });
   }
   return found;
+}
+
+/** The term of a sum that a number stands in. */
+function termOf({ sum }: Explanation, name: string, cell: readonly number[]): Term | undefined {
+  for (let place = 0; place < sum.length; place++) {
+    const term = sum.at(place);
+    const met = term?.factors.some((factor) => {
+      return (
+        factor.name === name &&
+        factor.index.length === cell.length &&
+        factor.index.every((at, axis) => at === cell[axis])
+      );
+    });
+    if (met === true) return term;
+  }
+  return undefined;
 }

@@ -10,6 +10,7 @@ import { largestTerms } from "../../draw/terms.tsx";
 import { useNextTask, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
 import { go, state } from "../../frame/state.ts";
 import { factorLink } from "../../frame/views.ts";
+import { largestPlaces, sumWithout } from "../../run/arithmetic.ts";
 import { isFill, type Term } from "../../run/evaluator.ts";
 import type { Explanation } from "../../run/interpreter.ts";
 import type { Names } from "../../run/names.ts";
@@ -17,7 +18,7 @@ import { counted, full, more, percent, short } from "../../run/numbers.ts";
 import { givenSentence, type Part, sentenceOf } from "../../run/sentences.ts";
 import type { Answer } from "../../run/store.ts";
 import { Absent } from "../tensor/absent.tsx";
-import { type Bars, barsOf, barsScene, MOST } from "./bars_scene.ts";
+import { barsOf, barsScene } from "./bars_scene.ts";
 import { Check, Sentence, SetByHand } from "./pieces.tsx";
 
 /**
@@ -87,27 +88,27 @@ function Computed({ found }: { found: Explanation }): VNode {
 }
 
 function termsOf(found: Explanation, names: Names): VNode {
-  const { terms, formula } = found;
-  // Of thousands of terms few are shown: the others need no name.
-  const shown = new Set(largestTerms(terms, MOST));
-  const labels = terms.map((term) => (shown.has(term) ? termLabel(term, found, names) : ""));
-  const share = formula.rule.rule === "softmax" && terms[0]?.what !== "nothing" && terms.length > 1;
+  const { sum: terms, formula } = found;
+  const share = formula.rule.rule === "softmax" && terms.at(0)?.what !== "nothing" && terms.length > 1;
+  // A fill stands alone, or behind what it is added to.
+  const filled = [terms.at(0), terms.at(terms.length - 1)].some((term) => term !== undefined && isFill(term));
+  const called = (term: Term): string => termLabel(term, found, names);
   return (
     <>
-      {share && <Shares found={found} labels={labels} />}
-      {terms.length > 1 && !terms.some(isFill) && <Terms found={found} labels={labels} />}
-      {terms.length > 0 && <Table found={found} labels={labels} />}
+      {share && <Shares found={found} called={called} />}
+      {terms.length > 1 && !filled && <Bars found={found} called={called} />}
+      {terms.length > 0 && <Table found={found} called={called} />}
     </>
   );
 }
 
 /** A fraction as one bar: each term's share of the sum. */
-function Shares({ found, labels }: { found: Explanation; labels: readonly string[] }): VNode {
+function Shares({ found, called }: { found: Explanation; called: (term: Term) => string }): VNode {
   const { names } = useStore();
   const sum = found.quantities["sum"] ?? 1;
   const own = found.quantities["own"];
-  const shown = largestTerms(found.terms, 8).filter((term) => term.value / sum > 0.004);
-  const rest = found.terms.length - shown.length;
+  const shown = largestTerms(found.sum, 8).filter((term) => term.value / sum > 0.004);
+  const rest = found.sum.length - shown.length;
   const left = Math.max(0, 1 - shown.reduce((all, term) => all + term.value / sum, 0));
   // A narrow part has no room for its word; it is told when it is pointed at, and in the table.
   const wide = (share: number): boolean => share > 0.07;
@@ -117,7 +118,7 @@ function Shares({ found, labels }: { found: Explanation; labels: readonly string
       <div class="shares">
         {shown.map((term) => {
           const factor = term.factors[0];
-          const text = labels[found.terms.indexOf(term)];
+          const text = called(term);
           return (
             <a
               href={factor === undefined ? "" : factorLink(factor, names)}
@@ -142,7 +143,7 @@ function Shares({ found, labels }: { found: Explanation; labels: readonly string
       </div>
       {rest > 0 && (
         <p class="label">
-          {more(rest, found.terms.length)}, with {percent(left)} together
+          {more(rest, found.sum.length)}, with {percent(left)} together
         </p>
       )}
     </section>
@@ -151,13 +152,13 @@ function Shares({ found, labels }: { found: Explanation; labels: readonly string
 
 const WORTH: Readonly<Record<string, string>> = { softmax: "e to the power", log_softmax: "e to the power" };
 
-function Terms({ found, labels }: { found: Explanation; labels: readonly string[] }): VNode {
+function Bars({ found, called }: { found: Explanation; called: (term: Term) => string }): VNode {
   const { names } = useStore();
   const palette = usePalette();
   const { box, width } = useWidth("terms");
-  const bars: Bars = useMemo(() => {
+  const bars = useMemo(() => {
     const worth = WORTH[found.formula.rule.rule] ?? "product";
-    return barsOf(found.terms, names, worth, names.role(found.name), labels);
+    return barsOf(found.sum, names, worth, names.role(found.name), called);
   }, [found]);
   const scene = useMemo(() => (width === 0 ? null : barsScene(bars, palette, measure, width)), [bars, palette, width]);
   const factorAt = (row: number, column: number) => bars.rows[row]?.factors[column] ?? null;
@@ -166,9 +167,9 @@ function Terms({ found, labels }: { found: Explanation; labels: readonly string[
       <h2>
         {WORTH[found.formula.rule.rule] === undefined ? "Multiply, then add" : "What is shared out"}{" "}
         <span class="quiet label">
-          {counted(found.terms.length, "term")}
+          {counted(found.sum.length, "term")}
           {bars.rest !== null &&
-            `, the largest ${bars.columns.length} drawn; ${more(bars.rest.count, found.terms.length)}: ${short(bars.rest.sum)}`}
+            `, the largest ${bars.columns.length} drawn; ${more(bars.rest.count, found.sum.length)}: ${short(bars.rest.sum)}`}
         </span>
       </h2>
       {!isLowered(found) && <Lowered found={found} />}
@@ -193,14 +194,14 @@ function Terms({ found, labels }: { found: Explanation; labels: readonly string[
 /** At most so many terms stand in the table; it says how many are left out and what they come to. */
 const LISTED = 64;
 
-function Table({ found, labels }: { found: Explanation; labels: readonly string[] }): VNode {
+function Table({ found, called }: { found: Explanation; called: (term: Term) => string }): VNode {
   const { names } = useStore();
-  const shown = largestTerms(found.terms, LISTED);
-  const written = new Set(shown);
-  const left = found.terms.filter((term) => !written.has(term));
+  const { sum: terms } = found;
+  const shown = largestPlaces(terms.values, LISTED);
+  const left = terms.length - shown.length;
   let running = 0;
   return (
-    <details class="twin" open={found.terms.length <= 8}>
+    <details class="twin" open={terms.length <= 8}>
       <summary>the terms as a table</summary>
       <section class="scroll" tabIndex={0} aria-label="the terms as a table">
         <table>
@@ -213,11 +214,12 @@ function Table({ found, labels }: { found: Explanation; labels: readonly string[
             </tr>
           </thead>
           <tbody>
-            {shown.map((term) => {
+            {shown.map((place) => {
+              const term = terms.at(place) as Term;
               running += term.value;
               return (
                 <tr>
-                  <th scope="row">{labels[found.terms.indexOf(term)]}</th>
+                  <th scope="row">{called(term)}</th>
                   <td>
                     {isFill(term) && "masked: may look is "}
                     {term.factors.slice(0, isFill(term) ? 1 : undefined).map((factor, place) => (
@@ -244,11 +246,11 @@ function Table({ found, labels }: { found: Explanation; labels: readonly string[
                 </tr>
               );
             })}
-            {left.length > 0 && (
+            {left > 0 && (
               <tr>
-                <th scope="row">{more(left.length, found.terms.length)}</th>
+                <th scope="row">{more(left, terms.length)}</th>
                 <td />
-                <td>{short(left.reduce((sum, term) => sum + term.value, 0))}</td>
+                <td>{short(sumWithout(terms.values, shown))}</td>
                 <td />
               </tr>
             )}

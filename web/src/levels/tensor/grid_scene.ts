@@ -5,7 +5,8 @@ import type { Palette } from "../../draw/colour.ts";
 import type { Item, Panel, Scene } from "../../draw/scene.ts";
 import { digitsIn, shareInCell } from "../../run/apart.ts";
 import { lastOf } from "../../run/names.ts";
-import { imageOfSheet, type Sheet } from "./sheet.ts";
+import type { Sheet } from "./sheet.ts";
+import { imageOfSheet } from "./sheet_image.ts";
 
 export interface Window {
   readonly row: number;
@@ -65,6 +66,7 @@ export function gridScene(
     else items.push({ kind: "text", x, y: top - 6, text, size: 12, fill, align: "center" });
   }
   const digits = lastOf(sheet.name) === "weights" ? digitsIn(rowsIn(sheet, base, seen)) : 2;
+  const paint = sheet.painter(base, sentence);
   for (let place = 0; place < seen.rows; place++) {
     const row = seen.row + place;
     const y = top + CELL.h * place;
@@ -81,7 +83,7 @@ export function gridScene(
       align: "right",
     });
     for (let along = 0; along < seen.columns; along++) {
-      const { role, strength, value, crossed } = sheet.paint(sheet.cell(base, row, seen.column + along), sentence);
+      const { role, strength, value, crossed } = paint(row, seen.column + along);
       // Lighter than a brick without digits, so that they can be read.
       const shown = strength * 0.88;
       const x = left + CELL.w * along;

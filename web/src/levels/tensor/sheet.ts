@@ -1,7 +1,6 @@
 /** One tensor as sheets of rows and columns: which axes stand where, and how strongly each cell is coloured. */
 
-import { type Palette, wordAt, wordsOf } from "../../draw/colour.ts";
-import { Dots, LIFT, numberAt } from "../../run/dots.ts";
+import { Dots, isPartial, LIFT, numberAt } from "../../run/dots.ts";
 import { isOperand } from "../../run/evaluator.ts";
 import { lastOf, type Names, type Role } from "../../run/names.ts";
 import { sizeOf, type Tensor } from "../../run/safetensors.ts";
@@ -33,6 +32,23 @@ const LIFTED = Float32Array.from({ length: SHARES + 1 }, (_, step) => (step / SH
 /** A number so many times beyond the scale is a fill, no score. */
 const FAR = 4;
 
+/** How a cell is drawn: see `Sheet.paint`. */
+export interface Painted {
+  readonly role: Role;
+  readonly strength: number;
+  readonly value: number;
+  readonly crossed: boolean;
+}
+
+interface Grid {
+  readonly data: ArrayLike<number>;
+  readonly start: number;
+  readonly down: number;
+  readonly along: number;
+  readonly hiddenRows: readonly boolean[];
+  readonly hiddenColumns: readonly boolean[];
+}
+
 /** A tensor with its names, ready to be drawn. */
 export class Sheet {
   readonly name: string;
@@ -47,6 +63,7 @@ export class Sheet {
   readonly #last: string;
   /** Along which axes hidden words are red. */
   readonly #hides = new Map<string, boolean>();
+  readonly #strengths = new Map<boolean, Float64Array>();
 
   constructor(name: string, tensor: Tensor, names: Names, layout: Arrangement, scale = scaleOf(name, tensor)) {
     this.name = name;
@@ -102,70 +119,93 @@ export class Sheet {
     });
   }
 
-  /**
-   * Calls `paint` with the role and strength of every drawn cell of one sheet, row by row: what images are made of. As
-   * `paint`, but without an index for each cell, for there may be millions.
-   */
-  each(
-    base: readonly number[],
-    sentence: number,
-    paint: (row: number, column: number, role: Role, strength: number) => void,
-  ): void {
-    const [{ shape, data }, table] =
-      this.tensor instanceof Dots ? [this.tensor.dots, this.tensor.table] : [this.tensor, null];
-    const strides = shape.map((_, axis) => sizeOf(shape.slice(axis + 1)));
+  /** Where the drawn cells of one sheet stand in what it is drawn from, and which of its rows and columns are red. */
+  grid(base: readonly number[], sentence: number): Grid {
+    const drawn = this.tensor instanceof Dots ? this.tensor.dots : this.tensor;
     const { rows, columns } = this.drawn;
+    return {
+      data: drawn.data,
+      ...this.#places(base, drawn.shape),
+      hiddenRows: this.#hidden(this.layout.rows, rows, sentence),
+      hiddenColumns: this.#hidden(this.layout.columns, columns, sentence),
+    };
+  }
+
+  /** How strongly what is stored for a cell is coloured: of a picture's bytes each is worked out once. */
+  strengthOf(hidden: boolean): (stored: number) => number {
+    const { tensor } = this;
+    const made = (value: number): number => (hidden ? this.hiddenStrength(value) : this.strength(value));
+    if (!(tensor instanceof Dots)) return made;
+    const known = this.#strengths.get(hidden) ?? Float64Array.from(tensor.table, made);
+    this.#strengths.set(hidden, known);
+    return (stored) => known[stored] ?? 0;
+  }
+
+  /** Where the first cell of a sheet stands among the numbers, and how far on the next row and the next column are. */
+  #places(base: readonly number[], shape: readonly number[]): { start: number; down: number; along: number } {
+    const strides = shape.map((_, axis) => sizeOf(shape.slice(axis + 1)));
     const start = this.cell(base, 0, 0).reduce((sum, index, axis) => {
       const [whole, drawn] = [this.tensor.shape[axis] ?? 1, shape[axis] ?? 1];
       return sum + Math.floor((index * drawn) / whole) * (strides[axis] ?? 0);
     }, 0);
-    const [down, along] = [strides[this.#rows] ?? 0, strides[this.#columns] ?? 0];
-    const hiddenRows = this.#hidden(this.layout.rows, rows, sentence);
-    const hiddenColumns = this.#hidden(this.layout.columns, columns, sentence);
-    for (let row = 0; row < rows; row++) {
-      for (let column = 0; column < columns; column++) {
-        const stored = data[start + row * down + column * along] ?? 0;
-        const value = table === null ? stored : (table[stored] ?? 0);
-        const red = hiddenRows[row] === true || hiddenColumns[column] === true;
-        if (red) paint(row, column, "hidden", this.hiddenStrength(value));
-        else paint(row, column, this.role, this.strength(value));
-      }
-    }
+    return { start, down: strides[this.#rows] ?? 0, along: strides[this.#columns] ?? 0 };
   }
 
-  /** Which of the drawn rows or columns stand for a hidden word. */
+  /** Which of the drawn rows or columns stand for a hidden word; empty where none can. */
   #hidden(axis: string | null, drawn: number, sentence: number): boolean[] {
+    const found: boolean[] = [];
+    if (!this.#mayHide(axis)) return found;
     const size = this.size(axis);
-    const found = new Array<boolean>(drawn).fill(false);
     for (let index = 0; index < size; index++) {
       if (this.hides(axis, index, sentence)) found[Math.floor((index * drawn) / size)] = true;
     }
     return found;
   }
 
-  /** Whether a row or a column is a masked word that nothing has filled yet. */
-  hides(axis: string | null, index: number, sentence: number): boolean {
+  #mayHide(axis: string | null): axis is string {
     if (axis === null) return false;
     let may = this.#hides.get(axis);
     if (may === undefined) {
       may = this.names.hides(this.name, axis);
       this.#hides.set(axis, may);
     }
-    return may && this.names.label(this.name, axis, index, sentence).hidden;
+    return may;
+  }
+
+  /** Whether a row or a column is a masked word that nothing has filled yet. */
+  hides(axis: string | null, index: number, sentence: number): boolean {
+    return this.#mayHide(axis) && this.names.label(this.name, axis, index, sentence).hidden;
   }
 
   /**
    * A cell's role and strength from 0 to 1: its size as a share of the tensor's largest, small ones lifted; `crossed` =
    * a line goes through it, for the word is hidden or looking is forbidden: colour alone would not say so.
    */
-  paint(cell: readonly number[], sentence: number): { role: Role; strength: number; value: number; crossed: boolean } {
-    const value = this.value(cell);
+  paint(cell: readonly number[], sentence: number): Painted {
     const row = this.#rows < 0 ? 0 : (cell[this.#rows] ?? 0);
     const column = this.#columns < 0 ? 0 : (cell[this.#columns] ?? 0);
     const hidden = this.hides(this.layout.rows, row, sentence) || this.hides(this.layout.columns, column, sentence);
-    const crossed = hidden || this.#forbidden(value);
-    if (!hidden) return { role: this.role, strength: this.strength(value), value, crossed };
-    return { role: "hidden", strength: this.hiddenStrength(value), value, crossed };
+    return this.#painted(this.value(cell), hidden);
+  }
+
+  /** The same for the cells of one sheet by row and column: what does not differ between them is looked up once. */
+  painter(base: readonly number[], sentence: number): (row: number, column: number) => Painted {
+    const { tensor } = this;
+    const hiddenRows = this.#hidden(this.layout.rows, this.rows, sentence);
+    const hiddenColumns = this.#hidden(this.layout.columns, this.columns, sentence);
+    const red = (row: number, column: number): boolean => hiddenRows[row] === true || hiddenColumns[column] === true;
+    if (isPartial(tensor)) {
+      return (row, column) => this.#painted(tensor.value(this.cell(base, row, column)), red(row, column));
+    }
+    const { data } = tensor;
+    const { start, down, along } = this.#places(base, tensor.shape);
+    return (row, column) => this.#painted(data[start + row * down + column * along] ?? NaN, red(row, column));
+  }
+
+  #painted(value: number, hidden: boolean): Painted {
+    if (hidden) return { role: "hidden", strength: this.hiddenStrength(value), value, crossed: true };
+    const crossed = this.#forbidden(value);
+    return { role: this.role, strength: crossed ? 0 : this.strength(value), value, crossed };
   }
 
   /** Whether this number says that a query may not look at a key. */
@@ -206,31 +246,6 @@ export function sheetOf(name: string, names: Names, fetch: (name: string) => Ten
   return new Sheet(name, tensor, names, arrangement(names.axes(name)), scale);
 }
 
-/**
- * A sheet as an image of so many rows and columns, a pixel for each cell or fewer: where several share a pixel, the
- * strongest is seen.
- */
-export function imageOfSheet(
-  sheet: Sheet,
-  base: readonly number[],
-  sentence: number,
-  size: { readonly rows: number; readonly columns: number },
-  palette: Palette,
-): Uint8ClampedArray<ArrayBuffer> {
-  const { drawn } = sheet;
-  const { rows, columns } = size;
-  const [own, hidden] = [wordsOf(sheet.role, palette), wordsOf("hidden", palette)];
-  const pixels = new Uint32Array(rows * columns);
-  const strongest = new Float32Array(rows * columns).fill(-1);
-  sheet.each(base, sentence, (row, column, role, strength) => {
-    const place = Math.floor((row * rows) / drawn.rows) * columns + Math.floor((column * columns) / drawn.columns);
-    if (strength <= (strongest[place] ?? 0)) return;
-    strongest[place] = strength;
-    pixels[place] = wordAt(role === "hidden" ? hidden : own, strength);
-  });
-  return new Uint8ClampedArray(pixels.buffer);
-}
-
 const scales = new WeakMap<Tensor, number>();
 
 /** How many numbers are looked at for the scale of a large tensor, and which share of them may lie beyond it. */
@@ -246,15 +261,15 @@ function scaleOf(name: string, tensor: Tensor): number {
   let found = scales.get(tensor);
   if (found === undefined) {
     const every = Math.max(1, Math.floor(tensor.data.length / LOOKED_AT));
-    const sizes = new Float64Array(Math.ceil(tensor.data.length / every));
+    const sizes = new Float64Array(every === 1 ? 0 : Math.ceil(tensor.data.length / every));
     let [count, largest] = [0, 0];
     for (let place = 0; place < tensor.data.length; place += every) {
       const size = Math.abs(tensor.data[place] ?? 0);
       if (!(size < 1e30)) continue;
-      largest = Math.max(largest, size);
+      if (size > largest) largest = size;
       sizes[count++] = size;
     }
-    const sorted = every === 1 ? sizes : sizes.subarray(0, count).sort();
+    const sorted = sizes.subarray(0, count).sort();
     found = every === 1 ? largest : (sorted.at(-1 - Math.floor(count * BEYOND)) ?? 0);
     scales.set(tensor, found);
   }

@@ -27,25 +27,19 @@ function exponentials(rule: Fields, tensors: Evaluator, cell: Cell): Working {
     return { terms, result: 0, quantities: {} };
   }
   const powers = new Float64Array(values.length);
-  const terms: Term[] = [];
-  for (let at = 0; at < powers.length; at++) {
-    const power = Math.exp((values[at] ?? NaN) - largest);
-    powers[at] = power;
-    terms.push(new Along(over, at, power, factors));
-  }
+  for (let at = 0; at < powers.length; at++) powers[at] = Math.exp((values[at] ?? NaN) - largest);
   const sum = exactSum(powers);
   const place = step(cell, over);
   const [own, score] = [powers[place] ?? 0, values[place] ?? 0];
-  return { terms, result: own / sum, quantities: { score, largest, own, sum } };
+  return new Along(powers, over, factors).working(own / sum, { score, largest, own, sum });
 }
 
 const logSoftmax: Compute = (rule, tensors, cell) => {
-  const { terms, quantities } = exponentials(rule, tensors, cell);
-  const { score, largest, sum } = quantities;
-  if (score === undefined || largest === undefined || sum === undefined) {
-    return { terms, result: Number.NaN, quantities };
-  }
-  return { terms, result: score - largest - Math.log(sum), quantities };
+  const shares = exponentials(rule, tensors, cell);
+  const { long, quantities } = shares;
+  const { score = NaN, largest = NaN, sum = NaN } = quantities;
+  const result = score - largest - Math.log(sum);
+  return long === undefined ? { ...shares, result } : long.working(result, quantities);
 };
 
 const largestOf: Compute = (rule, tensors, cell) => {

@@ -1,5 +1,6 @@
 /** Rules that select, add and multiply: see `look/rules/sums.py`. */
 
+import { exactSum } from "../arithmetic.ts";
 import type { Cell } from "../axes.ts";
 import {
   Along,
@@ -9,8 +10,8 @@ import {
   type Factor,
   type Fields,
   step,
-  type Term,
   total,
+  type Working,
 } from "../evaluator.ts";
 import { activationOf } from "./activations.ts";
 
@@ -39,28 +40,30 @@ const scale: Compute = (rule, tensors, cell) => {
   return total([{ what: "scaled", factors: [entry, ...constant(by)], value: entry.value * by }]);
 };
 
-function products(rule: Fields, tensors: Evaluator, cell: Cell): Term[] {
+function products(rule: Fields, tensors: Evaluator, cell: Cell): Along {
   const [left, right, bias] = [rule.operand("left"), rule.operand("right"), rule.maybe("bias")];
   const [over, by] = [rule.text("over"), rule.number("scale")];
   const [lefts, rights] = [tensors.along(left, over, cell), tensors.along(right, over, cell)];
   const [one, two, scale] = [lefts.values, rights.values, constant(by)];
   if (two.length < one.length) throw new Error(`${right.name} has no ${over} ${two.length}`);
   const factors = (at: number): Factor[] => [lefts.factor(at), rights.factor(at), ...scale];
-  const terms: Term[] = [];
-  for (let at = 0; at < one.length; at++)
-    terms.push(new Along(over, at, (one[at] ?? NaN) * (two[at] ?? NaN) * by, factors));
-  if (bias !== null) {
-    const entry = tensors.factor(bias, cell);
-    terms.push({ what: "bias", factors: [entry], value: entry.value });
-  }
-  return terms;
+  const entry = bias === null ? null : tensors.factor(bias, cell);
+  const values = new Float64Array(one.length + (entry === null ? 0 : 1));
+  for (let at = 0; at < one.length; at++) values[at] = (one[at] ?? NaN) * (two[at] ?? NaN) * by;
+  if (entry === null) return new Along(values, over, factors);
+  values[one.length] = entry.value;
+  return new Along(values, over, factors, { what: "bias", factors: [entry], value: entry.value });
 }
 
-const dotProduct: Compute = (rule, tensors, cell) => total(products(rule, tensors, cell));
+const dotProduct: Compute = (rule, tensors, cell) => {
+  const terms = products(rule, tensors, cell);
+  return terms.working(exactSum(terms.values));
+};
 
-const activatedLinear: Compute = (rule, tensors, cell) => {
-  const { terms, result } = total(products(rule, tensors, cell));
-  return { terms, result: activationOf(rule.text("kind"))(result), quantities: { sum: result } };
+const activatedLinear: Compute = (rule, tensors, cell): Working => {
+  const terms = products(rule, tensors, cell);
+  const sum = exactSum(terms.values);
+  return terms.working(activationOf(rule.text("kind"))(sum), { sum });
 };
 
 const concatenate: Compute = (rule, tensors, cell) => {
