@@ -15,8 +15,7 @@ from glassformer.look.cell import Words
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from tests.contracts.families import Row
-from tests.explorer.judged import judged, needs_axe
-from tests.explorer.watched import LOOKS, place_of, until
+from tests.explorer.watched import place_of, until
 from tests.look.rows import row_named, slides_trace
 
 if TYPE_CHECKING:
@@ -191,32 +190,6 @@ def test_every_number_of_the_page_is_worked_out_again(opened: Page, slides_page:
     told = opened.locator(f'.foot [data-checked="{count}"]')
     told.wait_for(timeout=WAIT)
     assert told.get_attribute("data-holds") == "true"
-
-
-@pytest.mark.parametrize(("theme", "width", "height"), LOOKS)
-def test_no_level_is_wider_than_the_window(
-    browser: Browser, slides_page: Path, theme: str, width: int, height: int
-) -> None:
-    context = browser.new_context(viewport={"width": width, "height": height})
-    page = context.new_page()
-    for level in ("block", "tensor", "number"):
-        show(page, slides_page, f"theme={theme}&level={level}&tensor={WEIGHTS}&cell=0,1,1,0")
-        page.wait_for_selector("canvas")
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.evaluate("document.documentElement.dataset.theme") == theme
-    context.close()
-
-
-@needs_axe
-@pytest.mark.parametrize(("theme", "width", "height"), LOOKS)
-def test_axe_finds_nothing_serious(browser: Browser, slides_page: Path, theme: str, width: int, height: int) -> None:
-    context = browser.new_context(viewport={"width": width, "height": height}, bypass_csp=True)
-    page = context.new_page()
-    for level in ("block", "tensor", "number"):
-        show(page, slides_page, f"theme={theme}&level={level}&tensor={WEIGHTS}&cell=0,1,1,0")
-        page.wait_for_selector("canvas")
-        assert judged(page) == []
-    context.close()
 
 
 def test_words_that_look_like_html_stay_words(opened: Page, tmp_path: Path) -> None:

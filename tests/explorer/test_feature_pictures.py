@@ -32,7 +32,7 @@ from tests.explorer.serving import small_model
 from tests.explorer.test_browser import WAIT, check
 from tests.explorer.test_server_browser import serving
 from tests.explorer.test_told_plainly import number
-from tests.explorer.watched import until, watched
+from tests.explorer.watched import reach, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -87,13 +87,7 @@ def mean(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 def draw(page: Page, file: Path, picture: str, more: str = "") -> list[list[str]]:
     """Open a picture; the rows of the table beside it."""
-    address = f"level=scene&scene={picture}{more}"
-    if page.url.split("#")[0] != file.as_uri():
-        page.goto(f"{file.as_uri()}#{address}")
-    # Whatever stood there before is gone first.
-    page.evaluate("location.hash = 'level=block'")
-    page.locator('main[data-level="block"]').wait_for(timeout=WAIT)
-    page.evaluate("address => { location.hash = address }", address)
+    reach(page, file, f"level=scene&scene={picture}{more}")
     page.locator("main .twin").wait_for(timeout=WAIT)
     page.locator("main .twin summary").click()
     return table(page)
