@@ -54,7 +54,8 @@ def place_of(page: Page) -> str:
 _NOWHERE = "level=scene&scene=nowhere"
 _TURN = """async ([nowhere, address]) => {
   const next = (later) => new Promise((done) => later(done));
-  for (const place of [nowhere, address]) {
+  for (const place of nowhere === null ? [address] : [nowhere, address]) {
+    if (location.hash === `#${place}`) continue;
     const told = new Promise((done) => addEventListener("hashchange", done, { once: true }));
     location.hash = place;
     await told;
@@ -65,9 +66,11 @@ _TURN = """async ([nowhere, address]) => {
 }"""
 
 
-def turn(page: Page, address: str) -> None:
-    """Lead an open page to another of its places, as drawn anew, and wait for what is drawn without being fetched."""
-    page.evaluate(_TURN, [_NOWHERE, address])
+def turn(page: Page, address: str, *, anew: bool = True) -> None:
+    """Lead an open page to another of its places, drawn anew or from what is there, and wait for what is drawn without
+    being fetched.
+    """
+    page.evaluate(_TURN, [_NOWHERE if anew else None, address])
 
 
 def reach(page: Page, file: Path, address: str) -> None:
