@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.explorer.together import try_each
-from tests.explorer.watched import turn
+from tests.explorer.watched import turn, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -58,7 +58,7 @@ def judge_places(
         first = theme == themes[0]
         turn(page, f"{place}&theme={theme}", anew=first)
         page.locator(drawn).first.wait_for(timeout=30_000)
-        assert page.evaluate("document.documentElement.dataset.theme") == theme
+        until(page, "theme => document.documentElement.dataset.theme === theme", theme)
         assert judged(page, rules=None if first else COLOURS) == []
         if first:
             assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0

@@ -50,18 +50,20 @@ def place_of(page: Page) -> str:
     return str(page.evaluate("location.hash"))
 
 
-# The page says so in one line: nothing of the place before is left to be taken for the next one.
+# Of another level nothing is left to be taken for the next place. Within a level the way leads over a picture that does
+# not exist, of which the page says so in a line.
 _NOWHERE = "level=scene&scene=nowhere"
-_TURN = """async ([nowhere, address]) => {
+_TURN = """async ([nowhere, address, anew]) => {
   const next = (later) => new Promise((done) => later(done));
-  for (const place of nowhere === null ? [address] : [nowhere, address]) {
+  const level = new URLSearchParams(address).get("level");
+  const here = level === null || level === document.querySelector("main")?.dataset.level;
+  for (const place of anew && here ? [nowhere, address] : [address]) {
     if (location.hash === `#${place}`) continue;
     const told = new Promise((done) => addEventListener("hashchange", done, { once: true }));
     location.hash = place;
     await told;
     await next(setTimeout);
   }
-  for (let times = 0; times < 2; times++) await next(requestAnimationFrame);
   for (let times = 0; times < 3; times++) await next(setTimeout);
 }"""
 
@@ -70,7 +72,7 @@ def turn(page: Page, address: str, *, anew: bool = True) -> None:
     """Lead an open page to another of its places, drawn anew or from what is there, and wait for what is drawn without
     being fetched.
     """
-    page.evaluate(_TURN, [_NOWHERE if anew else None, address])
+    page.evaluate(_TURN, [_NOWHERE, address, anew])
 
 
 def reach(page: Page, file: Path, address: str) -> None:
