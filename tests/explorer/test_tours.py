@@ -136,7 +136,7 @@ def test_a_translator_has_both_tours_by_keyboard(tour: str, opened: Page, studen
     ("family", "tour"),
     [
         ("gpt2", "decoder"),
-        ("t5", "translation"),
+        pytest.param("t5", "translation", marks=pytest.mark.long),
         pytest.param("llama", "decoder", marks=pytest.mark.long),
         pytest.param("marian", "translation", marks=pytest.mark.long),
     ],
@@ -156,7 +156,7 @@ def test_an_address_leads_into_a_tour_and_out_of_one_that_does_not_exist(opened:
     opened.locator("dialog.tours[open] button[data-tour=slides]").click()
     until(opened, "new URLSearchParams(location.hash.slice(1)).get('tour') === '1'")
     # The step with which the slides' tour began had this address before tours had names, and may have its name.
-    show(opened, student_page, "tour=slides.1")
+    reach(opened, student_page, "tour=slides.1")
     opened.wait_for_selector(".tour h2", timeout=WAIT)
     show(opened, student_page, "tour=nowhere.2")
     for wrong in ("nowhere.2", "decoder.99", "bert.1"):
