@@ -13,6 +13,8 @@ import glassformer as gf
 from experiments.chromium import MISSING, chromium, path
 from glassformer.artefact.model import Model
 from glassformer.demo.texts import slides, slides_model
+from glassformer.explorer import page as pages
+from glassformer.explorer.page import compressed
 from glassformer.look.trace import Trace
 from tests.explorer.watched import watched
 from tests.look.rows import slides_trace
@@ -29,6 +31,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loosely_packed() -> Iterator[None]:
+    """Pages are packed in a third of the time: how tightly is nothing that a browser shows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pages, "compressed", lambda data: compressed(data, level=1))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +26,8 @@ _ASK = """only => axe.run(document, {
 }).then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes[0].html]))"""
 COLOURS = ["color-contrast", "link-in-text-block"]
 """The rules whose judgement depends on the theme."""
+SIZES = ["scrollable-region-focusable"]
+"""The rules whose judgement depends on the width of the window."""
 
 
 @cache
@@ -44,25 +46,39 @@ def judged(page: Page, *, rules: list[str] | None = None) -> list[tuple[str, str
     return [(rule, html) for rule, html in page.evaluate(_ASK, rules)]
 
 
-def judge_places(
-    page: Page, places: Iterable[str], themes: Sequence[str], drawn: str, also: Callable[[Page], None] | None = None
-) -> None:
-    """Lead an open page to each place in each theme: it is as wide as the window at most, and axe-core finds nothing.
+THEMES = ("light", "dark", "contrast")
+WIDE, PHONE = (1280, 720), (390, 844)
 
-    Elements and their sizes are the same in each theme: in the themes after the first they are judged by their colours
-    alone. `drawn` selects what stands there once the place is drawn; `also` is tried at each place.
+
+def judge_places(
+    page: Page, places: Iterable[str], drawn: str, also: Callable[[Page], None] = lambda _: None, *, long: bool = False
+) -> None:
+    """Lead an open page to each place: in a wide window in each theme, where axe-core finds nothing, and then on a
+    phone, where the page is as wide as the window.
+
+    Elements and their sizes are the same in each theme, and colours at each width: of a place the theme after the first
+    is judged by the rules of colours alone, and the phone by those of sizes; all of them everywhere is a long proof.
+    `drawn` selects what stands there once the place is drawn; `also` is tried at each place and width.
     """
 
-    def judge(at: tuple[str, str]) -> None:
-        place, theme = at
-        first = theme == themes[0]
-        turn(page, f"{place}&theme={theme}", anew=first)
+    def judge(at: tuple[str, str, list[str] | None]) -> None:
+        place, theme, rules = at
+        anew = rules != COLOURS
+        turn(page, f"{place}&theme={theme}", anew=anew)
         page.locator(drawn).first.wait_for(timeout=30_000)
         until(page, "theme => document.documentElement.dataset.theme === theme", theme)
-        assert judged(page, rules=None if first else COLOURS) == []
-        if first:
+        assert judged(page, rules=None if long else rules) == []
+        if anew:
             assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-            if also is not None:
-                also(page)
+            also(page)
 
-    try_each([(place, theme) for place in places for theme in themes], judge, name=" in ".join)
+    named = list(places)
+    for (width, height), themes in ((WIDE, THEMES), (PHONE, THEMES if long else THEMES[1:2])):
+        page.set_viewport_size({"width": width, "height": height})
+        rules = [None if width == WIDE[0] else SIZES, *[COLOURS] * (len(themes) - 1)]
+        tried = [(place, *each) for place in named for each in zip(themes, rules, strict=True)]
+        try_each(tried, judge, name=lambda at: f"{at[0]} in {at[1]}")
+
+
+long_too = pytest.mark.parametrize("long", [False, pytest.param(True, marks=pytest.mark.long)], ids=["", "long"])
+"""For a test that has `judge_places` judge: all rules in each theme at each width as a long proof."""

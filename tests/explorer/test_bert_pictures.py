@@ -21,7 +21,7 @@ from glassformer.models.transformer import Transformer
 from tests.explorer.judged import judged, needs_axe
 from tests.explorer.test_browser import WAIT, same
 from tests.explorer.together import try_each
-from tests.explorer.watched import reach, until
+from tests.explorer.watched import click, reach, until
 from tests.look.rows import row_named
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def files(pair: Trace, slides: Trace, tmp_path_factory: pytest.TempPathFactory) 
 def draw(page: Page, file: Path, picture: str, more: str = "") -> None:
     reach(page, file, f"level=scene&scene={picture}{more}")
     page.locator("main canvas").wait_for(timeout=WAIT)
-    page.locator("main .twin summary").click()
+    click(page.locator("main .twin summary"))
 
 
 def table(page: Page) -> list[list[str]]:

@@ -15,7 +15,7 @@ from glassformer.look.cell import Words
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from tests.contracts.families import Row
-from tests.explorer.watched import place_of, until
+from tests.explorer.watched import click, place_of, until
 from tests.look.rows import row_named, slides_trace
 
 if TYPE_CHECKING:
@@ -76,15 +76,19 @@ def check(page: Page, found: Trace, name: str, cell: Mapping[str, int]) -> None:
     """What the page shows of a number is what the trace has: value, recomputed value, operands."""
     article = number_at(page, name, ",".join(map(str, cell.values())))
     expected = found.explain(name, cell)
-    assert same(article.get_attribute("data-value"), expected.value)
-    told = article.locator(".check")
-    assert expected.recomputed is not None
-    assert told.get_attribute("data-holds") == "true"
-    assert float(told.get_attribute("data-error") or "nan") <= 1e-5
-    assert same(told.get_attribute("data-recomputed"), expected.recomputed, 1e-12)
-    links = article.locator("a[data-operand]").evaluate_all(
-        "all => all.map(({dataset}) => [dataset.operand, dataset.at, dataset.value])"
+    shown, told, links = article.evaluate(
+        """article => [
+            article.dataset.value,
+            { ...article.querySelector(".check").dataset },
+            [...article.querySelectorAll("a[data-operand]")].map(({dataset}) =>
+                [dataset.operand, dataset.at, dataset.value]),
+        ]"""
     )
+    assert same(shown, expected.value)
+    assert expected.recomputed is not None
+    assert told["holds"] == "true"
+    assert float(told.get("error", "nan")) <= 1e-5
+    assert same(told["recomputed"], expected.recomputed, 1e-12)
     terms = {(operand.name, ",".join(map(str, operand.cell.values()))): operand.value for operand in expected.operands}
     assert len(links) > 0 or not terms
     for operand, at, value in links:
@@ -125,7 +129,7 @@ def follow_one(page: Page, rng: random.Random, name: str, index: str) -> tuple[s
     if table.count() == 0:
         return None
     if table.get_attribute("open") is None:
-        table.locator("summary").click()
+        click(table.locator("summary"))
     links = article.locator("a[data-operand]")
     if links.count() == 0:
         return None
@@ -133,7 +137,7 @@ def follow_one(page: Page, rng: random.Random, name: str, index: str) -> tuple[s
     target, at = link.get_attribute("data-operand"), link.get_attribute("data-at")
     assert target is not None
     assert at is not None
-    link.click()
+    click(link)
     number_at(page, target, at)
     return target, [int(step) for step in at.split(",") if step]
 

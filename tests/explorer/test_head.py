@@ -12,11 +12,11 @@ import pytest
 import torch
 
 from glassformer.explorer.server import overview
-from tests.explorer.judged import judge_places
+from tests.explorer.judged import judge_places, long_too, needs_axe
 from tests.explorer.serving import desk_of, small_model
 from tests.explorer.test_browser import check, number_at, show, traced
 from tests.explorer.test_server_browser import serving
-from tests.explorer.watched import WINDOWS, reach, until, watched
+from tests.explorer.watched import reach, until, watched
 from tests.look.rows import slides_trace
 
 if TYPE_CHECKING:
@@ -127,16 +127,17 @@ def test_every_attention_tensor_links_to_its_head(opened: Page, slides_page: Pat
     headline(opened, "head 1")
 
 
-@pytest.mark.parametrize(("themes", "width", "height"), WINDOWS)
+@needs_axe
+@long_too
 def test_nothing_is_wider_than_the_window_and_axe_finds_nothing(
-    browser: Browser, slides_page: Path, themes: tuple[str, ...], width: int, height: int
+    browser: Browser, slides_page: Path, long: bool
 ) -> None:
     """Otherwise than `test_people.py` judges this level: with lines across, and with two heads."""
-    with watched(browser, width=width, height=height, bypass_csp=True) as page:
+    with watched(browser, bypass_csp=True) as page:
         own = f"level=head&tensor={WEIGHTS}&cell=0,1,1,0"
         show(page, slides_page, own)
         shows = ("show=across", "heads=0.0,0.1&show=only")
-        judge_places(page, [f"{own}&{more}" for more in shows], themes, ".stages")
+        judge_places(page, [f"{own}&{more}" for more in shows], ".stages", long=long)
 
 
 def test_a_head_of_a_run_that_is_not_sent_whole_has_its_numbers(

@@ -14,11 +14,11 @@ from glassformer.look.cell import Words
 from glassformer.look.head_measures import MEASURES, measure
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
-from tests.explorer.judged import judge_places
+from tests.explorer.judged import judge_places, long_too, needs_axe
 from tests.explorer.serving import TEXTS, desk_of, small_model
 from tests.explorer.test_browser import more_row, opened, show  # noqa: F401 (a fixture)
 from tests.explorer.test_server_browser import serving, window  # noqa: F401 (a fixture)
-from tests.explorer.watched import WINDOWS, place_of, reach, until, watched
+from tests.explorer.watched import place_of, reach, until, watched
 from tests.look.rows import row_named, slides_trace
 
 if TYPE_CHECKING:
@@ -180,11 +180,10 @@ def t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.mark.parametrize(("themes", "width", "height"), WINDOWS)
-def test_both_levels_fit_and_can_be_read(
-    browser: Browser, t5: Path, themes: tuple[str, ...], width: int, height: int
-) -> None:
+@needs_axe
+@long_too
+def test_both_levels_fit_and_can_be_read(browser: Browser, t5: Path, long: bool) -> None:
     """Of a model with two stacks; those of the slides' model are judged in `test_people.py`."""
-    with watched(browser, height=height, width=width, bypass_csp=True) as page:
+    with watched(browser, bypass_csp=True) as page:
         show(page, t5)
-        judge_places(page, ("level=model", "level=heads"), themes, "main canvas")
+        judge_places(page, ("level=model", "level=heads"), "main canvas", long=long)

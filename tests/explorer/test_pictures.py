@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from glassformer.look.trace import Trace
-from tests.explorer.judged import judge_places
+from tests.explorer.judged import judge_places, long_too, needs_axe
 from tests.explorer.test_browser import WAIT, number_at, show
-from tests.explorer.watched import WINDOWS, place_of, reach, until, watched
+from tests.explorer.watched import place_of, reach, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -106,11 +106,10 @@ def test_keys_go_through_the_columns_and_open_a_number(window: Page, demo_page: 
     window.locator(".pictures a[aria-current=true]", has_text="as a histogram").wait_for(timeout=WAIT)
 
 
-@pytest.mark.parametrize(("themes", "width", "height"), WINDOWS)
-def test_pictures_fit_and_can_be_read(
-    browser: Browser, demo_page: Path, themes: tuple[str, ...], width: int, height: int
-) -> None:
+@needs_axe
+@long_too
+def test_pictures_fit_and_can_be_read(browser: Browser, demo_page: Path, long: bool) -> None:
     places = [f"level=tensor&tensor={name}&picture={picture}" for picture, name in PICTURES.items()]
-    with watched(browser, width=width, height=height, bypass_csp=True) as page:
+    with watched(browser, bypass_csp=True) as page:
         show(page, demo_page)
-        judge_places(page, [f"{place}&cell=0,0,0,0" for place in [*places, "level=mask"]], themes, "main canvas")
+        judge_places(page, [f"{place}&cell=0,0,0,0" for place in [*places, "level=mask"]], "main canvas", long=long)

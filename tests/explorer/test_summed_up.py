@@ -13,10 +13,10 @@ from glassformer.artefact.model import Model
 from glassformer.explorer.page import write_page
 from glassformer.explorer.sections import sections_of
 from glassformer.look.trace import Trace
-from tests.explorer.judged import judge_places
+from tests.explorer.judged import judge_places, long_too, needs_axe
 from tests.explorer.test_browser import WAIT, check, opened, show, traced  # noqa: F401 (a fixture)
 from tests.explorer.test_page import record_of
-from tests.explorer.watched import WINDOWS, place_of, reach, until, watched
+from tests.explorer.watched import place_of, reach, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -291,11 +291,10 @@ def test_a_page_says_what_it_lacks_and_how_to_get_it(opened: Page, tmp_path: Pat
     assert "--held-out FILE" in opened.locator(".rule-of-heads").inner_text()
 
 
-@pytest.mark.parametrize(("themes", "width", "height"), WINDOWS)
-def test_the_levels_fit_and_can_be_read(
-    browser: Browser, animal: tuple[Trace, Path], themes: tuple[str, ...], width: int, height: int
-) -> None:
-    with watched(browser, width=width, height=height, bypass_csp=True) as page:
+@needs_axe
+@long_too
+def test_the_levels_fit_and_can_be_read(browser: Browser, animal: tuple[Trace, Path], long: bool) -> None:
+    with watched(browser, bypass_csp=True) as page:
         show(page, animal[1])
         levels = ("ties", "rollout", "lens", "gradients")
-        judge_places(page, [f"level={level}" for level in levels], themes, "main .answer")
+        judge_places(page, [f"level={level}" for level in levels], "main .answer", long=long)

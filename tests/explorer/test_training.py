@@ -24,13 +24,13 @@ from glassformer.training.lock import exclusive
 from glassformer.training.watched import FILE, read_watched
 from tests.artefact.conftest import prose
 from tests.artefact.runs import recipe
-from tests.explorer.judged import judge_places, needs_axe
+from tests.explorer.judged import judge_places, long_too, needs_axe
 from tests.explorer.serving import desk_of, served
 from tests.explorer.test_browser import WAIT
 from tests.explorer.test_page import blocks
 from tests.explorer.test_server_browser import serving
 from tests.explorer.together import try_each
-from tests.explorer.watched import WINDOWS, until, watched
+from tests.explorer.watched import until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -162,13 +162,11 @@ def test_it_plays_to_the_end_and_stops(page: Page) -> None:
 
 
 @needs_axe
-@pytest.mark.parametrize(("themes", "width", "height"), WINDOWS)
-def test_nothing_serious_for_those_who_cannot_see_it(
-    browser: Browser, file: Path, themes: tuple[str, ...], width: int, height: int
-) -> None:
-    with watched(browser, width=width, height=height, bypass_csp=True) as page:
+@long_too
+def test_nothing_serious_for_those_who_cannot_see_it(browser: Browser, file: Path, long: bool) -> None:
+    with watched(browser, bypass_csp=True) as page:
         page.goto(f"{file.as_uri()}#level=training&at=5&options=A.2")
-        judge_places(page, ["level=training&at=5&options=A.2"], themes, ".scrubber")
+        judge_places(page, ["level=training&at=5&options=A.2"], ".scrubber", long=long)
 
 
 def test_a_run_without_sentences_shows_its_curve_and_tells_the_way(browser: Browser, run: Path, tmp_path: Path) -> None:

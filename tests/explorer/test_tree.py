@@ -15,12 +15,12 @@ from glassformer.decode.record import Node
 from glassformer.look.run import trace
 from glassformer.look.search_tree import SearchTree
 from glassformer.look.trace import Trace
-from tests.explorer.judged import judge_places, needs_axe
+from tests.explorer.judged import judge_places, long_too, needs_axe
 from tests.explorer.test_browser import number_at, same, show
 from tests.explorer.test_people import wider
 from tests.explorer.test_server_browser import serving
 from tests.explorer.test_server_trees import translating
-from tests.explorer.watched import WINDOWS, at_rest, reach, until, watched
+from tests.explorer.watched import at_rest, reach, until, watched
 from tests.look.rows import row_named
 
 if TYPE_CHECKING:
@@ -238,12 +238,12 @@ def test_a_decoder_alone_is_read_word_by_word(opened: Page, tmp_path: Path) -> N
 
 
 @needs_axe
-@pytest.mark.parametrize(("themes", "width", "height"), WINDOWS)
-def test_both_are_for_all(browser: Browser, file: Path, themes: tuple[str, ...], width: int, height: int) -> None:
+@long_too
+def test_both_are_for_all(browser: Browser, file: Path, long: bool) -> None:
     def is_for_all(page: Page) -> None:
         assert wider(page) == []
 
-    with watched(browser, width=width, height=height, bypass_csp=True) as page:
+    with watched(browser, bypass_csp=True) as page:
         show(page, file, "level=tree&at=2")
         for picture, drawn in (("", "main canvas"), ("words", ".candidates table")):
-            judge_places(page, [f"level=tree&at=2&picture={picture}"], themes, drawn, is_for_all)
+            judge_places(page, [f"level=tree&at=2&picture={picture}"], drawn, is_for_all, long=long)

@@ -37,7 +37,7 @@ from tests.artefact.runs import recipe
 from tests.explorer.test_browser import WAIT, check, follow_one, more_row, same, show
 from tests.explorer.test_page import record_of
 from tests.explorer.together import try_each
-from tests.explorer.watched import turn
+from tests.explorer.watched import click, turn
 from tests.look.rows import row_named
 from tests.translators import translating
 from tests.writers import writing
@@ -261,12 +261,12 @@ def follow(window: Page, view: View, rng: random.Random) -> tuple[str, list[int]
         window.keyboard.press("Enter")
     else:
         if view.follow == "table":
-            window.locator("details.twin summary").last.click()
+            click(window.locator("details.twin summary").last)
         links = window.locator(LINKS[view.follow])
         links.first.wait_for(state="attached", timeout=WAIT)
         # A table that is folded is opened with the others.
         window.locator("main details").evaluate_all("all => all.forEach(one => { one.open = true })")
-        links.nth(rng.randrange(links.count())).click()
+        click(links.nth(rng.randrange(links.count())))
     article = window.locator("article[data-tensor]")
     article.wait_for(timeout=WAIT)
     tensor, at = article.get_attribute("data-tensor"), article.get_attribute("data-cell")

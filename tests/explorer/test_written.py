@@ -19,11 +19,11 @@ from glassformer.look.search_tree import SearchTree
 from glassformer.look.trace import Trace
 from glassformer.look.written import PLACE, path_of
 from glassformer.tasks.chat import ChatSection
-from tests.explorer.judged import judge_places, needs_axe
+from tests.explorer.judged import judge_places, long_too, needs_axe
 from tests.explorer.test_browser import number_at, same, show
 from tests.explorer.test_people import wider
 from tests.explorer.test_server_browser import serving
-from tests.explorer.watched import WINDOWS, reach, until, watched
+from tests.explorer.watched import reach, until, watched
 from tests.translators import ENGLISH, translating
 from tests.writers import writing
 
@@ -195,16 +195,14 @@ def test_a_live_page_talks(browser: Browser, tmp_path: Path) -> None:
 
 
 @needs_axe
-@pytest.mark.parametrize(("themes", "width", "height"), WINDOWS)
-def test_both_are_for_all(
-    browser: Browser, story: Told, reply: Told, themes: tuple[str, ...], width: int, height: int
-) -> None:
+@long_too
+def test_both_are_for_all(browser: Browser, story: Told, reply: Told, long: bool) -> None:
     def is_for_all(page: Page) -> None:
         page.wait_for_selector(".so-far canvas", timeout=WAIT)
         assert wider(page) == []
 
-    with watched(browser, width=width, height=height, bypass_csp=True) as page:
+    with watched(browser, bypass_csp=True) as page:
         for each in (story, reply):
             place = f"level=tree&picture=words&at={len(each.tree.prompt)}"
             show(page, each.file, place)
-            judge_places(page, [place], themes, ".candidates table", is_for_all)
+            judge_places(page, [place], ".candidates table", is_for_all, long=long)

@@ -8,21 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
-
-WINDOWS = [
-    pytest.param(("light",), 1280, 720, id="light-1280"),
-    pytest.param(("dark", "contrast"), 390, 844, id="dark-contrast-390"),
-    pytest.param(("dark", "contrast"), 1280, 720, id="dark-contrast-1280", marks=pytest.mark.long),
-    pytest.param(("light",), 390, 844, id="light-390", marks=pytest.mark.long),
-]
-"""Themes, width and height of a window: each theme and each width with every change, all pairs as a long proof.
-
-What is too wide does not depend on the theme, and what cannot be read for its colours not on the width.
-"""
+    from playwright.sync_api import Browser, Locator, Page
 
 
 def until(page: Page, expression: str | Callable[[], object], given: object = None, *, timeout: float = 60_000) -> None:
@@ -86,6 +73,13 @@ def reach(page: Page, file: Path, address: str) -> None:
     else:
         page.goto(f"{file.as_uri()}#{address}")
         page.wait_for_selector(".frame", timeout=60_000)
+
+
+def click(link: Locator) -> None:
+    """Click without a mouse, which Playwright moves there first: that takes ten times as long, and most tests are not
+    about whether something lies above the link.
+    """
+    link.evaluate("link => link.click()")
 
 
 @contextmanager
