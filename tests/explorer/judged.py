@@ -46,6 +46,20 @@ def judged(page: Page, *, rules: list[str] | None = None) -> list[tuple[str, str
     return [(rule, html) for rule, html in page.evaluate(_ASK, rules)]
 
 
+# Each kind of element by its name and its attributes that decide how it looks and what it is, within its parent.
+_KINDS = """() => {
+  const kind = (one) => ["class", "style", "role"].map((name) => one.getAttribute(name)).join(" ");
+  const told = (one) => [one.localName, kind(one), ...one.getAttributeNames()].join(" ");
+  const all = [...document.querySelectorAll("body *")];
+  return [...new Set(all.map((one) => `${told(one.parentElement)} > ${told(one)}`))];
+}"""
+
+
+def kinds_on(page: Page) -> set[str]:
+    """The kinds of elements on a page: two places with the same ones differ by their words and numbers alone."""
+    return set(page.evaluate(_KINDS))
+
+
 THEMES = ("light", "dark", "contrast")
 WIDE, PHONE = (1280, 720), (390, 844)
 
@@ -56,14 +70,17 @@ def judge_places(
     """Lead an open page to each place: in a wide window in each theme, where axe-core finds nothing, and then on a
     phone, where the page is as wide as the window.
 
-    Elements and their sizes are the same in each theme, and colours at each width: of a place the theme after the first
-    is judged by the rules of colours alone, and the phone by those of sizes; all of them everywhere is a long proof.
-    `drawn` selects what stands there once the place is drawn; `also` is tried at each place and width.
+    Elements and their sizes are the same in each theme, and colours at each width. So in the themes after the first a
+    place is judged by the rules of colours alone, if it has elements of a kind that no place before had; and on the
+    phone by the rules of sizes. All of them everywhere is a long proof. `drawn` selects what stands there once the place
+    is drawn; `also` is tried at each place and width.
     """
 
     def judge(at: tuple[str, str, list[str] | None]) -> None:
         place, theme, rules = at
         anew = rules != COLOURS
+        if not anew and not fresh.get(place, {place}) and not long:
+            return
         turn(page, f"{place}&theme={theme}", anew=anew)
         page.locator(drawn).first.wait_for(timeout=30_000)
         until(page, "theme => document.documentElement.dataset.theme === theme", theme)
@@ -71,7 +88,10 @@ def judge_places(
         if anew:
             assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
             also(page)
+            fresh[place] = kinds_on(page) - seen
+            seen.update(fresh[place])
 
+    seen, fresh = set[str](), dict[str, set[str]]()
     named = list(places)
     for (width, height), themes in ((WIDE, THEMES), (PHONE, THEMES if long else THEMES[1:2])):
         page.set_viewport_size({"width": width, "height": height})

@@ -20,7 +20,7 @@ from glassformer.demo.notes import notes
 from glassformer.explorer.tour import tour_texts
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
-from tests.explorer.judged import judged
+from tests.explorer.judged import judged, kinds_on
 from tests.explorer.test_browser import WAIT, show
 from tests.explorer.watched import until, watched
 from tests.look.rows import ALL
@@ -171,14 +171,6 @@ def check_width(tab: Page, place: str) -> None:
     assert max(tab.locator("main canvas").evaluate_all(beyond), default=0) <= 0, place
 
 
-# Each kind of element by its name, its classes and the names of its attributes, within its parent.
-KINDS = """() => {
-  const kind = (one) => [one.localName, one.getAttribute("class"), ...one.getAttributeNames()].join(" ");
-  const all = [...document.querySelectorAll("body *")];
-  return [...new Set(all.map((one) => `${kind(one.parentElement)} > ${kind(one)}`))];
-}"""
-
-
 def walk(tab: Page, found: Trace, *, judge: bool = False, tour: str = "slides") -> int:
     """A whole tour by keyboard: start, next, answer; returns how many steps there are."""
     tab.keyboard.press("Tab")
@@ -201,7 +193,7 @@ def walk(tab: Page, found: Trace, *, judge: bool = False, tour: str = "slides") 
         check_width(tab, title)
         if judge:
             # A step whose elements are all of kinds that were judged before differs by its words and numbers alone.
-            kinds = set(tab.evaluate(KINDS))
+            kinds = kinds_on(tab)
             assert kinds <= seen or judged(tab) == [], title
             seen |= kinds
         tab.keyboard.press("n")
