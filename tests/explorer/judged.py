@@ -72,8 +72,8 @@ def judge_places(
 
     Elements and their sizes are the same in each theme, and colours at each width. So in the themes after the first a
     place is judged by the rules of colours alone, if it has elements of a kind that no place before had; and on the
-    phone by the rules of sizes. All of them everywhere is a long proof. `drawn` selects what stands there once the place
-    is drawn; `also` is tried at each place and width.
+    phone by the rules of sizes. All of them everywhere is a long proof. `drawn` selects what stands there once the
+    place is drawn; `also` is tried at each place and width.
     """
 
     def judge(at: tuple[str, str, list[str] | None]) -> None:
@@ -97,7 +97,7 @@ def judge_places(
         page.set_viewport_size({"width": width, "height": height})
         rules = [None if width == WIDE[0] else SIZES, *[COLOURS] * (len(themes) - 1)]
         tried = [(place, *each) for place in named for each in zip(themes, rules, strict=True)]
-        try_each(tried, judge, name=lambda at: f"{at[0]} in {at[1]}")
+        try_each(tried, judge, name=lambda at: f"{at[0]} in {at[1]}{', on a phone' * (at[2] is SIZES)}")
 
 
 long_too = pytest.mark.parametrize("long", [False, pytest.param(True, marks=pytest.mark.long)], ids=["", "long"])
