@@ -11,7 +11,10 @@ import torch
 
 import glassformer as gf
 from experiments.chromium import MISSING, chromium, path
+from glassformer.artefact.model import Model
 from glassformer.demo.texts import slides, slides_model
+from glassformer.explorer import page as pages
+from glassformer.explorer.page import compressed
 from glassformer.look.trace import Trace
 from tests.explorer.watched import watched
 from tests.look.rows import slides_trace
@@ -28,6 +31,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loosely_packed() -> Iterator[None]:
+    """Pages are packed in a third of the time: how tightly is nothing that a browser shows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pages, "compressed", lambda data: compressed(data, level=1))
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -59,6 +70,32 @@ def slides_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of the slides' model with random weights."""
     file: Path = tmp_path_factory.mktemp("page") / "slides.html"
     slides_trace(dtype=torch.float32).to_html(file, title="slides")
+    return file
+
+
+@pytest.fixture(scope="session")
+def english() -> Model:
+    """The encoder of the package."""
+    return gf.load("english")
+
+
+@pytest.fixture(scope="session")
+def translator() -> Model:
+    """The translator of the package."""
+    return gf.load("en-fr")
+
+
+@pytest.fixture(scope="session")
+def student(translator: Model) -> Trace:
+    """The translator with the text of the notes."""
+    return translator.trace("I am a student.")
+
+
+@pytest.fixture(scope="session")
+def student_page(student: Trace, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of `student`."""
+    file: Path = tmp_path_factory.mktemp("student") / "en-fr.html"
+    student.to_html(file, title="en-fr")
     return file
 
 

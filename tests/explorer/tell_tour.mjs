@@ -1,5 +1,6 @@
-// Tells a tour of pages with the built page's own code: node tell_tour.mjs TOUR PAGE ...
-// Prints for each page its steps: what is said, where it leads, every number of the run in it; and why steps are left out.
+// Tells tours of pages with the built page's own code: node tell_tour.mjs TOURS
+// TOURS is JSON, {tour: [page, ...], ...}. Prints for each page of each tour its steps: what is said, where it leads, every
+// number of the run in it; and why steps are left out.
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { readTensors, Store, scoutOf, stepsOf, TOURS, told } from "../../glassformer/explorer/built/explorer.js";
@@ -13,13 +14,23 @@ function blockOf(html, id) {
 const finite = (value) => (Number.isFinite(value) ? value : String(value));
 const aloud = (parts) => parts.map((part) => (typeof part === "string" ? part : part.text)).join("");
 
+const opened = new Map();
+
+function open(path) {
+  if (!opened.has(path)) {
+    const html = readFileSync(path, "utf8");
+    const json = (id) => JSON.parse(new TextDecoder().decode(blockOf(html, id)));
+    const tensors = new Map([...readTensors(blockOf(html, "tensors")), ...readTensors(blockOf(html, "weights"))]);
+    opened.set(path, { run: json("record"), texts: json("tour"), tensors });
+  }
+  return opened.get(path);
+}
+
 async function tell(tour, path) {
-  const html = readFileSync(path, "utf8");
-  const run = JSON.parse(new TextDecoder().decode(blockOf(html, "record")));
-  const tensors = new Map([...readTensors(blockOf(html, "tensors")), ...readTensors(blockOf(html, "weights"))]);
+  const { run, tensors, texts: all } = open(path);
   const store = new Store({ run, tensor: async (name) => tensors.get(name), explain: async () => null });
   await store.open(tensors.keys());
-  const texts = JSON.parse(new TextDecoder().decode(blockOf(html, "tour")))[tour.name];
+  const texts = all[tour.name];
   const steps = stepsOf(store, tour);
   const sentences = Math.max(run.words.inputs.length, run.words.decoder_inputs.length, 1);
   const rows = [];
@@ -47,8 +58,10 @@ async function tell(tour, path) {
   return { rows, left };
 }
 
-const answers = [];
-const [name, ...pages] = process.argv.slice(2);
-const chosen = TOURS.find((tour) => tour.name === name);
-for (const page of pages) answers.push(await tell(chosen, page));
+const answers = {};
+for (const [name, pages] of Object.entries(JSON.parse(process.argv[2]))) {
+  const chosen = TOURS.find((tour) => tour.name === name);
+  answers[name] = [];
+  for (const page of pages) answers[name].push(await tell(chosen, page));
+}
 console.log(JSON.stringify(answers));

@@ -20,7 +20,8 @@ from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from tests.explorer.judged import judged, needs_axe
 from tests.explorer.test_browser import WAIT, same
-from tests.explorer.watched import until
+from tests.explorer.together import try_each
+from tests.explorer.watched import click, reach, until
 from tests.look.rows import row_named
 
 if TYPE_CHECKING:
@@ -58,10 +59,9 @@ def files(pair: Trace, slides: Trace, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def draw(page: Page, file: Path, picture: str, more: str = "") -> None:
-    page.goto("about:blank")
-    page.goto(f"{file.as_uri()}#level=scene&scene={picture}{more}")
+    reach(page, file, f"level=scene&scene={picture}{more}")
     page.locator("main canvas").wait_for(timeout=WAIT)
-    page.locator("main .twin summary").click()
+    click(page.locator("main .twin summary"))
 
 
 def table(page: Page) -> list[list[str]]:
@@ -80,18 +80,18 @@ def linked(page: Page, tensor: str) -> dict[tuple[int, ...], str]:
     return found
 
 
-@pytest.mark.parametrize("picture", PICTURES)
 @pytest.mark.parametrize("run", ["pair", "slides"])
-def test_each_picture_is_drawn_or_says_what_is_missing(
-    run: str, picture: str, window: Page, files: dict[str, Path]
-) -> None:
-    draw(window, files[run], picture)
-    assert window.locator(".wrong").count() == 0
-    lacks = run == "slides" and picture in ("next-sentence", "spam")
-    assert window.locator(".scene-lacks pre").count() == int(lacks)
-    if lacks:
-        command = documents()["pictures"][picture]["make"][-1]
-        assert command in window.locator(".scene-lacks pre").inner_text()
+def test_each_picture_is_drawn_or_says_what_is_missing(run: str, window: Page, files: dict[str, Path]) -> None:
+    def is_drawn(picture: str) -> None:
+        draw(window, files[run], picture)
+        assert window.locator(".wrong").count() == 0
+        lacks = run == "slides" and picture in ("next-sentence", "spam")
+        assert window.locator(".scene-lacks pre").count() == int(lacks)
+        if lacks:
+            command = documents()["pictures"][picture]["make"][-1]
+            assert command in window.locator(".scene-lacks pre").inner_text()
+
+    try_each(PICTURES, is_drawn)
 
 
 def test_the_weights_of_base_and_large_are_those_that_python_counts(window: Page, files: dict[str, Path]) -> None:
@@ -157,7 +157,9 @@ def test_another_word_looks_by_keys_alone(window: Page, files: dict[str, Path]) 
 
 
 @needs_axe
-@pytest.mark.parametrize("picture", PICTURES)
-def test_axe_finds_nothing_serious(picture: str, window: Page, files: dict[str, Path]) -> None:
-    draw(window, files["slides"], picture)
-    assert judged(window) == []
+def test_axe_finds_nothing_serious(window: Page, files: dict[str, Path]) -> None:
+    def finds_nothing(picture: str) -> None:
+        draw(window, files["slides"], picture)
+        assert judged(window) == []
+
+    try_each(PICTURES, finds_nothing)

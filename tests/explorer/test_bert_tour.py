@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-import glassformer as gf
+from glassformer.artefact.model import Model
 from glassformer.data.corrupt import MaskingSection
 from glassformer.explorer.page import page
 from glassformer.explorer.tour import tour_texts
@@ -18,9 +18,8 @@ from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from glassformer.models.inputs import Inputs
 from tests.explorer.test_tour import WORDS, check_steps, tell, texts_of
-from tests.look.rows import ALL, row_named
+from tests.look.rows import row_named
 
-EXCEPT = {"kinds", "guess", "loss"}
 STEPS = 15
 
 
@@ -58,23 +57,8 @@ def test_the_corrections_about_bert_are_told() -> None:
     assert {"C-3", "C-7", "C-17", "C-18", "C-19", "C-20", "C-21", "C-22", "C-25", "C-36", "C-39"} <= told
 
 
-def test_each_step_is_told_on_every_encoder_or_says_why_not(tmp_path: Path) -> None:
-    rows = [row for row in ALL if row.config().encoder is not None and row.config().decoder is None]
-    traces, pages = [], []
-    for order, row in enumerate(rows):
-        inputs, _ = row.batch(padding="none")
-        found = trace(row.model(dtype=torch.float32), inputs, keep="*")
-        traces.append(found)
-        pages.append(written(found, tmp_path / f"{order}.html"))
-    for row, found, told in zip(rows, traces, tell(pages, "bert"), strict=True):
-        check_steps(found, told)
-        assert {key for key, _ in told["left"]} <= EXCEPT, row.name
-        assert all(why for _, why in told["left"]), row.name
-        assert ("kinds" in said(told)) == ("encoder.embed.segment" in found), row.name
-
-
-def test_english_has_all_but_the_vectors_of_two_texts(tmp_path: Path) -> None:
-    found = gf.load("english").trace("The animal didn't cross the [MASK] because it was too tired.")
+def test_english_has_all_but_the_vectors_of_two_texts(english: Model, tmp_path: Path) -> None:
+    found = english.trace("The animal didn't cross the [MASK] because it was too tired.")
     (told,) = tell([written(found, tmp_path / "english.html")], "bert")
     check_steps(found, told)
     texts = said(told)

@@ -15,8 +15,7 @@ from glassformer.look.cell import Words
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from tests.contracts.families import Row
-from tests.explorer.judged import judged, needs_axe
-from tests.explorer.watched import LOOKS, place_of, until
+from tests.explorer.watched import click, place_of, until
 from tests.look.rows import row_named, slides_trace
 
 if TYPE_CHECKING:
@@ -77,15 +76,19 @@ def check(page: Page, found: Trace, name: str, cell: Mapping[str, int]) -> None:
     """What the page shows of a number is what the trace has: value, recomputed value, operands."""
     article = number_at(page, name, ",".join(map(str, cell.values())))
     expected = found.explain(name, cell)
-    assert same(article.get_attribute("data-value"), expected.value)
-    told = article.locator(".check")
-    assert expected.recomputed is not None
-    assert told.get_attribute("data-holds") == "true"
-    assert float(told.get_attribute("data-error") or "nan") <= 1e-5
-    assert same(told.get_attribute("data-recomputed"), expected.recomputed, 1e-12)
-    links = article.locator("a[data-operand]").evaluate_all(
-        "all => all.map(({dataset}) => [dataset.operand, dataset.at, dataset.value])"
+    shown, told, links = article.evaluate(
+        """article => [
+            article.dataset.value,
+            { ...article.querySelector(".check").dataset },
+            [...article.querySelectorAll("a[data-operand]")].map(({dataset}) =>
+                [dataset.operand, dataset.at, dataset.value]),
+        ]"""
     )
+    assert same(shown, expected.value)
+    assert expected.recomputed is not None
+    assert told["holds"] == "true"
+    assert float(told.get("error", "nan")) <= 1e-5
+    assert same(told["recomputed"], expected.recomputed, 1e-12)
     terms = {(operand.name, ",".join(map(str, operand.cell.values()))): operand.value for operand in expected.operands}
     assert len(links) > 0 or not terms
     for operand, at, value in links:
@@ -126,7 +129,7 @@ def follow_one(page: Page, rng: random.Random, name: str, index: str) -> tuple[s
     if table.count() == 0:
         return None
     if table.get_attribute("open") is None:
-        table.locator("summary").click()
+        click(table.locator("summary"))
     links = article.locator("a[data-operand]")
     if links.count() == 0:
         return None
@@ -134,7 +137,7 @@ def follow_one(page: Page, rng: random.Random, name: str, index: str) -> tuple[s
     target, at = link.get_attribute("data-operand"), link.get_attribute("data-at")
     assert target is not None
     assert at is not None
-    link.click()
+    click(link)
     number_at(page, target, at)
     return target, [int(step) for step in at.split(",") if step]
 
@@ -191,32 +194,6 @@ def test_every_number_of_the_page_is_worked_out_again(opened: Page, slides_page:
     told = opened.locator(f'.foot [data-checked="{count}"]')
     told.wait_for(timeout=WAIT)
     assert told.get_attribute("data-holds") == "true"
-
-
-@pytest.mark.parametrize(("theme", "width", "height"), LOOKS)
-def test_no_level_is_wider_than_the_window(
-    browser: Browser, slides_page: Path, theme: str, width: int, height: int
-) -> None:
-    context = browser.new_context(viewport={"width": width, "height": height})
-    page = context.new_page()
-    for level in ("block", "tensor", "number"):
-        show(page, slides_page, f"theme={theme}&level={level}&tensor={WEIGHTS}&cell=0,1,1,0")
-        page.wait_for_selector("canvas")
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.evaluate("document.documentElement.dataset.theme") == theme
-    context.close()
-
-
-@needs_axe
-@pytest.mark.parametrize(("theme", "width", "height"), LOOKS)
-def test_axe_finds_nothing_serious(browser: Browser, slides_page: Path, theme: str, width: int, height: int) -> None:
-    context = browser.new_context(viewport={"width": width, "height": height}, bypass_csp=True)
-    page = context.new_page()
-    for level in ("block", "tensor", "number"):
-        show(page, slides_page, f"theme={theme}&level={level}&tensor={WEIGHTS}&cell=0,1,1,0")
-        page.wait_for_selector("canvas")
-        assert judged(page) == []
-    context.close()
 
 
 def test_words_that_look_like_html_stay_words(opened: Page, tmp_path: Path) -> None:

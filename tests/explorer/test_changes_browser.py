@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import glassformer as gf
+from glassformer.artefact.model import Model
 from glassformer.demo.texts import slides, slides_model
 from glassformer.look.trace import Trace
 from tests.explorer.serving import desk_of, small_model
@@ -27,7 +28,7 @@ WEIGHTS = f"{ATTENTION}.weights"
 TEXTS = [sentence.masked for sentence in slides().sentences]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def window(browser: Browser) -> Iterator[Page]:
     """A window in which nothing may go wrong."""
     with watched(browser) as page:
@@ -210,8 +211,8 @@ def test_a_slow_run_is_told_and_can_be_stopped(window: Page) -> None:
         window.goto("about:blank")
 
 
-def test_a_page_that_is_too_large_names_the_command(window: Page, tmp_path: Path) -> None:
-    found = gf.load("english").trace("She likes the [MASK].")
+def test_a_page_that_is_too_large_names_the_command(window: Page, english: Model, tmp_path: Path) -> None:
+    found = english.trace("She likes the [MASK].")
     path = tmp_path / "english.html"
     found.to_html(path)
     show(window, path, f"level=tensor&tensor={WEIGHTS}&cell=0,0,1,0")

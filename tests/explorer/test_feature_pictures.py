@@ -32,7 +32,7 @@ from tests.explorer.serving import small_model
 from tests.explorer.test_browser import WAIT, check
 from tests.explorer.test_server_browser import serving
 from tests.explorer.test_told_plainly import number
-from tests.explorer.watched import until, watched
+from tests.explorer.watched import click, reach, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -87,15 +87,9 @@ def mean(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 def draw(page: Page, file: Path, picture: str, more: str = "") -> list[list[str]]:
     """Open a picture; the rows of the table beside it."""
-    address = f"level=scene&scene={picture}{more}"
-    if page.url.split("#")[0] != file.as_uri():
-        page.goto(f"{file.as_uri()}#{address}")
-    # Whatever stood there before is gone first.
-    page.evaluate("location.hash = 'level=block'")
-    page.locator('main[data-level="block"]').wait_for(timeout=WAIT)
-    page.evaluate("address => { location.hash = address }", address)
+    reach(page, file, f"level=scene&scene={picture}{more}")
     page.locator("main .twin").wait_for(timeout=WAIT)
-    page.locator("main .twin summary").click()
+    click(page.locator("main .twin summary"))
     return table(page)
 
 
@@ -240,7 +234,7 @@ def test_a_typed_text_finds_its_own_neighbours(mean: Made, browser: Browser) -> 
         typed = "He likes to cook."
         page.locator("main textarea").fill(typed)
         page.keyboard.press("Enter")
-        page.locator("main .twin summary").click()
+        click(page.locator("main .twin summary"))
         best = mean.index.ask(typed, top=1)[0]
         until(
             page, "text => document.querySelector('.scene-table tbody tr')?.cells[4]?.textContent === text", best.text

@@ -12,11 +12,11 @@ import pytest
 import torch
 
 from glassformer.explorer.server import overview
-from tests.explorer.judged import judged
+from tests.explorer.judged import judge_places, long_too, needs_axe
 from tests.explorer.serving import desk_of, small_model
 from tests.explorer.test_browser import check, number_at, show, traced
 from tests.explorer.test_server_browser import serving
-from tests.explorer.watched import LOOKS, until, watched
+from tests.explorer.watched import reach, until, watched
 from tests.look.rows import slides_trace
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def test_the_table_of_scores_has_the_numbers_of_the_trace_and_each_leads_on(
     found.to_html(file)
     rng = random.Random(weights)
     sentence, head, query, _ = (rng.randrange(size) for size in found[weights].shape)
-    show(opened, file, f"level=head&tensor={weights}&cell={sentence},{head},{query},0")
+    reach(opened, file, f"level=head&tensor={weights}&cell={sentence},{head},{query},0")
     opened.wait_for_selector(".stages", timeout=WAIT)
     links = opened.locator(".stages a[data-number]").evaluate_all(
         "all => all.map(({dataset}) => [dataset.number, dataset.key, dataset.value])"
@@ -81,7 +81,7 @@ def test_the_table_of_scores_has_the_numbers_of_the_trace_and_each_leads_on(
 def test_the_answer_is_the_largest_weights_of_the_word_in_hand(opened: Page, slides_page: Path) -> None:
     weights = slides_trace(dtype=torch.float32)[WEIGHTS]
     words = ("She", "likes", "the", "summer", "better")
-    show(opened, slides_page, f"level=head&tensor={WEIGHTS}&cell=0,1,3,0")
+    reach(opened, slides_page, f"level=head&tensor={WEIGHTS}&cell=0,1,3,0")
     told = re.findall(r"(\w+) (0\.\d{3})", headline(opened).split("looks at")[1])
     order = weights[0, 1, 3].argsort(descending=True).tolist()
     assert [word for word, _ in told] == [words[key] for key in order[: len(told)]]
@@ -89,7 +89,7 @@ def test_the_answer_is_the_largest_weights_of_the_word_in_hand(opened: Page, sli
 
 
 def test_keys_change_the_head_and_lead_out(opened: Page, slides_page: Path) -> None:
-    show(opened, slides_page, f"level=head&tensor={WEIGHTS}&cell=0,0,1,0")
+    reach(opened, slides_page, f"level=head&tensor={WEIGHTS}&cell=0,0,1,0")
     headline(opened, "head 0")
     opened.keyboard.press("]")
     until(opened, "location.hash.includes('cell=0,1,1,0')")
@@ -109,7 +109,7 @@ def test_keys_change_the_head_and_lead_out(opened: Page, slides_page: Path) -> N
 
 
 def test_pointing_at_a_word_draws_its_lines(opened: Page, slides_page: Path) -> None:
-    show(opened, slides_page, f"level=head&tensor={WEIGHTS}&cell=0,0,1,0&theme=light")
+    reach(opened, slides_page, f"level=head&tensor={WEIGHTS}&cell=0,0,1,0&theme=light")
     headline(opened)
     canvas = opened.locator(".stage canvas").last
     before = canvas.evaluate("canvas => canvas.toDataURL()")
@@ -120,25 +120,24 @@ def test_pointing_at_a_word_draws_its_lines(opened: Page, slides_page: Path) -> 
 
 def test_every_attention_tensor_links_to_its_head(opened: Page, slides_page: Path) -> None:
     path = WEIGHTS.removesuffix("weights")
-    show(opened, slides_page, f"level=tensor&tensor={path}value&cell=0,1,3,2")
+    reach(opened, slides_page, f"level=tensor&tensor={path}value&cell=0,1,3,2")
     opened.locator("main a", has_text="head").click()
     until(opened, "location.hash.includes('level=head')")
     assert "cell=0,1,3,3" in opened.evaluate("location.hash")
     headline(opened, "head 1")
 
 
-@pytest.mark.parametrize("more", ["", "&show=across", "&heads=0.0,0.1&show=only"])
-@pytest.mark.parametrize(("theme", "width", "height"), LOOKS)
+@needs_axe
+@long_too
 def test_nothing_is_wider_than_the_window_and_axe_finds_nothing(
-    browser: Browser, slides_page: Path, theme: str, width: int, height: int, more: str
+    browser: Browser, slides_page: Path, long: bool
 ) -> None:
-    context = browser.new_context(viewport={"width": width, "height": height}, bypass_csp=True)
-    page = context.new_page()
-    show(page, slides_page, f"theme={theme}&level=head&tensor={WEIGHTS}&cell=0,1,1,0{more}")
-    page.wait_for_selector(".stages")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert judged(page) == []
-    context.close()
+    """Otherwise than `test_people.py` judges this level: with lines across, and with two heads."""
+    with watched(browser, bypass_csp=True) as page:
+        own = f"level=head&tensor={WEIGHTS}&cell=0,1,1,0"
+        show(page, slides_page, own)
+        shows = ("show=across", "heads=0.0,0.1&show=only")
+        judge_places(page, [f"{own}&{more}" for more in shows], ".stages", long=long)
 
 
 def test_a_head_of_a_run_that_is_not_sent_whole_has_its_numbers(

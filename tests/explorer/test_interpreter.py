@@ -7,6 +7,7 @@ import math
 import random
 import shutil
 import subprocess
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import torch
 from glassformer.explorer.page import page
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
-from tests.contracts.families import Row
+from tests.explorer.together import try_each
 from tests.look.rows import ALL, slides_trace
 
 NODE = shutil.which("node")
@@ -29,19 +30,25 @@ SCRIPT = Path(__file__).with_name("work_out.mjs")
 LIMIT = {torch.float64: 1e-12, torch.float32: 1e-5}
 
 
-def work_out(found: Trace, folder: Path, sampled: list[tuple[str, dict[str, int]]]) -> dict[str, Any]:
-    """What node makes of the page of a trace."""
-    (folder / "page.html").write_text(page(found), encoding="utf-8")
-    (folder / "cells.json").write_text(json.dumps(sampled))
+Cells = list[tuple[str, dict[str, int]]]
+
+
+def work_out(runs: Sequence[tuple[Trace, Cells]], folder: Path) -> list[dict[str, Any]]:
+    """What node makes of the pages of these runs, and of some cells of each."""
+    folders = [folder / str(order) for order in range(len(runs))]
+    for each, (found, sampled) in zip(folders, runs, strict=True):
+        each.mkdir()
+        (each / "page.html").write_text(page(found), encoding="utf-8")
+        (each / "cells.json").write_text(json.dumps(sampled))
     assert NODE is not None
-    command = [NODE, str(SCRIPT), str(folder / "page.html"), str(folder / "cells.json")]
+    command = [NODE, str(SCRIPT), *map(str, folders)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+    answers: list[dict[str, Any]] = json.loads(done.stdout)
+    return answers
 
 
-def samples(found: Trace, seed: str) -> list[tuple[str, dict[str, int]]]:
+def samples(found: Trace, seed: str) -> Cells:
     """A cell of each tensor."""
     rng = random.Random(seed)
     return [
@@ -55,7 +62,7 @@ def close(one: float | str, other: float, scale: float) -> bool:
     return float(one) == other or abs(float(one) - other) <= 1e-13 * scale
 
 
-def check_cells(found: Trace, sampled: list[tuple[str, dict[str, int]]], answers: list[dict[str, Any]]) -> None:
+def check_cells(found: Trace, sampled: Cells, answers: list[dict[str, Any]]) -> None:
     """The page's terms are those of `explain`: the same operands at the same places, the same values."""
     for (name, cell), answer in zip(sampled, answers, strict=True):
         expected = found.explain(name, cell)
@@ -90,18 +97,28 @@ def test_every_cell_of_the_slides_model(dtype: torch.dtype, tmp_path: Path) -> N
         for name, tensor in found.items()
         for index in product(*map(range, tensor.shape))
     ]
-    answer = work_out(found, tmp_path, every)
+    (answer,) = work_out([(found, every)], tmp_path)
+    assert "wrong" not in answer, answer["wrong"]
     check_cells(found, every, answer["sampled"])
     assert max(cell["error"] for cell in answer["sampled"]) <= LIMIT[dtype]
     check_run(found, answer["errors"])
 
 
-@pytest.mark.parametrize("row", ALL, ids=str)
-def test_every_family(row: Row, tmp_path: Path) -> None:
-    inputs, decoder_inputs = row.batch(padding="uneven")
-    # All are kept: a unit that is run again may round its last digit otherwise.
-    found = trace(row.model(), inputs, decoder_inputs, keep="*")
-    sampled = samples(found, row.name)
-    answer = work_out(found, tmp_path, sampled)
-    check_cells(found, sampled, answer["sampled"])
-    check_run(found, answer["errors"])
+def test_every_family(tmp_path: Path) -> None:
+    runs = {}
+    for row in ALL:
+        inputs, decoder_inputs = row.batch(padding="uneven")
+        # All are kept: a unit that is run again may round its last digit otherwise.
+        found = trace(row.model(), inputs, decoder_inputs, keep="*")
+        runs[row.name] = found, samples(found, row.name)
+    answers = dict(zip(runs, work_out([*runs.values()], tmp_path), strict=True))
+
+    def is_worked_out(name: str) -> None:
+        found, sampled = runs[name]
+        answer = answers[name]
+        assert "wrong" not in answer, answer["wrong"]
+        check_cells(found, sampled, answer["sampled"])
+        check_run(found, answer["errors"])
+
+    assert len(runs) == len(ALL)
+    try_each(runs, is_worked_out)

@@ -21,7 +21,7 @@ from glassformer.look.run import trace
 from tests.explorer.serving import ATTENTION, desk_of, served
 from tests.explorer.test_browser import WAIT, show
 from tests.explorer.test_server_browser import serving
-from tests.explorer.watched import until, watched
+from tests.explorer.watched import reach, until, watched
 from tests.look.rows import row_named, slides_trace
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def test_every_tensor_is_saved_bit_for_bit(browser: Browser, dtype: torch.dtype,
     names = [f"{ATTENTION}.may_look", f"{ATTENTION}.masked", "encoder.embed.sum", *found.facts]
     for name in [*names, *list(found.parameters)[:2]]:
         index = ",".join("0" * found.tensor(name).dim())
-        show(window, tmp_path / "page.html", f"level=tensor&tensor={name}&cell={index}")
+        reach(window, tmp_path / "page.html", f"level=tensor&tensor={name}&cell={index}")
         read = load_file(saved(window, "safetensors", tmp_path))[name]
         assert read.dtype == found.tensor(name).dtype, name
         assert read.equal(found.tensor(name)), name

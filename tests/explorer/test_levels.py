@@ -14,11 +14,11 @@ from glassformer.look.cell import Words
 from glassformer.look.head_measures import MEASURES, measure
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
-from tests.explorer.judged import judged
+from tests.explorer.judged import judge_places, long_too, needs_axe
 from tests.explorer.serving import TEXTS, desk_of, small_model
 from tests.explorer.test_browser import more_row, opened, show  # noqa: F401 (a fixture)
 from tests.explorer.test_server_browser import serving, window  # noqa: F401 (a fixture)
-from tests.explorer.watched import LOOKS, place_of, until
+from tests.explorer.watched import place_of, reach, until, watched
 from tests.look.rows import row_named, slides_trace
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def test_what_heads_do_is_what_python_measures(family: str, opened: Page, tmp_pa
     found = traced(family)
     found.to_html(tmp_path / "page.html")
     for sentence in range(min(2, next(iter(found.facts.values())).shape[0])):
-        show(opened, tmp_path / "page.html", f"level=heads&sentence={sentence}")
+        reach(opened, tmp_path / "page.html", f"level=heads&sentence={sentence}")
         assert check_table(opened, found, sentence) > 10
 
 
@@ -174,24 +174,16 @@ def test_keys_lead_from_the_model_to_a_head_and_back(opened: Page, tmp_path: Pat
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("pages")
-    files = {name: folder / f"{name}.html" for name in ("slides", "t5")}
-    for name, file in files.items():
-        traced(name).to_html(file)
-    return files
+def t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file: Path = tmp_path_factory.mktemp("pages") / "t5.html"
+    traced("t5").to_html(file)
+    return file
 
 
-@pytest.mark.parametrize(("theme", "width", "height"), LOOKS)
-def test_both_levels_fit_and_can_be_read(
-    browser: Browser, pages: dict[str, Path], theme: str, width: int, height: int
-) -> None:
-    context = browser.new_context(viewport={"width": width, "height": height}, bypass_csp=True)
-    page = context.new_page()
-    for level in ("model", "heads"):
-        for file in pages.values():
-            show(page, file, f"theme={theme}&level={level}")
-            page.wait_for_selector("canvas", timeout=WAIT)
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-            assert judged(page) == []
-    context.close()
+@needs_axe
+@long_too
+def test_both_levels_fit_and_can_be_read(browser: Browser, t5: Path, long: bool) -> None:
+    """Of a model with two stacks; those of the slides' model are judged in `test_people.py`."""
+    with watched(browser, bypass_csp=True) as page:
+        show(page, t5)
+        judge_places(page, ("level=model", "level=heads"), "main canvas", long=long)

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from glassformer.look.trace import Trace
-from tests.explorer.judged import judged
+from tests.explorer.judged import judge_places, long_too, needs_axe
 from tests.explorer.test_browser import WAIT, number_at, show
-from tests.explorer.watched import place_of, until
+from tests.explorer.watched import place_of, reach, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -33,7 +33,7 @@ PICTURES = {
 
 def draw(page: Page, file: Path, picture: str, cell: str, more: str = "") -> None:
     """Open a picture."""
-    show(page, file, f"level=tensor&tensor={PICTURES[picture]}&picture={picture}&cell={cell}{more}")
+    reach(page, file, f"level=tensor&tensor={PICTURES[picture]}&picture={picture}&cell={cell}{more}")
     page.locator("main canvas").wait_for(timeout=WAIT)
 
 
@@ -106,15 +106,10 @@ def test_keys_go_through_the_columns_and_open_a_number(window: Page, demo_page: 
     window.locator(".pictures a[aria-current=true]", has_text="as a histogram").wait_for(timeout=WAIT)
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390), ("contrast", 390)])
-def test_pictures_fit_and_can_be_read(browser: Browser, demo_page: Path, theme: str, width: int) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 844}, bypass_csp=True)
-    page = context.new_page()
-    show(page, demo_page, f"theme={theme}")
+@needs_axe
+@long_too
+def test_pictures_fit_and_can_be_read(browser: Browser, demo_page: Path, long: bool) -> None:
     places = [f"level=tensor&tensor={name}&picture={picture}" for picture, name in PICTURES.items()]
-    for place in [*places, "level=mask"]:
-        page.evaluate("address => { location.hash = address }", f"theme={theme}&{place}&cell=0,0,0,0")
-        page.locator("main canvas").wait_for(timeout=WAIT)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, place
-        assert judged(page) == [], place
-    context.close()
+    with watched(browser, bypass_csp=True) as page:
+        show(page, demo_page)
+        judge_places(page, [f"{place}&cell=0,0,0,0" for place in [*places, "level=mask"]], "main canvas", long=long)

@@ -33,6 +33,7 @@ from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from tests.explorer.serving import ATTENTION, SENTENCES, TOKEN, desk_of, run, served
 from tests.explorer.test_server_browser import serving
+from tests.explorer.watched import reach
 from tests.look.rows import row_named
 
 if TYPE_CHECKING:
@@ -82,8 +83,7 @@ def test_such_words_stay_words_in_the_page(browser: Browser, tmp_path: Path) -> 
     page.on("dialog", lambda dialog: wrong.append(dialog.message))
     page.on("request", lambda request: None if request.url.startswith("file:") else wrong.append(request.url))
     for level in ("model", "heads", "head", "block", "tensor", "number"):
-        page.goto("about:blank")
-        page.goto(f"{file.as_uri()}#level={level}&tensor={ATTENTION}.weights&cell=0,0,1,1")
+        reach(page, file, f"level={level}&tensor={ATTENTION}.weights&cell=0,0,1,1")
         page.wait_for_selector("main canvas, main svg", timeout=30_000)
         for twin in page.locator("details.twin > summary").all():
             twin.click()

@@ -10,13 +10,14 @@ import pytest
 import torch
 
 import glassformer as gf
+from glassformer.artefact.model import Model
 from glassformer.demo.texts import slides
 from glassformer.look.head_measures import MEASURES, measure, same_word
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
-from tests.explorer.test_browser import WAIT, number_at, show
+from tests.explorer.test_browser import WAIT, number_at
 from tests.explorer.test_told_plainly import number
-from tests.explorer.watched import until, watched
+from tests.explorer.watched import reach, until, watched
 from tests.look.rows import row_named
 
 if TYPE_CHECKING:
@@ -27,11 +28,10 @@ WEIGHTS = f"{ATTENTION}.weights"
 
 
 @pytest.fixture(scope="module")
-def padded() -> Trace:
+def padded(english: Model) -> Trace:
     """A model that has learned nothing looks almost evenly; the second text is shorter, and its end mark is known."""
     texts = ["She likes the [MASK] better than the winter.", "He [MASK] to cook."]
-    model = gf.load("english")
-    return model.trace(texts)
+    return english.trace(texts)
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +46,13 @@ def marked(window: Page) -> str:
 
 
 def test_the_marked_text_is_that_of_the_number_in_hand(window: Page, demo_page: Path, demo: Trace) -> None:
-    show(window, demo_page, f"level=head&tensor={WEIGHTS}&cell=1,0,2,1")
+    reach(window, demo_page, f"level=head&tensor={WEIGHTS}&cell=1,0,2,1")
     window.locator(".inspector .big").wait_for(timeout=WAIT)
     assert "sentence 1, head 0" in window.locator(".inspector").inner_text()
     until(window, "location.hash.includes('sentence=1')")
     assert marked(window).startswith("1 ")
     # Another text has the number of its own first place.
-    show(window, demo_page, "level=number&tensor=head.probabilities&cell=0,3")
+    reach(window, demo_page, "level=number&tensor=head.probabilities&cell=0,3")
     number_at(window, "head.probabilities", "0,3")
     row = demo.chosen_tokens[0][0]
     other = next(place for place, (sentence, _) in enumerate(demo.chosen_tokens) if sentence != row)
@@ -64,7 +64,7 @@ def test_the_marked_text_is_that_of_the_number_in_hand(window: Page, demo_page: 
 def test_what_joins_all_heads_is_of_none(window: Page, demo_page: Path, demo: Trace) -> None:
     heads = demo[WEIGHTS].shape[1]
     for last, own in (("output", False), ("query", True)):
-        show(
+        reach(
             window,
             demo_page,
             f"level=tensor&tensor={ATTENTION}.{last}&cell={','.join('0' * demo[f'{ATTENTION}.{last}'].dim())}",
@@ -86,7 +86,7 @@ def test_a_weight_stands_beside_an_even_share(window: Page, shorter: Path, padde
         [word != "[MASK]" for word in padded.words.inputs[1]] + [False] * (len(weights) - open_to)
     )
     least = int(torch.where(told_by_name, weights, torch.inf).argmin())
-    show(window, shorter, f"level=head&tensor={WEIGHTS}&cell=1,0,2,{least}&sentence=1")
+    reach(window, shorter, f"level=head&tensor={WEIGHTS}&cell=1,0,2,{least}&sentence=1")
     window.locator(".inspector .formula").wait_for(timeout=WAIT)
     told = window.locator(".inspector").inner_text()
     assert f"an even share is 1 of {open_to}, {100 / open_to:.1f} %" in told
@@ -109,7 +109,7 @@ def test_each_kind_of_place_has_an_even_share_of_its_own(window: Page, shorter: 
     closes = ids == padded.words.closing["inputs"]
     measured = measure(even, looks, real, closes, same_word(ids, ids, crossing=False), crossing=False)[0]
     expected = dict(zip(MEASURES, measured.tolist(), strict=True))
-    show(window, shorter, f"level=heads&tensor={WEIGHTS}&cell=1,0,2,1&sentence=1")
+    reach(window, shorter, f"level=heads&tensor={WEIGHTS}&cell=1,0,2,1&sentence=1")
     window.locator(".bars s[data-even]").nth(5).wait_for(state="attached", timeout=WAIT)
     shown = window.locator(".bars s").evaluate_all("all => all.map(({dataset}) => Number(dataset.even))")
     kinds = ("previous", "self", "next", "first", "separator", "same_word")
@@ -117,7 +117,7 @@ def test_each_kind_of_place_has_an_even_share_of_its_own(window: Page, shorter: 
 
 
 def test_the_numbers_of_a_tie_stand_in_its_table(window: Page, shorter: Path) -> None:
-    show(window, shorter, "level=ties&sentence=1")
+    reach(window, shorter, "level=ties&sentence=1")
     window.locator(".ties table").wait_for(timeout=WAIT)
     own = "all => all.map(({dataset}) => dataset.share)"
     headline = window.locator(".answer a").evaluate_all(own)
@@ -129,7 +129,7 @@ def test_the_numbers_of_a_tie_stand_in_its_table(window: Page, shorter: Path) ->
 
 
 def test_the_pair_in_hand_has_both_its_numbers(window: Page, demo_page: Path, demo: Trace) -> None:
-    show(window, demo_page, "level=mask&sentence=0&options=pairs&at=0,1,0")
+    reach(window, demo_page, "level=mask&sentence=0&options=pairs&at=0,1,0")
     window.locator(".pair-in-hand").wait_for(timeout=WAIT)
     features = demo["encoder.embed.sum"][0].double()
     hidden = [token for row, token in demo.chosen_tokens if row == 0]
@@ -150,7 +150,7 @@ def test_a_turned_pair_is_told_with_its_numbers(window: Page, tmp_path: Path) ->
     sentence, head, token, channel = cell = (1, 1, 2, 1)
     half = run[name].shape[-1] // 2
     at = ",".join(map(str, cell))
-    show(window, tmp_path / "page.html", f"level=tensor&picture=angles&tensor={name}&cell={at}")
+    reach(window, tmp_path / "page.html", f"level=tensor&picture=angles&tensor={name}&cell={at}")
     told = window.locator(".worked")
     told.wait_for(timeout=WAIT)
     text = told.inner_text()
@@ -165,7 +165,7 @@ def test_a_turned_pair_is_told_with_its_numbers(window: Page, tmp_path: Path) ->
 
 
 def test_no_small_product_is_written_as_zero(window: Page, demo_page: Path) -> None:
-    show(window, demo_page, f"level=scene&scene=mixing&tensor={WEIGHTS}&cell=0,0,1,2&sentence=0")
+    reach(window, demo_page, f"level=scene&scene=mixing&tensor={WEIGHTS}&cell=0,0,1,2&sentence=0")
     window.locator("main canvas").wait_for(timeout=WAIT)
     texts = drawn(window)
     assert "not added yet" in " ".join(texts)
@@ -183,7 +183,7 @@ def drawn(window: Page) -> list[str]:
 def test_on_a_phone_the_path_the_model_and_the_text_can_be_read(browser: Browser, demo_page: Path) -> None:
     with watched(browser, offline=True) as window:
         window.set_viewport_size({"width": 390, "height": 844})
-        show(window, demo_page, f"level=tensor&tensor={ATTENTION}.query&cell=0,1,2,1")
+        reach(window, demo_page, f"level=tensor&tensor={ATTENTION}.query&cell=0,1,2,1")
         window.locator("main canvas").first.wait_for(timeout=WAIT)
         shown = window.locator(".crumbs li:visible").evaluate_all(
             "all => all.map(each => [each.textContent, each.scrollWidth <= each.clientWidth])"
@@ -197,14 +197,12 @@ def test_on_a_phone_the_path_the_model_and_the_text_can_be_read(browser: Browser
             until(window, "document.querySelector('main').scrollWidth <= innerWidth")
 
 
-def test_the_places_of_an_answer_are_numbered(window: Page, tmp_path: Path) -> None:
-    run = gf.load("en-fr").trace("I am a student.")
-    run.to_html(tmp_path / "page.html")
-    show(window, tmp_path / "page.html", "level=model")
+def test_the_places_of_an_answer_are_numbered(window: Page, student: Trace, student_page: Path) -> None:
+    reach(window, student_page, "level=model")
     window.locator("main details.twin summary").click()
     rows = window.locator("main details.twin .links li")
     rows.first.wait_for(timeout=WAIT)
-    tokens = run.words.decoder_inputs[0]
+    tokens = student.words.decoder_inputs[0]
     asked = [text.split(":")[0] for text in rows.all_inner_texts()]
     assert asked == [str(token) for token in range(len(tokens))][-4:]
     note = window.locator("main > .label").inner_text()
@@ -217,17 +215,16 @@ def test_the_places_of_an_answer_are_numbered(window: Page, tmp_path: Path) -> N
 @pytest.mark.parametrize(("word", "red"), [("3", False), ("2", True)])
 def test_red_is_explained_where_something_is_red(word: str, red: bool, window: Page, demo_page: Path) -> None:
     """A word that is looked up is not hidden because another one of its text is."""
-    show(window, demo_page, f"level=scene&scene=look-up&sentence=0&at={word}")
+    reach(window, demo_page, f"level=scene&scene=look-up&sentence=0&at={word}")
     window.locator("main canvas").wait_for(timeout=WAIT)
     assert ("Red: a word that was hidden" in window.locator("main").inner_text()) is red
 
 
-def test_a_mask_that_all_heads_share_is_of_none_and_has_a_formula(window: Page, tmp_path: Path) -> None:
-    run = gf.load("en-fr").trace("I am a student.")
-    run.to_html(tmp_path / "page.html", megabytes=2)
+def test_a_mask_that_all_heads_share_is_of_none_and_has_a_formula(window: Page, student: Trace, tmp_path: Path) -> None:
+    student.to_html(tmp_path / "page.html", megabytes=2)
     for name, formula in (("cross_attention", "=1"), ("self_attention", "=key≤query")):
         tensor = f"decoder.blocks.0.{name}.may_look"
-        show(window, tmp_path / "page.html", f"level=tensor&picture=box&tensor={tensor}&cell=0,0,0,0")
+        reach(window, tmp_path / "page.html", f"level=tensor&picture=box&tensor={tensor}&cell=0,0,0,0")
         window.locator("main canvas").wait_for(timeout=WAIT)
         assert "head" not in window.locator(".crumbs").inner_text()
         written = re.sub(r"\s", "", window.locator(".formula.general").text_content() or "")
@@ -240,7 +237,7 @@ def test_a_mask_that_all_heads_share_is_of_none_and_has_a_formula(window: Page, 
 
 
 def test_the_table_of_both_directions_is_of_the_word_that_is_drawn(window: Page, demo_page: Path, demo: Trace) -> None:
-    show(window, demo_page, f"level=scene&scene=directions&tensor={WEIGHTS}&cell=0,1,3,0&sentence=0")
+    reach(window, demo_page, f"level=scene&scene=directions&tensor={WEIGHTS}&cell=0,1,3,0&sentence=0")
     window.locator("main details.twin summary").click()
     heads = window.locator(".scene-table th").all_inner_texts()
     words = slides().sentences[0].words

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import glassformer as gf
+from glassformer.artefact.model import Model
 from glassformer.explorer.page import write_page
 from glassformer.explorer.sections import sections_of
 from glassformer.look.trace import Trace
-from tests.explorer.judged import judged
+from tests.explorer.judged import judge_places, long_too, needs_axe
 from tests.explorer.test_browser import WAIT, check, opened, show, traced  # noqa: F401 (a fixture)
 from tests.explorer.test_page import record_of
-from tests.explorer.watched import place_of, until
+from tests.explorer.watched import place_of, reach, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -26,8 +26,8 @@ Numbers = NDArray[np.float64]
 
 
 @pytest.fixture(scope="module")
-def english(tmp_path_factory: pytest.TempPathFactory) -> tuple[Trace, Path]:
-    found = gf.load("english").trace(SENTENCE, keep="*")
+def animal(english: Model, tmp_path_factory: pytest.TempPathFactory) -> tuple[Trace, Path]:
+    found = english.trace(SENTENCE, keep="*")
     file = tmp_path_factory.mktemp("english") / "page.html"
     found.to_html(file)
     return found, file
@@ -43,17 +43,17 @@ def cosine(one: Numbers, two: Numbers) -> float:
 
 
 def test_the_heads_that_tie_it_are_those_of_the_trace(
-    english: tuple[Trace, Path],
+    animal: tuple[Trace, Path],
     opened: Page,  # noqa: F811
 ) -> None:
-    found, file = english
+    found, file = animal
     words = [word.lstrip("▁") for word in found.words.inputs[0]]
     it, *targets = (words.index(word) for word in ("it", "animal", "street", "tired"))
     blocks = sum(name.endswith("self_attention.weights") for name in found)
     all_heads = np.stack([weights_of(found, f"encoder.blocks.{block}.self_attention")[0] for block in range(blocks)])
     shares = all_heads[:, :, it][..., targets]  # [block, head, target]
     lead = shares[..., 0] - shares[..., 1:].max(-1)
-    show(opened, file, "level=ties")
+    reach(opened, file, "level=ties")
     answer = opened.locator("p.answer[data-answer]")
     answer.wait_for(timeout=WAIT)
     assert answer.get_attribute("data-leading") == str((lead > 0).sum())
@@ -90,11 +90,11 @@ def test_the_heads_that_tie_it_are_those_of_the_trace(
 
 
 def test_other_words_are_asked_about_and_stay_in_the_address(
-    english: tuple[Trace, Path],
+    animal: tuple[Trace, Path],
     opened: Page,  # noqa: F811
 ) -> None:
-    found, file = english
-    show(opened, file, "level=ties&at=13,5,6")
+    found, file = animal
+    reach(opened, file, "level=ties&at=13,5,6")
     answer = opened.locator("p.answer[data-answer]")
     answer.wait_for(timeout=WAIT)
     words = found.words.inputs[0]
@@ -146,7 +146,7 @@ def test_attention_is_rolled_out_as_numpy_does_it(family: str, stack: str, opene
     sentence = 0 if family == "slides" else 1
     after = rolled_out(found, stack, sentence)
     for query in range(2):
-        show(opened, tmp_path / "page.html", f"level=rollout&options={stack}-self&sentence={sentence}&at=1,{query},0")
+        reach(opened, tmp_path / "page.html", f"level=rollout&options={stack}-self&sentence={sentence}&at=1,{query},0")
         opened.wait_for_selector("[data-shares]", state="attached", timeout=WAIT)
         rows = opened.locator("[data-shares]").evaluate_all("all => all.map(({dataset}) => dataset.shares)")
         shown = np.array([[float(share) for share in row.split(",")] for row in rows])  # [source, block]
@@ -159,11 +159,11 @@ def test_attention_is_rolled_out_as_numpy_does_it(family: str, stack: str, opene
 
 
 def test_a_word_is_followed_by_keys_and_its_weights_are_opened(
-    english: tuple[Trace, Path],
+    animal: tuple[Trace, Path],
     opened: Page,  # noqa: F811
 ) -> None:
-    found, file = english
-    show(opened, file, "level=rollout&at=2,10,3")
+    found, file = animal
+    reach(opened, file, "level=rollout&at=2,10,3")
     canvas = opened.locator("main canvas")
     canvas.wait_for(timeout=WAIT)
     canvas.focus()
@@ -185,12 +185,12 @@ def test_a_word_is_followed_by_keys_and_its_weights_are_opened(
 
 
 def test_a_part_of_the_text_is_measured_by_what_goes_there(
-    english: tuple[Trace, Path],
+    animal: tuple[Trace, Path],
     opened: Page,  # noqa: F811
 ) -> None:
-    found, file = english
+    found, file = animal
     words = [place for place, word in enumerate(found.words.inputs[0]) if not word.startswith("[")]
-    show(opened, file, "level=heads&show=bare")
+    reach(opened, file, "level=heads&show=bare")
     opened.wait_for_selector("[data-shown]", state="attached", timeout=WAIT)
     rows = opened.locator("tr[data-head]").evaluate_all(
         "rows => rows.map(row => [row.dataset.head, Number(row.querySelector('[data-shown]').dataset.shown),"
@@ -225,7 +225,7 @@ def test_of_a_pair_only_what_one_sentence_gives_the_other_is_measured(opened: Pa
     segments = found.facts["inputs.segments"][0].numpy()
     assert set(segments) == {0, 1}
     found.to_html(tmp_path / "page.html")
-    show(opened, tmp_path / "page.html", "level=heads&show=from-0,to-1")
+    reach(opened, tmp_path / "page.html", "level=heads&show=from-0,to-1")
     opened.wait_for_selector("[data-shown]", state="attached", timeout=WAIT)
     rows = opened.locator("tr[data-head]").evaluate_all(
         "rows => rows.map(row => [row.dataset.head, Number(row.querySelector('[data-shown]').dataset.shown)])"
@@ -237,12 +237,12 @@ def test_of_a_pair_only_what_one_sentence_gives_the_other_is_measured(opened: Pa
 
 
 def test_the_lens_and_the_gradients_are_shown_as_they_were_told(
-    english: tuple[Trace, Path],
+    animal: tuple[Trace, Path],
     opened: Page,  # noqa: F811
 ) -> None:
-    found, file = english
+    found, file = animal
     told = sections_of(found)
-    show(opened, file, "level=lens&at=2,3")
+    reach(opened, file, "level=lens&at=2,3")
     opened.wait_for_selector("[data-rank]", timeout=WAIT)
     cells = opened.locator("tr[data-place]").evaluate_all(
         "rows => rows.map(row => [...row.querySelectorAll('[data-rank]')].map(({dataset}) =>"
@@ -264,7 +264,7 @@ def test_the_lens_and_the_gradients_are_shown_as_they_were_told(
     assert float(found["head.probabilities"][place, token]) == pytest.approx(
         places[2]["answer"]["probability"], abs=1e-5
     )
-    show(opened, file, "level=gradients&at=1,5")
+    reach(opened, file, "level=gradients&at=1,5")
     opened.wait_for_selector("tr[data-token]", timeout=WAIT)
     rows = opened.locator("tr[data-token]").evaluate_all(
         "rows => rows.map(({dataset}) => [Number(dataset.gradient), Number(dataset.product)])"
@@ -285,31 +285,16 @@ def test_a_page_says_what_it_lacks_and_how_to_get_it(opened: Page, tmp_path: Pat
     found = traced("bert")
     write_page(found, tmp_path / "page.html", sections={})
     for level in ("lens", "gradients"):
-        show(opened, tmp_path / "page.html", f"level={level}")
+        reach(opened, tmp_path / "page.html", f"level={level}")
         opened.locator(".wrong").wait_for(timeout=WAIT)
-    show(opened, tmp_path / "page.html", "level=heads")
+    reach(opened, tmp_path / "page.html", "level=heads")
     assert "--held-out FILE" in opened.locator(".rule-of-heads").inner_text()
 
 
-@pytest.mark.parametrize(
-    ("width", "height", "theme"),
-    [
-        (1280, 720, "light"),
-        (390, 844, "dark"),
-        pytest.param(1280, 720, "dark", marks=pytest.mark.long),
-        pytest.param(1280, 720, "contrast", marks=pytest.mark.long),
-        pytest.param(390, 844, "light", marks=pytest.mark.long),
-        (390, 844, "contrast"),
-    ],
-)
-def test_the_levels_fit_and_can_be_read(
-    browser: Browser, english: tuple[Trace, Path], theme: str, width: int, height: int
-) -> None:
-    context = browser.new_context(viewport={"width": width, "height": height}, bypass_csp=True)
-    page = context.new_page()
-    for level in ("ties", "rollout", "lens", "gradients"):
-        show(page, english[1], f"theme={theme}&level={level}")
-        page.wait_for_selector(".answer", timeout=WAIT)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert judged(page) == []
-    context.close()
+@needs_axe
+@long_too
+def test_the_levels_fit_and_can_be_read(browser: Browser, animal: tuple[Trace, Path], long: bool) -> None:
+    with watched(browser, bypass_csp=True) as page:
+        show(page, animal[1])
+        levels = ("ties", "rollout", "lens", "gradients")
+        judge_places(page, [f"level={level}" for level in levels], "main .answer", long=long)

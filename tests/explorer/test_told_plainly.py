@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-import glassformer as gf
+from glassformer.artefact.model import Model
 from glassformer.demo.texts import slides
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
@@ -18,22 +18,11 @@ from tests.explorer.test_browser import WAIT, more_row, number_at, show
 from tests.explorer.test_page import blocks
 from tests.explorer.test_server_browser import serving
 from tests.explorer.test_server_trees import translating
-from tests.explorer.watched import until, watched
+from tests.explorer.watched import reach, until, watched
 from tests.look.rows import row_named
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-
-def translated(folder: Path) -> Path:
-    place = folder / "en-fr.html"
-    gf.load("en-fr").trace("I am a student.").to_html(place)
-    return place
-
-
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return translated(tmp_path_factory.mktemp("plain"))
 
 
 # --------------------------------------------------------------------------- arithmetic
@@ -60,7 +49,7 @@ def test_a_masked_score_is_no_product(fill: str, window: Page, tmp_path: Path) -
         assert " · " not in text.replace("masked · ", "")
     run.to_html(tmp_path / "page.html")
     at = ",".join(map(str, cell.values()))
-    show(window, tmp_path / "page.html", f"level=number&tensor={name}&cell={at}")
+    reach(window, tmp_path / "page.html", f"level=number&tensor={name}&cell={at}")
     article = number_at(window, name, at)
     written = re.sub(r"\s", "", article.locator(".formula:not(.general)").text_content() or "")
     assert "·" not in written
@@ -70,7 +59,7 @@ def test_a_masked_score_is_no_product(fill: str, window: Page, tmp_path: Path) -
 
 @pytest.mark.parametrize("name", ["head.probabilities", "head.log_probabilities"])
 def test_lowered_exponents_say_so_and_give_the_number(name: str, window: Page, demo_page: Path, demo: Trace) -> None:
-    show(window, demo_page, f"level=number&tensor={name}&cell=0,0")
+    reach(window, demo_page, f"level=number&tensor={name}&cell=0,0")
     number_at(window, name, "0,0")
     largest = float(demo["head.logits"][0].max())
     note = window.locator("main .lowered").first.inner_text()
@@ -79,10 +68,10 @@ def test_lowered_exponents_say_so_and_give_the_number(name: str, window: Page, d
     assert "less the largest" in str(demo.explain(name, {"place": 0, "vocabulary": 0}))
 
 
-def test_what_is_left_out_is_counted_against_all(window: Page, pair: Path) -> None:
+def test_what_is_left_out_is_counted_against_all(window: Page, student_page: Path) -> None:
     """Each place has room for another number of terms: each tells of how many."""
     name = "encoder.blocks.0.feed_forward.output"
-    show(window, pair, f"level=number&tensor={name}&cell=0,1,2")
+    reach(window, student_page, f"level=number&tensor={name}&cell=0,1,2")
     article = number_at(window, name, "0,1,2")
     told = " ".join([article.inner_text(), window.locator(".inspector").inner_text()])
     counts = re.findall(r"([\d,]+) more of ([\d,]+)", told)
@@ -94,9 +83,9 @@ def test_what_is_left_out_is_counted_against_all(window: Page, pair: Path) -> No
 # --------------------------------------------------------------------------- what stands beside a picture
 
 
-def test_a_picture_has_no_number_of_another_view_beside_it(window: Page, pair: Path) -> None:
+def test_a_picture_has_no_number_of_another_view_beside_it(window: Page, student_page: Path) -> None:
     own = "tensor=encoder.blocks.0.self_attention.weights&cell=0,0,1,2"
-    show(window, pair, f"level=tensor&{own}")
+    reach(window, student_page, f"level=tensor&{own}")
     window.locator(".inspector .big").wait_for(timeout=WAIT)
     for place in ("level=scene&scene=earlier", "level=scene&scene=gradients", "level=mask", "level=pictures"):
         window.evaluate("hash => { location.hash = hash }", f"{place}&{own}")
@@ -112,9 +101,11 @@ def test_a_picture_has_no_number_of_another_view_beside_it(window: Page, pair: P
     assert "decoder" in window.locator(".crumbs").inner_text()
 
 
-def test_a_page_that_cannot_change_a_number_does_not_say_that_it_cannot_check_it(window: Page, tmp_path: Path) -> None:
-    gf.load("english").trace("She likes the [MASK] better.").to_html(tmp_path / "page.html")
-    show(window, tmp_path / "page.html", "level=number&tensor=encoder.embed.sum&cell=0,0,0")
+def test_a_page_that_cannot_change_a_number_does_not_say_that_it_cannot_check_it(
+    window: Page, english: Model, tmp_path: Path
+) -> None:
+    english.trace("She likes the [MASK] better.").to_html(tmp_path / "page.html")
+    reach(window, tmp_path / "page.html", "level=number&tensor=encoder.embed.sum&cell=0,0,0")
     number_at(window, "encoder.embed.sum", "0,0,0")
     told = window.locator(".inspector").inner_text()
     assert "cannot work" not in told
@@ -126,7 +117,7 @@ def test_a_page_that_cannot_change_a_number_does_not_say_that_it_cannot_check_it
 
 def test_a_hidden_word_gets_a_tag_like_any_other(window: Page, demo_page: Path) -> None:
     """The bars below the vectors of *Tags*: one for each word of the text, hidden or not."""
-    show(window, demo_page, "level=scene&scene=four-ways")
+    reach(window, demo_page, "level=scene&scene=four-ways")
     window.locator("main canvas").wait_for(timeout=WAIT)
     words = len(slides().sentences[0].words)
     assert bars(window, "Tags") == words
@@ -154,7 +145,7 @@ def number(text: str) -> float:
 
 
 def test_the_products_of_two_words_add_up_in_the_table(window: Page, demo_page: Path, demo: Trace) -> None:
-    show(window, demo_page, "level=scene&scene=two-words&at=4,0,1,0&sentence=0")
+    reach(window, demo_page, "level=scene&scene=two-words&at=4,0,1,0&sentence=0")
     window.locator("main details.twin summary").click()
     rows = window.locator(".scene-table tr").all()
     head, *others = [row.locator("th, td").all_inner_texts() for row in rows]
@@ -179,12 +170,12 @@ def test_no_command_breaks_within_an_option(width: int, browser: Browser, demo_p
         assert "--pair" in window.locator(".option").all_inner_texts()
 
 
-def test_pages_that_are_empty_say_what_fills_them(window: Page, pair: Path) -> None:
-    show(window, pair, "level=scene&scene=padding")
+def test_pages_that_are_empty_say_what_fills_them(window: Page, student_page: Path) -> None:
+    reach(window, student_page, "level=scene&scene=padding")
     told = window.locator("main .wrong")
     told.wait_for(timeout=WAIT)
     assert 'glassformer explain en-fr "I am" "I am a student." --html page.html' in told.inner_text()
-    show(window, pair, "level=training")
+    reach(window, student_page, "level=training")
     window.locator("main h1").wait_for(timeout=WAIT)
     told = window.locator("main")
     assert "glassformer train translate" in told.inner_text()
@@ -212,14 +203,14 @@ def test_the_last_block_is_called_so(window: Page, tmp_path: Path) -> None:
     assert "again after the last block" in told.inner_text()
 
 
-def test_padding_is_no_word_that_an_answer_could_owe_to(window: Page, tmp_path: Path) -> None:
+def test_padding_is_no_word_that_an_answer_could_owe_to(window: Page, english: Model, tmp_path: Path) -> None:
     """Its zeros made attention and gradients look more alike than they are; the mask workshop had it as words."""
     texts = ["She likes the [MASK].", "He loves to [MASK] every day of the summer."]
-    run = gf.load("english").trace(texts)
+    run = english.trace(texts)
     run.to_html(tmp_path / "page.html")
     count = int(run.facts["inputs.real"][0].sum())
     assert count < run.facts["inputs.real"].shape[1]
-    show(window, tmp_path / "page.html", "level=gradients&sentence=0&at=0,5")
+    reach(window, tmp_path / "page.html", "level=gradients&sentence=0&at=0,5")
     rows = window.locator(".owed tbody tr")
     rows.first.locator("a").wait_for(timeout=WAIT)
     assert rows.count() == count
@@ -231,7 +222,7 @@ def test_padding_is_no_word_that_an_answer_could_owe_to(window: Page, tmp_path: 
     alike = re.search(r"order these words: (−?[\d.]+)", shown)
     assert alike is not None
     assert float(alike[1].replace("−", "-")) == pytest.approx(float(torch.corrcoef(ranks)[0, 1]), abs=0.006)
-    show(window, tmp_path / "page.html", "level=mask&sentence=0")
+    reach(window, tmp_path / "page.html", "level=mask&sentence=0")
     window.locator("main canvas").first.wait_for(timeout=WAIT)
     assert "padding" not in window.locator("main").inner_text()
 
@@ -239,10 +230,10 @@ def test_padding_is_no_word_that_an_answer_could_owe_to(window: Page, tmp_path: 
 # --------------------------------------------------------------------------- several texts on a live page
 
 
-def test_a_node_opens_beside_other_texts(browser: Browser) -> None:
+def test_a_node_opens_beside_other_texts(browser: Browser, translator: Model) -> None:
     """The other texts of the page keep what their decoder reads: their own translations."""
     texts = ("She likes the summer.", "Two dogs run.")
-    model = gf.load("en-fr")
+    model = translator
     tree = model.search_tree(texts[1])
     lost = next(node for node in tree.nodes if node.fate == "below" and node.step == 2)
     with serving(translating(), "en-fr", texts) as address, watched(browser) as window:

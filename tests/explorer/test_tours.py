@@ -9,42 +9,34 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-import glassformer as gf
+from glassformer.artefact.model import Model
 from glassformer.explorer.page import page
 from glassformer.explorer.tour import tour_texts
 from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from glassformer.models.inputs import Inputs
-from tests.contracts.families import ROWS
 from tests.explorer.test_browser import WAIT, show
-from tests.explorer.test_tour import check_steps, tell, texts_of, walk
-from tests.explorer.watched import until
+from tests.explorer.test_tour import check_steps, tell, tell_all, texts_of, walk
+from tests.explorer.watched import reach, until
 from tests.look.rows import row_named
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+Told = dict[str, list[dict[str, Any]]]
 CORRECTIONS = {
     "translation": {"C-5", "C-8", "C-9", "C-16", "C-32", "C-36", "C-37", "C-39"},
     "decoder": {"C-16", "C-31", "C-34", "C-37", "C-38"},
 }
-WRITING = [
-    row for row in ROWS if row.family in ("gpt2", "llama", "marian", "bart", "t5", "vaswani2017", "tensor2tensor")
-]
 
 
 @pytest.fixture(scope="module")
-def student() -> Trace:
-    """The translator of the package, with the text of the notes."""
-    found: Trace = gf.load("en-fr").trace("I am a student.")
-    return found
-
-
-@pytest.fixture(scope="module")
-def student_page(student: Trace, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file: Path = tmp_path_factory.mktemp("tours") / "student.html"
-    student.to_html(file, title="en-fr")
-    return file
+def told(translator: Model, student_page: Path, tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """Both tours of the translator, of the text alone and beside a longer one."""
+    file = tmp_path_factory.mktemp("tours") / "two.html"
+    longer = "The animal didn't cross the street because it was too tired."
+    translator.trace(["I am a student.", longer]).to_html(file, title="two")
+    return tell_all({tour: [student_page, file] for tour in ("translation", "decoder")})
 
 
 def said(told: dict[str, Any]) -> dict[str, str]:
@@ -58,46 +50,16 @@ def written(value: float, digits: int = 3) -> str:
     return f"{value:.{digits}f}".replace("-", "−")
 
 
-@pytest.mark.parametrize("tour", ["decoder", "translation"])
-def test_each_tour_is_told_on_every_model_that_it_suits(tour: str, tmp_path: Path) -> None:
-    traces, pages = [], []
-    for order, row in enumerate(WRITING):
-        inputs, decoder_inputs = row.batch(padding="none")
-        found = trace(row.model(dtype=torch.float32), inputs, decoder_inputs, keep="*")
-        if tour == "translation" and "decoder.blocks.0.cross_attention.weights" not in found:
-            continue
-        file = tmp_path / f"{order}.html"
-        file.write_text(page(found), encoding="utf-8")
-        traces.append(found)
-        pages.append(file)
-    texts = tour_texts()[tour]
-    for found, told in zip(traces, tell(pages, tour), strict=True):
-        check_steps(found, told)
-        assert all(why for _, why in told["left"])
-        # Only words of a vocabulary may be missing, and a residual.
-        assert {row["key"] for row in told["rows"]} | {key for key, _ in told["left"]} == set(texts)
-        assert len(told["left"]) <= 1
-
-
 def test_the_tours_say_where_the_documents_are_imprecise() -> None:
     for tour, corrections in CORRECTIONS.items():
         texts = tour_texts()[tour]
         assert corrections <= {text for step in texts.values() for name, text in texts_of(step) if name == "correction"}
 
 
-def test_no_tour_suits_a_model_that_does_not_write(tmp_path: Path) -> None:
-    inputs, _ = row_named("bert").batch(padding="none")
-    file = tmp_path / "bert.html"
-    file.write_text(page(trace(row_named("bert").model(dtype=torch.float32), inputs, keep="*")), encoding="utf-8")
-    for tour in ("decoder", "translation"):
-        (told,) = tell([file], tour)
-        assert told["rows"] == []
-
-
-def test_the_sums_of_the_translation_are_those_of_torch(student: Trace, student_page: Path) -> None:
-    (told,) = tell([student_page], "translation")
-    check_steps(student, told)
-    texts = said(told)
+def test_the_sums_of_the_translation_are_those_of_torch(student: Trace, told: Told) -> None:
+    answer, _ = told["translation"]
+    check_steps(student, answer)
+    texts = said(answer)
     target = student.facts["decoder_inputs.ids"][0].tolist()
     logs = student["head.log_probabilities"].double()
     sums = [float(logs[place, word]) for place, word in enumerate(target[1:])]
@@ -122,11 +84,13 @@ def test_the_sums_of_the_translation_are_those_of_torch(student: Trace, student_
     assert f"{rest * 100:.0f} %" in texts["candidates"]
 
 
-def test_without_its_last_word_the_decoder_has_the_same_earlier_keys(student: Trace, student_page: Path) -> None:
+def test_without_its_last_word_the_decoder_has_the_same_earlier_keys(
+    student: Trace, translator: Model, told: Told
+) -> None:
     """The page runs the decoder again, one token shorter; so does this test, with the model itself."""
-    (told,) = tell([student_page], "decoder")
-    row = next(row for row in told["rows"] if row["key"] == "cache")
-    model = gf.load("en-fr").module
+    answer, _ = told["decoder"]
+    row = next(row for row in answer["rows"] if row["key"] == "cache")
+    model = translator.module
     shorter = trace(
         model,
         Inputs(ids=student.facts["inputs.ids"]),
@@ -139,16 +103,14 @@ def test_without_its_last_word_the_decoder_has_the_same_earlier_keys(student: Tr
     assert f"{2 * shorter[name].numel():,} numbers" in row["answer"]
 
 
-def test_padding_is_no_part_of_a_shorter_text(student: Trace, tmp_path: Path) -> None:
+@pytest.mark.parametrize("tour", ["translation", "decoder"])
+def test_padding_is_no_part_of_a_shorter_text(tour: str, told: Told) -> None:
     """Beside a longer one, a text has the same sums as alone, and its own last word is left out."""
-    longer = "The animal didn't cross the street because it was too tired."
-    gf.load("en-fr").trace(["I am a student.", longer]).to_html(tmp_path / "two.html", title="two")
-    student.to_html(tmp_path / "one.html", title="one")
-    for tour in ("translation", "decoder"):
-        one, two = (said(told) for told in tell([tmp_path / "one.html", tmp_path / "two.html"], tour))
-        changed = {"end", "cache", "stacks", "words"}
-        for key in one.keys() - changed:
-            assert one[key] == two[key]
+    one, two = map(said, told[tour])
+    changed = {"end", "cache", "stacks", "words"}
+    assert one.keys() - changed
+    for key in one.keys() - changed:
+        assert one[key] == two[key]
 
 
 def test_where_angles_depend_on_the_length_earlier_keys_are_said_to_move(tmp_path: Path) -> None:
@@ -174,7 +136,7 @@ def test_a_translator_has_both_tours_by_keyboard(tour: str, opened: Page, studen
     ("family", "tour"),
     [
         ("gpt2", "decoder"),
-        ("t5", "translation"),
+        pytest.param("t5", "translation", marks=pytest.mark.long),
         pytest.param("llama", "decoder", marks=pytest.mark.long),
         pytest.param("marian", "translation", marks=pytest.mark.long),
     ],
@@ -194,10 +156,11 @@ def test_an_address_leads_into_a_tour_and_out_of_one_that_does_not_exist(opened:
     opened.locator("dialog.tours[open] button[data-tour=slides]").click()
     until(opened, "new URLSearchParams(location.hash.slice(1)).get('tour') === '1'")
     # The step with which the slides' tour began had this address before tours had names, and may have its name.
-    show(opened, student_page, "tour=slides.1")
+    reach(opened, student_page, "tour=slides.1")
     opened.wait_for_selector(".tour h2", timeout=WAIT)
+    show(opened, student_page, "tour=nowhere.2")
     for wrong in ("nowhere.2", "decoder.99", "bert.1"):
-        show(opened, student_page, f"tour={wrong}")
+        reach(opened, student_page, f"tour={wrong}")
         opened.wait_for_selector(".tour p", timeout=WAIT)
         assert f"no step {wrong}" in opened.locator(".tour").inner_text()
         opened.locator(".tour-ways button", has_text="Leave").click()

@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
-import glassformer as gf
 from glassformer.artefact.model import Model
 from glassformer.decode.record import Node
 from glassformer.look.run import trace
 from glassformer.look.search_tree import SearchTree
 from glassformer.look.trace import Trace
-from tests.explorer.judged import judged, needs_axe
+from tests.explorer.judged import judge_places, long_too, needs_axe
 from tests.explorer.test_browser import number_at, same, show
 from tests.explorer.test_people import wider
-from tests.explorer.test_people import window as any_window
 from tests.explorer.test_server_browser import serving
 from tests.explorer.test_server_trees import translating
-from tests.explorer.watched import LOOKS, at_rest, until, watched
+from tests.explorer.watched import at_rest, reach, until, watched
 from tests.look.rows import row_named
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ WAIT = 60_000
 TEXT = "A man is playing the guitar."
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def opened(browser: Browser) -> Iterator[Page]:
     """A window without a network."""
     with watched(browser, offline=True) as page:
@@ -46,18 +44,13 @@ def window(browser: Browser) -> Iterator[Page]:
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
-    return gf.load("en-fr")
+def tree(translator: Model) -> SearchTree:
+    return translator.search_tree(TEXT)
 
 
 @pytest.fixture(scope="module")
-def tree(model: Model) -> SearchTree:
-    return model.search_tree(TEXT)
-
-
-@pytest.fixture(scope="module")
-def found(model: Model) -> Trace:
-    return model.trace(TEXT)
+def found(translator: Model) -> Trace:
+    return translator.trace(TEXT)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +74,7 @@ def sum_shown(page: Page) -> list[str | None]:
 
 
 def test_the_table_has_every_node_and_the_sum_each_addend(opened: Page, file: Path, tree: SearchTree) -> None:
-    show(opened, file, "level=tree")
+    reach(opened, file, "level=tree")
     opened.wait_for_selector("tr[data-node]", state="attached", timeout=WAIT)
     shown = opened.locator("tr[data-node]").evaluate_all(
         "rows => rows.map(row => [Number(row.dataset.node), row.dataset.best === 'true',"
@@ -96,7 +89,7 @@ def test_the_table_has_every_node_and_the_sum_each_addend(opened: Page, file: Pa
         assert same(logarithm, node.log_probability)
         assert same(total, node.total)
     for node in random.Random(3).sample(tree.nodes, 3):
-        show(opened, file, f"level=tree&at={node.number}")
+        reach(opened, file, f"level=tree&at={node.number}")
         *addends, total = sum_shown(opened)
         path = tree.path(node)
         assert len(addends) == len(path)
@@ -108,7 +101,7 @@ def test_the_table_has_every_node_and_the_sum_each_addend(opened: Page, file: Pa
 def test_keys_walk_the_tree_and_an_addend_leads_to_its_number(
     opened: Page, file: Path, tree: SearchTree, found: Trace
 ) -> None:
-    show(opened, file, "level=tree")
+    reach(opened, file, "level=tree")
     canvas = opened.locator("main canvas")
     canvas.focus(timeout=WAIT)
     opened.keyboard.press("End")
@@ -121,7 +114,7 @@ def test_keys_walk_the_tree_and_an_addend_leads_to_its_number(
     assert node_of(tree, opened).step == before[-1].step
     assert node_of(tree, opened) != before[-1]
     # Every addend of the answer stands in the run that the page carries.
-    show(opened, file, f"level=tree&at={tree.best.number}")
+    reach(opened, file, f"level=tree&at={tree.best.number}")
     opened.locator(".addends td a").nth(2).wait_for(timeout=WAIT)
     until(opened, "document.body.innerText.includes('compared with the trace')", timeout=WAIT)
     opened.locator(".addends td a").nth(2).click()
@@ -135,7 +128,7 @@ def test_a_node_of_the_answer_opens_there_and_another_one_names_its_command(
 ) -> None:
     assert tree.best is not None
     third = tree.path(tree.best)[3]
-    show(opened, file, f"level=tree&at={third.number}")
+    reach(opened, file, f"level=tree&at={third.number}")
     canvas = opened.locator("main canvas")
     canvas.focus(timeout=WAIT)
     opened.locator(".opens").wait_for(timeout=WAIT)
@@ -146,13 +139,13 @@ def test_a_node_of_the_answer_opens_there_and_another_one_names_its_command(
     opened.wait_for_selector("main canvas", timeout=WAIT)
     assert node_of(tree, opened) == third
     lost = next(node for node in tree.nodes if node.step == 4 and tree.path(node)[0] != tree.path(tree.best)[0])
-    show(opened, file, f"level=tree&at={lost.number}")
+    reach(opened, file, f"level=tree&at={lost.number}")
     until(opened, "document.body.innerText.includes('This word opens live')", timeout=WAIT)
     assert "glassformer explore en-fr" in opened.locator(".inspector").inner_text()
 
 
 def test_word_by_word_shows_the_numbers_of_the_step(opened: Page, file: Path, tree: SearchTree, found: Trace) -> None:
-    show(opened, file, "level=tree&picture=words&at=2")
+    reach(opened, file, "level=tree&picture=words&at=2")
     opened.wait_for_selector("tr[data-token] a[data-value]", timeout=WAIT)
     opened.locator("input[type=range]").focus()
     opened.keyboard.press("ArrowRight")
@@ -195,8 +188,8 @@ def test_word_by_word_shows_the_numbers_of_the_step(opened: Page, file: Path, tr
     assert same(article.get_attribute("data-value"), float(found[name][0, 1, 3, 2]))
 
 
-def test_any_node_of_a_live_page_opens_as_its_run(window: Page, model: Model) -> None:
-    text = "Two dogs run."
+def test_any_node_of_a_live_page_opens_as_its_run(window: Page, translator: Model) -> None:
+    text, model = "Two dogs run.", translator
     tree = model.search_tree(text)
     assert tree.best is not None
     lost = next(node for node in tree.nodes if node.fate == "below" and node.step == 2)
@@ -224,7 +217,7 @@ def test_any_node_of_a_live_page_opens_as_its_run(window: Page, model: Model) ->
 
 
 def test_an_encoder_says_that_it_writes_nothing(opened: Page, slides_page: Path) -> None:
-    show(opened, slides_page, "level=tree")
+    reach(opened, slides_page, "level=tree")
     assert "has no decoder" in opened.locator(".wrong").inner_text(timeout=WAIT)
 
 
@@ -233,9 +226,9 @@ def test_a_decoder_alone_is_read_word_by_word(opened: Page, tmp_path: Path) -> N
     inputs, _ = row.batch(padding="none")
     found = trace(row.model(dtype=torch.float32), inputs, keep="*")
     found.to_html(tmp_path / "gpt2.html")
-    show(opened, tmp_path / "gpt2.html", "level=tree")
+    reach(opened, tmp_path / "gpt2.html", "level=tree")
     assert "carries no search" in opened.locator(".wrong").inner_text(timeout=WAIT)
-    show(opened, tmp_path / "gpt2.html", "level=tree&picture=words&at=1&sentence=1")
+    reach(opened, tmp_path / "gpt2.html", "level=tree&picture=words&at=1&sentence=1")
     opened.wait_for_selector("tr[data-token] a", timeout=WAIT)
     place = next(at for at, each in enumerate(found.chosen_tokens) if tuple(each) == (1, 1))
     first = opened.locator("tr[data-token]").first
@@ -245,12 +238,12 @@ def test_a_decoder_alone_is_read_word_by_word(opened: Page, tmp_path: Path) -> N
 
 
 @needs_axe
-@pytest.mark.parametrize("picture", ["", "words"])
-@pytest.mark.parametrize(("theme", "width", "height"), LOOKS)
-def test_both_are_for_all(browser: Browser, file: Path, picture: str, theme: str, width: int, height: int) -> None:
-    with any_window(browser, viewport={"width": width, "height": height}) as page:
-        page.goto(f"{file.as_uri()}#level=tree&picture={picture}&at=2&theme={theme}")
-        page.wait_for_selector("main canvas, .candidates table", timeout=WAIT)
-        assert judged(page) == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+@long_too
+def test_both_are_for_all(browser: Browser, file: Path, long: bool) -> None:
+    def is_for_all(page: Page) -> None:
         assert wider(page) == []
+
+    with watched(browser, bypass_csp=True) as page:
+        show(page, file, "level=tree&at=2")
+        for picture, drawn in (("", "main canvas"), ("words", ".candidates table")):
+            judge_places(page, [f"level=tree&at=2&picture={picture}"], drawn, is_for_all, long=long)

@@ -36,6 +36,8 @@ from tests.artefact.conftest import prose
 from tests.artefact.runs import recipe
 from tests.explorer.test_browser import WAIT, check, follow_one, more_row, same, show
 from tests.explorer.test_page import record_of
+from tests.explorer.together import try_each
+from tests.explorer.watched import click, turn
 from tests.look.rows import row_named
 from tests.translators import translating
 from tests.writers import writing
@@ -169,31 +171,36 @@ def runs(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 CELLS = [
-    pytest.param(view, model, id=f"{model}: {view.name}", marks=pytest.mark.long if view.is_long(model) else ())
+    pytest.param(model, views, id=f"{model}{', long' * is_long}", marks=pytest.mark.long if is_long else ())
     for model in MODELS
-    for view in VIEWS
+    for is_long in (False, True)
+    if (views := [view for view in VIEWS if view.is_long(model) is is_long])
 ]
 
 
-@pytest.mark.parametrize(("view", "model"), CELLS)
-def test_a_number_of_each_view_is_followed_home(view: View, model: str, runs: Opened) -> None:
+@pytest.mark.parametrize(("model", "views"), CELLS)
+def test_a_number_of_each_view_is_followed_home(model: str, views: list[View], runs: Opened) -> None:
+    """All views of a model in one page; of each way to a number, one is followed further to one of its operands."""
+    ways: set[str] = set()
+    try_each(views, lambda view: check_view(view, model, runs, ways), name=lambda view: f"{model}: {view.name}")
+
+
+def check_view(view: View, model: str, runs: Opened, ways: set[str]) -> None:
+    """Open a view, and follow one of its numbers."""
     found, window, left_out = runs(model)
     if model in view.empty:
         assert list(view.tensors(found)) == []
         if view.says:
-            window.evaluate("address => { location.hash = address }", view.address)
+            turn(window, view.address)
             window.locator("main .wrong").wait_for(timeout=WAIT)
         return
     rng = random.Random(f"{view.name} {model}")
     name, address = view.place(found, rng, left_out)
-    # The number that the view before has led to is no answer of this one.
-    window.evaluate("location.hash = 'level=block'")
-    window.locator("article").wait_for(state="detached", timeout=WAIT)
-    window.evaluate("address => { location.hash = address }", address)
-    if "picture=" in address:
-        window.locator(".pictures a[aria-current=true]:not(:text-is('as numbers'))").wait_for(timeout=WAIT)
     wrong: list[str] = []
     window.once("pageerror", lambda error: wrong.append(str(error)))
+    turn(window, address)
+    if "picture=" in address:
+        window.locator(".pictures a[aria-current=true]:not(:text-is('as numbers'))").wait_for(timeout=WAIT)
     if view.follow == "record":
         check_record(window, rng)
         return
@@ -209,10 +216,13 @@ def test_a_number_of_each_view_is_followed_home(view: View, model: str, runs: Op
         assert same(shown, found.explain(tensor, cell).value)
         return
     check(window, found, tensor, cell)
+    assert name in found
+    if view.follow in ways:
+        return
     step = follow_one(window, rng, tensor, ",".join(map(str, index)))
     if step is not None and step[0] in found and not left_out:
         check(window, found, step[0], dict(zip(found.axes(step[0]), step[1], strict=True)))
-    assert name in found
+        ways.add(view.follow)
 
 
 def check_record(window: Page, rng: random.Random) -> None:
@@ -251,12 +261,12 @@ def follow(window: Page, view: View, rng: random.Random) -> tuple[str, list[int]
         window.keyboard.press("Enter")
     else:
         if view.follow == "table":
-            window.locator("details.twin summary").last.click()
+            click(window.locator("details.twin summary").last)
         links = window.locator(LINKS[view.follow])
         links.first.wait_for(state="attached", timeout=WAIT)
         # A table that is folded is opened with the others.
         window.locator("main details").evaluate_all("all => all.forEach(one => { one.open = true })")
-        links.nth(rng.randrange(links.count())).click()
+        click(links.nth(rng.randrange(links.count())))
     article = window.locator("article[data-tensor]")
     article.wait_for(timeout=WAIT)
     tensor, at = article.get_attribute("data-tensor"), article.get_attribute("data-cell")

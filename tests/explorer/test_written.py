@@ -19,12 +19,11 @@ from glassformer.look.search_tree import SearchTree
 from glassformer.look.trace import Trace
 from glassformer.look.written import PLACE, path_of
 from glassformer.tasks.chat import ChatSection
-from tests.explorer.judged import judged, needs_axe
-from tests.explorer.test_browser import number_at, same
+from tests.explorer.judged import judge_places, long_too, needs_axe
+from tests.explorer.test_browser import number_at, same, show
 from tests.explorer.test_people import wider
-from tests.explorer.test_people import window as any_window
 from tests.explorer.test_server_browser import serving
-from tests.explorer.watched import until, watched
+from tests.explorer.watched import reach, until, watched
 from tests.translators import ENGLISH, translating
 from tests.writers import writing
 
@@ -42,10 +41,6 @@ class Told:
     tree: SearchTree
     trace: Trace
     file: Path
-
-    @property
-    def address(self) -> str:
-        return self.file.as_uri()
 
 
 def writer() -> Model:
@@ -77,7 +72,7 @@ def reply(tmp_path_factory: pytest.TempPathFactory) -> Told:
     return told(model, tree, tmp_path_factory.mktemp("page") / "reply.html")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def opened(browser: Browser) -> Iterator[Page]:
     with watched(browser, offline=True) as page:
         yield page
@@ -88,7 +83,7 @@ def at_step(page: Page, step: int) -> None:
 
 
 def test_a_story_is_played_and_stepped_by_keys(opened: Page, story: Told) -> None:
-    opened.goto(story.address)
+    show(opened, story.file)
     first, count = len(story.tree.prompt), len(story.trace.words.inputs[0])
     at_step(opened, first)
     assert opened.locator('[data-where="hidden"]').count() == count - first
@@ -114,8 +109,7 @@ def test_each_step_has_what_was_drawn_and_looked_at(opened: Page, story: Told) -
     first = len(tree.prompt) - 1
     name = "decoder.blocks.1.self_attention.weights"
     for number, node in list(enumerate(path_of(tree)))[:3]:
-        opened.goto("about:blank")
-        opened.goto(f"{story.address}#level=tree&picture=words&at={first + number}")
+        reach(opened, story.file, f"level=tree&picture=words&at={first + number}")
         opened.wait_for_selector(".drawn", timeout=WAIT)
         assert node.draw is not None
         given = str(opened.locator(".drawn").get_attribute("data-draw")).split(",")
@@ -134,21 +128,21 @@ def test_each_step_has_what_was_drawn_and_looked_at(opened: Page, story: Told) -
     opened.keyboard.press("Enter")
     opened.wait_for_url(re.compile("level=head"), timeout=WAIT)
     # With one head chosen, a share leads to its number.
-    opened.goto(f"{story.address}#level=tree&picture=words&at={first + 1}&options=head=1")
+    reach(opened, story.file, f"level=tree&picture=words&at={first + 1}&options=head=1")
     opened.locator(f'[data-attention="{name}"] a').nth(2).click(timeout=WAIT)
     article = number_at(opened, name, f"0,1,{first + 1},2")
     assert same(article.get_attribute("data-value"), float(trace[name][0, 1, first + 1, 2]))
 
 
 def test_the_draws_are_a_tree(opened: Page, story: Told) -> None:
-    opened.goto(f"{story.address}#level=tree&picture=")
+    reach(opened, story.file, "level=tree&picture=")
     opened.wait_for_selector("tr[data-node]", state="attached", timeout=WAIT)
     assert opened.locator("tr[data-node]").count() == len(story.tree.nodes)
     assert "seed 5" in opened.locator(".tree-told").inner_text()
 
 
 def test_a_reply_has_its_turns_and_its_alignment(opened: Page, reply: Told) -> None:
-    opened.goto(reply.address)
+    show(opened, reply.file)
     opened.wait_for_selector(".turns", timeout=WAIT)
     turns = opened.locator(".turns li").evaluate_all("all => all.map(each => [each.dataset.role, each.innerText])")
     assert turns == [["model", reply.tree.turns[0]], ["you", reply.tree.turns[1]]]
@@ -201,15 +195,14 @@ def test_a_live_page_talks(browser: Browser, tmp_path: Path) -> None:
 
 
 @needs_axe
-@pytest.mark.parametrize("size", [(1280, 720), (390, 844)])
-def test_both_are_for_all(browser: Browser, story: Told, reply: Told, size: tuple[int, int]) -> None:
-    width, height = size
-    with any_window(browser, viewport={"width": width, "height": height}) as page:
-        for file, theme in ((story, "light"), (story, "contrast"), (reply, "dark")):
-            page.goto("about:blank")
-            page.goto(f"{file.address}#level=tree&picture=words&theme={theme}&at={len(file.tree.prompt)}")
-            page.wait_for_selector(".candidates table", timeout=WAIT)
-            page.wait_for_selector(".so-far canvas", timeout=WAIT)
-            assert judged(page) == []
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-            assert wider(page) == []
+@long_too
+def test_both_are_for_all(browser: Browser, story: Told, reply: Told, long: bool) -> None:
+    def is_for_all(page: Page) -> None:
+        page.wait_for_selector(".so-far canvas", timeout=WAIT)
+        assert wider(page) == []
+
+    with watched(browser, bypass_csp=True) as page:
+        for each in (story, reply):
+            place = f"level=tree&picture=words&at={len(each.tree.prompt)}"
+            show(page, each.file, place)
+            judge_places(page, [place], ".candidates table", is_for_all, long=long)

@@ -5,22 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
-
-LOOKS = [
-    pytest.param("light", 1280, 720),
-    pytest.param("dark", 390, 844),
-    pytest.param("contrast", 390, 844),
-    pytest.param("light", 390, 844, marks=pytest.mark.long),
-    pytest.param("dark", 1280, 720, marks=pytest.mark.long),
-    pytest.param("contrast", 1280, 720, marks=pytest.mark.long),
-]
-"""Theme, width and height of a window: each theme and each width with every change, all pairs as a long proof."""
+    from playwright.sync_api import Browser, Locator, Page
 
 
 def until(page: Page, expression: str | Callable[[], object], given: object = None, *, timeout: float = 60_000) -> None:
@@ -48,10 +37,55 @@ def place_of(page: Page) -> str:
     return str(page.evaluate("location.hash"))
 
 
+# Of another level nothing is left to be taken for the next place. Within a level the way leads over a picture that does
+# not exist, of which the page says so in a line.
+_NOWHERE = "level=scene&scene=nowhere"
+_TURN = """async ([nowhere, address, anew]) => {
+  const next = (later) => new Promise((done) => later(done));
+  const level = new URLSearchParams(address).get("level");
+  const here = level === null || level === document.querySelector("main")?.dataset.level;
+  for (const place of anew && here ? [nowhere, address] : [address]) {
+    if (location.hash === `#${place}`) continue;
+    const told = new Promise((done) => addEventListener("hashchange", done, { once: true }));
+    location.hash = place;
+    await told;
+    await next(setTimeout);
+  }
+  for (let times = 0; times < 3; times++) await next(setTimeout);
+}"""
+
+
+def turn(page: Page, address: str, *, anew: bool = True) -> None:
+    """Lead an open page to another of its places, drawn anew or from what is there, and wait for what is drawn without
+    being fetched.
+    """
+    page.evaluate(_TURN, [_NOWHERE, address, anew])
+
+
+def reach(page: Page, file: Path, address: str) -> None:
+    """Show a place of a page, which is opened where another one is open.
+
+    To open a page takes ten times as long as to turn to a place of it: a test opens it anew (`show`) only if it is
+    about that, or if the test before leaves what no address has, such as a dialog.
+    """
+    if page.url.partition("#")[0] == file.as_uri():
+        turn(page, address)
+    else:
+        page.goto(f"{file.as_uri()}#{address}")
+        page.wait_for_selector(".frame", timeout=60_000)
+
+
+def click(link: Locator) -> None:
+    """Click without a mouse, which Playwright moves there first: that takes ten times as long, and most tests are not
+    about whether something lies above the link.
+    """
+    link.evaluate("link => link.click()")
+
+
 @contextmanager
-def watched(browser: Browser, *, height: int = 720, **options: Any) -> Iterator[Page]:
-    """A window 1280 wide; errors and warnings of its page fail the test that closes it."""
-    context = browser.new_context(viewport={"width": 1280, "height": height}, **options)
+def watched(browser: Browser, *, width: int = 1280, height: int = 720, **options: Any) -> Iterator[Page]:
+    """A window of this size; errors and warnings of its page fail the test that closes it."""
+    context = browser.new_context(viewport={"width": width, "height": height}, **options)
     page = context.new_page()
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
