@@ -13,7 +13,7 @@ from tests.explorer.together import try_each
 from tests.explorer.watched import turn, until
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, ViewportSize
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 needs_axe = pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make web/node_modules/.installed")
@@ -61,7 +61,8 @@ def kinds_on(page: Page) -> set[str]:
 
 
 THEMES = ("light", "dark", "contrast")
-WIDE, PHONE = (1280, 720), (390, 844)
+WIDE: ViewportSize = {"width": 1280, "height": 720}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 
 
 def judge_places(
@@ -76,11 +77,13 @@ def judge_places(
     place is drawn; `also` is tried at each place and width.
     """
 
-    def judge(at: tuple[str, str, list[str] | None]) -> None:
-        place, theme, rules = at
+    def judge(at: tuple[str, str, list[str] | None, ViewportSize]) -> None:
+        place, theme, rules, size = at
         anew = rules != COLOURS
         if not anew and not fresh.get(place, {place}) and not long:
             return
+        if page.viewport_size != size:
+            page.set_viewport_size(size)
         turn(page, f"{place}&theme={theme}", anew=anew)
         page.locator(drawn).first.wait_for(timeout=30_000)
         until(page, "theme => document.documentElement.dataset.theme === theme", theme)
@@ -92,12 +95,12 @@ def judge_places(
             seen.update(fresh[place])
 
     seen, fresh = set[str](), dict[str, set[str]]()
+    tried: list[tuple[str, str, list[str] | None, ViewportSize]] = []
     named = list(places)
-    for (width, height), themes in ((WIDE, THEMES), (PHONE, THEMES if long else THEMES[1:2])):
-        page.set_viewport_size({"width": width, "height": height})
-        rules = [None if width == WIDE[0] else SIZES, *[COLOURS] * (len(themes) - 1)]
-        tried = [(place, *each) for place in named for each in zip(themes, rules, strict=True)]
-        try_each(tried, judge, name=lambda at: f"{at[0]} in {at[1]}{', on a phone' * (at[2] is SIZES)}")
+    for size, first, themes in ((WIDE, None, THEMES), (PHONE, SIZES, THEMES if long else THEMES[1:2])):
+        rules = [first, *[COLOURS] * (len(themes) - 1)]
+        tried += [(place, *each, size) for place in named for each in zip(themes, rules, strict=True)]
+    try_each(tried, judge, name=lambda at: f"{at[0]} in {at[1]}{', on a phone' * (at[3] is PHONE)}")
 
 
 long_too = pytest.mark.parametrize("long", [False, pytest.param(True, marks=pytest.mark.long)], ids=["", "long"])
