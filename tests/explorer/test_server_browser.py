@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,6 +46,14 @@ def window(browser: Browser) -> Iterator[Page]:
     """A window in which nothing may go wrong."""
     with watched(browser) as page:
         yield page
+
+
+def test_an_answer_does_not_wait_until_its_head_is_acknowledged() -> None:
+    with bound(0) as listening, socket.create_connection(listening.getsockname()) as asking:
+        connection, _ = listening.accept()
+        with connection:
+            assert asking.getpeername() == connection.getsockname()
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 @pytest.mark.parametrize("whole", [True, False])
