@@ -20,7 +20,7 @@ needs_axe = pytest.mark.skipif(not AXE.exists(), reason="axe-core is not install
 """For a test that proves nothing without the judge."""
 
 # Without what takes time and is not told: ways to select each element, and files that only media rules look into.
-_ASK = """only => axe.run(document, {
+_ASK = """([within, only]) => axe.run(within ?? document, {
     resultTypes: ["violations"], preload: false, selectors: false, ancestry: false, elementRef: false,
     ...(only === null ? {} : { runOnly: only }),
 }).then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes[0].html]))"""
@@ -35,15 +35,15 @@ def _judge() -> str:
     return AXE.read_text(encoding="utf-8")
 
 
-def judged(page: Page, *, rules: list[str] | None = None) -> list[tuple[str, str]]:
-    """Rule and element of each violation that axe-core finds, of all rules or of these; nothing where it is not
-    installed: see `needs_axe`.
+def judged(page: Page, *, within: str | None = None, rules: list[str] | None = None) -> list[tuple[str, str]]:
+    """Rule and element of each violation that axe-core finds, on the page or within an element of it, of all rules or
+    of these; nothing where it is not installed: see `needs_axe`.
     """
     if not AXE.exists():
         return []
     if not page.evaluate("'axe' in window"):
         page.evaluate(_judge())
-    return [(rule, html) for rule, html in page.evaluate(_ASK, rules)]
+    return [(rule, html) for rule, html in page.evaluate(_ASK, [within, rules])]
 
 
 # Each kind of element by its name and its attributes that decide how it looks and what it is, within its parent.
