@@ -187,6 +187,18 @@ def test_keys_lead_through_the_levels_and_the_address_keeps_the_place(opened: Pa
     assert place_of(opened) == number
 
 
+@pytest.mark.parametrize("level", ["tensor", "number"])
+def test_of_a_tensor_named_without_a_cell_the_first_number_is_in_hand(
+    opened: Page, slides_page: Path, level: str
+) -> None:
+    name = "encoder.blocks.0.self_attention.query"
+    show(opened, slides_page, f"level={level}&tensor={name}")
+    until(opened, lambda: "cell=0,0,0,0" in place_of(opened))
+    first = float(slides_trace(dtype=torch.float32)[name][0, 0, 0, 0])
+    shown = opened.locator(".inspector .big" if level == "tensor" else "article")
+    until(opened, lambda: f"{first:.3f}" in shown.first.inner_text())
+
+
 def test_every_number_of_the_page_is_worked_out_again(opened: Page, slides_page: Path) -> None:
     show(opened, slides_page)
     found = slides_trace(dtype=torch.float32)

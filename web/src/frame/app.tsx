@@ -46,10 +46,12 @@ function Page(): VNode {
   // A page without a model has no boxes.
   const bare = names.run.formulas.length === 0 ? withoutModel(names.run.facts) : level;
   const { View, Beside: beside, chunk } = LEVELS[level === "block" || bare === "training" ? bare : level];
-  // An address may name a cell alone: its text is the one in front.
-  useLayoutEffect(() => go(sentenceOf(tensor, cell, names), true), [`${tensor} ${cell}`]);
+  // An address may name a tensor alone: its first number is in hand. Or a cell alone: its text is the one in front.
+  const first = cell.length === 0 && (level === "tensor" || level === "number");
+  const held = first ? names.axes(tensor).map(() => 0) : cell;
+  useLayoutEffect(() => go({ cell: held, ...sentenceOf(tensor, held, names) }, true), [`${tensor} ${held}`]);
   // Where no number is in hand, none is opened: of a large run it would have to be fetched.
-  const answer = useAnswer(beside === undefined && inPicture.value ? tensor : "", cell);
+  const answer = useAnswer(beside === undefined && inPicture.value ? tensor : "", held);
   const up = (): void => {
     const above = LEVELS[level].up(state.value, names);
     if (above !== null) go(above);
