@@ -21,7 +21,7 @@ ARROWS = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
 # Clicks random links to numbers, as many as are asked for; where there is none it goes to the next of the given places.
 CLICK = """async ({ places, count }) => {
   const random = probe.random(7);
-  const took = { explained: [], drawn: [], terms: [] };
+  const took = { explained: [], drawn: [] };
   const until = (place) => {
     const wanted = new URLSearchParams(place);
     const [tensor, cell] = [wanted.get("tensor"), wanted.get("cell") ?? ""];

@@ -83,7 +83,8 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     start = None if recipe.model.start is None else _start(recipe)
     if teacher is not None and start is not None:
         _check_length(teacher.config, recipe.data.length)
-        pairs = getattr(recipe.data, "pair", None) is not None or recipe.task.name in ("choose", "sentence-order")
+        always = recipe.task.name in ("answer", "choose", "sentence-order")
+        pairs = always or getattr(recipe.data, "pair", None) is not None
         check_pair(teacher, start, recipe.distil, pairs=pairs)
     elif teacher is not None:
         start, which = student_of(teacher, recipe.distil)
