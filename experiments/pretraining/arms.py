@@ -5,8 +5,10 @@ R rows · A places of a row, masked words among them · P pairs · E examples ·
 
 from __future__ import annotations
 
+import statistics
 from functools import cache
 from itertools import product
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +22,14 @@ from experiments.encoder import sets
 from experiments.encoder.plan import RANDOM, write_lines
 from experiments.pretraining import plan
 from experiments.pretraining.plan import ARMS, LENGTH, WORK
-from experiments.translation.plan import write_json
+from experiments.translation.plan import read_json, write_json
 from glassformer.data.corpus import prepare
 from glassformer.data.corrupt import IGNORED, MaskingSection
 from glassformer.data.pairs import SentencePairs
 from glassformer.tasks.corpus import MaskedRows
 from glassformer.tasks.masked_lm import answered
 
-FACTS, HELD_OUT, PREDICTED = "facts.json", "held-out.npz", "predictions.jsonl"
+FACTS, HELD_OUT, PREDICTED, RATES = "facts.json", "held-out.npz", "predictions.jsonl", "rates.json"
 # Rows and pairs of the held-out books, drawn once for all arms.
 WORD_ROWS, PAIRS, SEED = 2048, 4000, 2026
 
@@ -119,14 +121,34 @@ def tune(name: str, task: str, seed: int) -> None:
     if path.exists():
         return
     train, test = records(task)
-    out = path.parent / "model"
+    keep(path, test, tuned(path.parent / "model", name, task, train, test, rate_of(name, task), seed))
+
+
+def rate_of(name: str, task: str) -> float:
+    """The learning rate that an arm is fine-tuned with: the best on rows kept aside, the smallest of equals."""
+    path = folder_of(name) / f"{task}-{RATES}"
+    right: dict[str, float] = read_json(path) if path.exists() else {}
+    train, _ = records(task)
+    train, kept = train[: -plan.KEPT], train[-plan.KEPT :]
+    for rate in plan.FINE_RATES:
+        if f"{rate:g}" not in right:
+            predicted = tuned(folder_of(name) / "trials" / f"{task}-{rate:g}", name, task, train, kept, rate, seed=0)
+            labels = [record["label"] for record in kept]
+            right[f"{rate:g}"] = statistics.mean(map(eq, predicted, labels))
+            write_json(path, right)
+    return float(max(right, key=lambda rate: (right[rate], -float(rate))))
+
+
+def tuned(
+    out: Path, name: str, task: str, train: list[sets.Record], test: list[sets.Record], rate: float, seed: int
+) -> list[str]:
+    """Fine-tune an arm's encoder into the run `out`, which is resumed where it has begun; what it predicts."""
     if (out / "recipe.toml").exists():
         model = gf.train(out=out, resume=True)
     else:
-        model = gf.train("classify", out=out, set=fine_settings(task, train, encoder_of(name), seed))
+        model = gf.train("classify", out=out, set=fine_settings(task, train, encoder_of(name), rate, seed))
     pairs = [record["pair"] for record in test] if "pair" in test[0] else None
-    answers = model.classify([record["text"] for record in test], pairs)
-    keep(path, test, [each.label for each in answers])
+    return [each.label for each in model.classify([record["text"] for record in test], pairs)]
 
 
 def probe(name: str, task: str) -> None:
@@ -162,18 +184,18 @@ def keep(path: Path, test: list[sets.Record], predicted: list[str]) -> None:
     write_lines(path, ({"id": record["id"], "predicted": each} for record, each in zip(test, predicted, strict=True)))
 
 
-def fine_settings(task: str, train: list[sets.Record], start: Path, seed: int) -> dict[str, Any]:
+def fine_settings(task: str, train: list[sets.Record], start: Path, rate: float, seed: int) -> dict[str, Any]:
     """What `train classify` is told."""
     its = plan.TASKS[task]
     return {
-        "data.files": [str(write_lines(WORK / f"{task}.jsonl", train))],
+        "data.files": [str(write_lines(WORK / f"{task}-{len(train)}.jsonl", train))],
         **({"data.pair": "pair"} if "pair" in train[0] else {}),
         "data.validation": 0.0,
         "data.length": its.length,
         "model.start": str(start),
         "train.steps": plan.FINE_STEPS,
         "train.batch": its.batch,
-        "train.learning_rate": its.learning_rate,
+        "train.learning_rate": rate,
         "train.compile": "off",
         "train.threads": 1,
         "train.seed": seed,

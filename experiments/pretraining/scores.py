@@ -15,7 +15,7 @@ import numpy as np
 from experiments.encoder.measures import measure
 from experiments.encoder.plan import RANDOM, read_lines
 from experiments.pretraining import overfit, plan
-from experiments.pretraining.arms import FACTS, HELD_OUT, folder_of, predictions_of, records
+from experiments.pretraining.arms import FACTS, HELD_OUT, folder_of, predictions_of, rate_of, records
 from experiments.pretraining.plan import ARMS, WORK
 from experiments.translation.plan import read_json
 from glassformer.tasks.measure import Interval, Measure
@@ -45,6 +45,8 @@ def scores() -> dict[str, Any]:
         arms = {RANDOM: {"told": "random weights, fine-tuned alone", "masking": None}, **arms}
     for name, found in arms.items():
         found["command"] = f"python -m experiments.pretraining {name}" + minutes * (name != RANDOM)
+        if common[plan.TUNED] and name in measures[plan.TUNED]:
+            found["rates"] = {task: rate_of(name, task) for task in plan.TASKS}
         found["tasks"] = {
             way: {
                 task: {**its.intervals()["accuracy"]._asdict(), **_of_seeds(name, task, way, common[way])}
@@ -60,7 +62,8 @@ def scores() -> dict[str, Any]:
             **plan.TRAINING,
             "rows": plan.ROWS,
             "fine_steps": plan.FINE_STEPS,
-            "fine_rate": plan.FINE_RATE,
+            "fine_rates": list(plan.FINE_RATES),
+            "kept": plan.KEPT,
         },
         "seeds": common,
         "tested_on": {task: _of_labels(task) for task in plan.TASKS} if any(common.values()) else {},

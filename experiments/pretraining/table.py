@@ -35,11 +35,12 @@ paired bootstrap intervals over the test rows (95 %), means over the seeds of th
 - *80/10/10* is better than 100/0/0 where at least one of four differences is above 0 and none below (with masked words
   alone and with next sentence, each on SST-2 and MRPC); it is worse the other way round; else no difference is shown.
 
-*Fine-tuned*, labels are read from the first token, as in BERT. *Frozen*, the mean of the last states under a logistic
-regression, was added when the first arm had been fine-tuned: trained weights are larger than random ones, and one
-learning rate is not the same to both. It is judged apart, by the same rules. Of ten such intervals, some lie beside 0
-by chance in two cases of five. Each arm has been trained once: what another seed of the pre-training would change is
-not in the intervals.
+*Fine-tuned*, labels are read from the first token, as in BERT, with a learning rate chosen for each arm on rows that
+were kept aside: trained weights are larger than random ones, and one rate is not the same to both (first tried with one
+rate, in five minutes an arm: decisions/2026-11-23-what-pre-training-teaches-in-minutes.md). *Frozen*, the mean of the
+last states under a logistic regression, is judged apart, by the same rules. Of ten such intervals, some lie beside 0 by
+chance in two cases of five. Each arm has been trained once: what another seed of the pre-training would change is not
+in the intervals.
 """
 
 
@@ -95,7 +96,9 @@ def _text(row: Row) -> list[str]:
             "",
             *_wrapped(
                 f"SST-2 and MRPC: fine-tuned by `train classify` on the first {settings['rows']:,} rows, "
-                f"{settings['fine_steps']} steps of 32 at {settings['fine_rate']:g}, {seeds} seed{'s' * (seeds != 1)}; "
+                f"{settings['fine_steps']} steps of 32, {seeds} seed{'s' * (seeds != 1)}, with the learning rate of "
+                f"{', '.join(f'{rate:g}' for rate in settings['fine_rates'])} that was best for this arm and task on "
+                f"the last {settings['kept']} rows, trained on those before them; "
                 "or frozen, the mean of the last states under a logistic regression, of a pair |u − v| and u · v. "
                 f"Tested on {rows} rows. Always the most frequent label: {chance}."
             ),
@@ -111,7 +114,10 @@ def _figures(row: Row, table: Table) -> list[str]:
     """The tables of the arms: on the books, on other tasks, and their differences there."""
     books = table(["", "masking", "masked words", "pairs", "chance"], [_arm(row, name) for name in list(ARMS)[1:]])
     head = [f"{of}, {way}" for of in TASKS.values() for way in WAYS.values()]
-    tasks = table(["", "masking", *head], [[*ARMS[name], *_tuned(row, name)] for name in ARMS])
+    tasks = table(
+        ["", "masking", "learning rates", *head],
+        [[*ARMS[name], _rates(row, name), *_tuned(row, name)] for name in ARMS],
+    )
     lines = [books, "", tasks, ""]
     pairs = list(dict.fromkeys(pair for of in row["against"].values() for pair in of))
     if pairs:
@@ -128,6 +134,11 @@ def _arm(row: Row, name: str) -> list[str]:
     pairs = found["pairs"]
     of_pairs = ["", ""] if pairs is None else [_share(pairs["accuracy"]), f"{100 * pairs['chance']:.1f}"]
     return [told, masking, _share(found["words"]), *of_pairs]
+
+
+def _rates(row: Row, name: str) -> str:
+    """The learning rates that were chosen for the fine-tuning, in the order of TASKS."""
+    return ", ".join(f"{rate:g}" for rate in row["arms"].get(name, {}).get("rates", {}).values())
 
 
 def _tuned(row: Row, name: str) -> list[str]:

@@ -17,6 +17,7 @@ from experiments.page import NOT_YET
 from experiments.page import table as markdown
 from experiments.pretraining import arms, overfit, plan, table
 from experiments.pretraining.scores import pairs_of, scores, words_of
+from experiments.translation.plan import read_json
 from glassformer.data.corpus import prepare
 from glassformer.data.pairs import SentencePairs
 from glassformer.data.settings import CorpusSection
@@ -49,8 +50,10 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(plan, "TASKS", {"mrpc": plan.TASKS["mrpc"]})
     monkeypatch.setattr(arms, "records", lambda task: (pairs, pairs))
     monkeypatch.setattr("experiments.pretraining.scores.records", arms.records)
-    for module, name, value in ((plan, "TIMED", 2), (plan, "FIRST", 1), (plan, "FINE_STEPS", 1), (overfit, "STEPS", 1)):
-        monkeypatch.setattr(module, name, value)
+    numbers = {"TIMED": 2, "FIRST": 1, "FINE_STEPS": 1, "KEPT": 4, "FINE_RATES": (3e-4, 1e-3)}
+    for name, value in numbers.items():
+        monkeypatch.setattr(plan, name, value)
+    monkeypatch.setattr(overfit, "STEPS", 1)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -75,6 +78,9 @@ def test_an_arm_is_trained_judged_and_fine_tuned_once(small: Path) -> None:
     assert arm["facts"]["steps"] == 1
     assert 0 < arm["pairs"]["chance"] < 1
     assert arm["words"]["count"] > 0
+    tried = read_json(plan.WORK / "order" / "mrpc-rates.json")
+    assert list(tried) == ["0.0003", "0.001"]
+    assert arm["rates"] == {"mrpc": float(max(tried, key=lambda rate: (tried[rate], -float(rate))))}
     predicted = [line["predicted"] for line in read_lines(arms.predictions_of("order", "mrpc", "frozen", 0))]
     right = np.mean([one == row["label"] for one, row in zip(predicted, arms.records("mrpc")[1], strict=True)])
     assert arm["tasks"]["frozen"]["mrpc"]["value"] == pytest.approx(right)
@@ -118,7 +124,7 @@ def measured(tuned: Differences, frozen: Differences, above: Any = UP) -> dict[s
     return {
         **{"minutes": 10, "steps": 100, "seconds": 0.1, "seeds": {"tuned": 1, "frozen": 1}, "overfit": None},
         **{"command": "command", "date": "2026-01-01", "machine": "a machine", "torch": "2"},
-        "settings": {"length": 64, "batch": 32, "rows": 10, "fine_steps": 5, "fine_rate": 1e-3},
+        "settings": {"length": 64, "batch": 32, "rows": 10, "fine_steps": 5, "fine_rates": [1e-3], "kept": 2},
         "tested_on": {"sst2": {"rows": 10, "chance": 0.5}},
         "arms": dict.fromkeys(("random", "alone", "next", "order"), arm),
         "against": against,
