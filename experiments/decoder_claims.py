@@ -105,8 +105,8 @@ def _recurrent() -> list[str]:
         "where it has more tokens a second than each of the recurrent ones. Its memory is longer than another's where",
         f"it copies (at least {COPIED:.0%} of the symbols) over a greater distance, after equal minutes.",
         "",
-        "All on one thread of a processor, on which little is gained by having all words at once: a device with thousands",
-        "of threads was not at hand.",
+        "All on one thread of a processor, on which little is gained by having all words at once: a device with",
+        "thousands of threads was not at hand.",
         "",
     ]
     verdicts = [_faster(text), _remembers(copied)]
