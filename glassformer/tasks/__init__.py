@@ -229,6 +229,11 @@ def task_of(name: str, model: ModelConfig) -> type[Task]:
     return cast("type[Task]", getattr(importlib.import_module(f"glassformer.tasks.{entry.alone[0]}"), entry.alone[1]))
 
 
+def verb_of(task: str) -> str:
+    """The verb that shows what models of this task have learned, "" where none does; raises as `task_named` does."""
+    return next(iter(task_named(task).verbs.values()), "")
+
+
 def is_alone(model: ModelConfig) -> bool:
     """Whether a model is a decoder alone."""
     return model.encoder is None and model.decoder is not None

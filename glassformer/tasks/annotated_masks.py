@@ -17,6 +17,7 @@ from glassformer.data.settings import AnnotatedMasksData
 from glassformer.errors import DataError
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.card_words import FILLED
 from glassformer.tasks.cross_entropy import cross_entropy
 from glassformer.tasks.fill import check_guesses, log_probabilities, scored_in_each
 from glassformer.tasks.masked_lm import UNIT, check_encoder
@@ -50,6 +51,8 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
 
     Section = AnnotatedMasksSection
     Data = AnnotatedMasksData
+    verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}
+    card = FILLED
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"masked_words": "scored"}
     best = "-loss"

@@ -25,6 +25,7 @@ from glassformer.models.families.heads import token_head_of
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.answer_scores import answer_scores
+from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.cross_entropy import cross_entropy, widened
 from glassformer.tasks.exact_match import best_threshold, exact_and_f1
 from glassformer.tasks.passage import Passage, Passages, right_answers
@@ -83,6 +84,9 @@ class AnswerQuestions(RecordTask[Question, Answer]):
 
     Section = AnswerSection
     Data = AnswerData
+    of_pairs = True
+    verbs: ClassVar[Mapping[str, str]] = {"token_head": "answer"}
+    card = CardWords("text")
     weights: ClassVar[Mapping[str, float]] = {"start": 0.5, "end": 0.5}
     axes: ClassVar[Mapping[str, Axis]] = {"start": "row", "end": "row"}
     best = "f1"

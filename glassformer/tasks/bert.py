@@ -22,6 +22,7 @@ from glassformer.data.store import TokenStore
 from glassformer.errors import ConfigError
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.card_words import FILLED
 from glassformer.tasks.corpus import CorpusTask, MaskedRows, held_out_sources
 from glassformer.tasks.cross_entropy import cross_entropy
 from glassformer.tasks.masked_lm import answered, check_encoder, unigram_of
@@ -63,6 +64,9 @@ class Bert(CorpusTask):
     """
 
     Section = BertSection
+    of_pairs = True
+    verbs: ClassVar[Mapping[str, str]] = {"head": "fill", "sentence_head": "classify"}
+    card = FILLED
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0, "next_sentence": 1.0}
     best = "-loss"
     baseline_names = ("most_frequent",)

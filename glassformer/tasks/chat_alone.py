@@ -25,7 +25,7 @@ from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.blocked_cross_entropy import blocked_cross_entropy
-from glassformer.tasks.chat import MOST, ChatSection, silent
+from glassformer.tasks.chat import MOST, Chat, ChatSection, silent
 from glassformer.tasks.chat_scores import replies_to_write, reply_scores, with_replies
 from glassformer.tasks.chatter import joined
 from glassformer.tasks.dialogue_source import DialogueSource, Exchanges
@@ -51,6 +51,7 @@ class ChatAlone(RecordTask[Talk, Reply]):
 
     Section: ClassVar[type[TaskSection]] = ChatSection
     Data: ClassVar[type[RecordSection]] = ChatData
+    verbs, card = Chat.verbs, Chat.card
     special: ClassVar = GPT2
     marks: ClassVar[tuple[str, ...]] = tuple(MARKS.values())
     weights: ClassVar[Mapping[str, float]] = {NEXT: 1.0}

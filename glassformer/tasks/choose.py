@@ -57,6 +57,8 @@ class Choose(RecordTask[Question, Choice]):
 
     Section = ChooseSection
     Data = ChooseData
+    of_pairs = True
+    verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "choose"}
     weights: ClassVar[Mapping[str, float]] = {"choice": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"choice": "row"}
     best = "accuracy"

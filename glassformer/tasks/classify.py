@@ -22,6 +22,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.baselines import Lesson
 from glassformer.tasks.bert import BertSection
 from glassformer.tasks.calibration import fitted_temperature, limit_of, log_prior
+from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.cross_entropy import widened
 from glassformer.tasks.labelling import Labelling, OneLabel, SeveralLabels
 from glassformer.tasks.labels import Class, Classes, Labelled, Unlearned
@@ -78,6 +79,7 @@ class Classify(TextPairTask[Labelled, Any]):
 
     Section = ClassifySection
     Data = ClassifyData
+    verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "classify"}
     weights: ClassVar[Mapping[str, float]] = {"label": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"label": "set"}
     best = "accuracy"
@@ -107,6 +109,11 @@ class Classify(TextPairTask[Labelled, Any]):
     def best_of(cls, section: ClassifySection) -> str:
         """Of several labels all are seldom right: their F1 tells models apart."""
         return "micro_f1" if section.several else "accuracy"
+
+    @classmethod
+    def card_of(cls, section: ClassifySection) -> CardWords:
+        """Of several labels those that are chosen are printed."""
+        return CardWords("chosen") if section.several else cls.card
 
     @property
     def outputs(self) -> int:

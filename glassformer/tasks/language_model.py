@@ -19,6 +19,7 @@ from glassformer.errors import ConfigError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.blocked_cross_entropy import blocked_cross_entropy
+from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.corpus import CorpusTask
 from glassformer.tasks.next_token_scores import MOST_COUNTED, NextTokenScores
 from glassformer.tasks.next_tokens import NEXT, NextTokens
@@ -40,6 +41,12 @@ class LanguageModel(CorpusTask):
     """The probability of each token of a text after those before it; rows are packed without padding."""
 
     Section = LanguageModelSection
+    verbs: ClassVar[Mapping[str, str]] = {"head": "generate"}
+    card = CardWords(
+        "text",
+        cut="scored in overlapping windows, and of a longer prompt the end is read",
+        limit="It writes one token after the other and plans nothing; what it tells is made up.",
+    )
     special: ClassVar = GPT2
     weights: ClassVar[Mapping[str, float]] = {NEXT: 1.0}
     best = "-loss"

@@ -24,6 +24,7 @@ from glassformer.data.store import TokenStore
 from glassformer.errors import ConfigError
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.card_words import FILLED
 from glassformer.tasks.corpus import HELD_OUT_EPOCH, CorpusTask, MaskedRows, check_some_can_be_masked
 from glassformer.tasks.cross_entropy import cross_entropy
 from glassformer.tasks.score import THIS_MODEL, Baseline, Scores, Tally, Unigram, compared, guessed
@@ -48,6 +49,8 @@ class MaskedLM(CorpusTask):
     """Guessing masked words. `baselines` are measured beside the model when it is evaluated."""
 
     Section = MaskedLMSection
+    verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}
+    card = FILLED
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
     best = "-loss"
     baseline_names = ("unigram",)

@@ -21,6 +21,7 @@ from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import agreement
 from glassformer.tasks.baselines import Lesson
+from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.cross_entropy import widened
 from glassformer.tasks.measure import Reals
 from glassformer.tasks.records import Record
@@ -78,6 +79,8 @@ class Regress(TextPairTask[Rated, Number]):
 
     Section = RegressSection
     Data = TextPairData
+    verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "classify"}
+    card = CardWords("number")
     weights: ClassVar[Mapping[str, float]] = {"number": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"number": "row"}
     best = "-loss"

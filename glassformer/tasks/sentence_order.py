@@ -106,6 +106,8 @@ class SentenceOrder(CorpusTask):
     """One of two labels for a pair of texts that were cut from documents: the sentence head and a softmax."""
 
     Section = SentenceOrderSection
+    of_pairs = True
+    verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "classify"}
     weights: ClassVar[Mapping[str, float]] = {"sentence_order": 1.0}
     best = "-loss"
     baseline_names = ("most_frequent",)

@@ -30,6 +30,7 @@ from glassformer.models.families.heads import token_head_of
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.bio import OUTSIDE, is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
+from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.cross_entropy import cross_entropy, widened
 from glassformer.tasks.labels import Unlearned
 from glassformer.tasks.records import Record, RecordTask
@@ -82,6 +83,8 @@ class Tag(RecordTask[Tagged, Tagging]):
 
     Section = TagSection
     Data = TagData
+    verbs: ClassVar[Mapping[str, str]] = {"token_head": "tag"}
+    card = CardWords("spans")
     weights: ClassVar[Mapping[str, float]] = {"tag": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"tag": "token"}
     best = "f1"  # of spans; where each word has a tag of its own, it is the accuracy

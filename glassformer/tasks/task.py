@@ -24,6 +24,7 @@ from glassformer.decode.defaults import SearchDefaults
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.settings import Settings
+from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.rows import Axis, Row, Shape
 from glassformer.tasks.score import Scores
 from glassformer.text.chat_template import ChatTemplates
@@ -169,13 +170,17 @@ class Task(ABC):
     are shares of all targets, for which an interval can be computed. `baseline_names` stand before the scores of its
     baselines in `Scores.flat`, that first which a score is shown beside. `frozen` are models that are not trained, such
     as a teacher: they are in eval mode and not saved. `two_sided`: its training texts are sources and targets in turn,
-    which may have a vocabulary each.
+    which may have a vocabulary each. `verbs` are the verbs that answer with its models, by the head that each needs (as
+    `ModelConfig` names it), that first which shows what was learned.
     """
 
     Section: ClassVar[type[TaskSection]]
     Data: ClassVar[type[DataSection]]
     reads_tables: ClassVar[bool] = False  # only tables, no running text
     two_sided: ClassVar[bool] = False
+    of_pairs: ClassVar[bool] = False  # each of its rows is two texts, whatever its data
+    verbs: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    card: ClassVar[CardWords] = CardWords()
     weights: ClassVar[Mapping[str, float]]
     best: str
     shares: ClassVar[tuple[str, ...]] = ("accuracy",)
@@ -201,6 +206,16 @@ class Task(ABC):
     def compared_by(cls, section: Any) -> str:
         """The score by which two models are compared; they may cut texts into different tokens."""
         return cls.best_of(section)
+
+    @classmethod
+    def card_of(cls, section: Any) -> CardWords:
+        """`card` with these settings."""
+        return cls.card
+
+    @classmethod
+    def reads_pairs(cls, data: DataSection | None) -> bool:
+        """Whether its rows are two texts, where its data are these."""
+        return cls.of_pairs or getattr(data, "pair", None) is not None
 
     of_tokens: ClassVar[tuple[str, ...]] = ()
     """Scores per token of a text: those of two models are comparable only where they have the same tokens."""
