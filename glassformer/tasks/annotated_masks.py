@@ -113,10 +113,6 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
         unigram = Unigram.count(torch.tensor(ids, dtype=torch.int64).numpy(), tokenizer.vocabulary_size)
         return cls(section, tokenizer, length=length, unigram=unigram)
 
-    def model(self, body: ModelConfig) -> ModelConfig:
-        """The body unchanged: its vocabulary head is trained."""
-        return body
-
     @property
     def baseline_loss(self) -> float:
         """The entropy of the texts' tokens."""

@@ -89,10 +89,6 @@ class MaskedLM(CorpusTask):
         unigram = unigram_of(preparation, sources)
         return cls(section, unigram, [unigram], corpus.stores["train"].fingerprint), sources
 
-    def model(self, body: ModelConfig) -> ModelConfig:
-        """The body unchanged: its vocabulary head is trained."""
-        return body
-
     @property
     def baseline_loss(self) -> float:
         """The entropy of the text's tokens: the loss of knowing only how frequent each of them is."""
