@@ -193,8 +193,8 @@ class Sentences:
         task = model.task_name or ""
         verb = verb_of(task) if task else ""
         if verb not in KINDS:
-            known = [name for name in TASKS if verb_of(name) in KINDS]
-            raise ConfigError(f"sentences cannot be watched while {task!r} is trained", do=did_you_mean(task, known))
+            others = [name for name in TASKS if verb_of(name) in KINDS]
+            raise ConfigError(f"sentences cannot be watched while {task!r} is trained", do=did_you_mean(task, others))
         if len(given) > MOST_SENTENCES:
             raise ConfigError(f"at most {MOST_SENTENCES} sentences are watched", got=str(len(given)))
         self.kind, self.tokenizer, self.model = KINDS[verb], model.tokenizer, model
