@@ -16,7 +16,7 @@ from glassformer.errors import ConfigError
 from glassformer.look.saved import fingerprint
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import task_named
-from glassformer.tasks.distil import Teaching, scored_of
+from glassformer.tasks.distil import Teaching, check_taught
 from glassformer.tasks.task import Source, Task, TaskSection
 from glassformer.tasks.text_pair import two_segments
 
@@ -31,7 +31,7 @@ def teacher_of(recipe: Recipe) -> tuple[Model, Recipe]:
     """
     section, task = recipe.distil, recipe.task
     assert section.teacher is not None
-    scored_of(task_named(task.name))
+    check_taught(task_named(task.name))
     teacher = load(section.teacher, device="cpu")
     if teacher.task is None or teacher.task.name != task.name:
         raise ConfigError(

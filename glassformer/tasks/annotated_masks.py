@@ -24,6 +24,7 @@ from glassformer.tasks.masked_lm import UNIT, check_encoder
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import THIS_MODEL, Scores, Tally, Unigram
+from glassformer.tasks.soft_losses import SoftLoss, of_masked_words
 from glassformer.tasks.task import Context, Preparation, TaskSection
 from glassformer.tasks.values import check_columns
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
@@ -53,6 +54,7 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
     Data = AnnotatedMasksData
     verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}
     card = FILLED
+    soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"masked_words": "scored"}
     best = "-loss"
@@ -161,12 +163,8 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
 
     # ------------------------------------------------------------------ learning and measuring
 
-    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """The sum of the cross-entropies at the masked tokens."""
-        return self.losses_of(model(batch.inputs, scored_at=batch.scored_at, heads=("head",)), batch)
-
-    def losses_of(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The same from what the model has answered, logits [N, V]."""
+    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The sum of the cross-entropies at the masked tokens, of logits [N, V]."""
         return {"masked_words": cross_entropy(output.logits, batch.labels["masked_words"])}
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[tuple[float, bool]]]]:

@@ -21,12 +21,13 @@ from glassformer.data.batch import Integers
 from glassformer.data.settings import DataSection
 from glassformer.data.split import Split
 from glassformer.decode.defaults import SearchDefaults
-from glassformer.models.inputs import Batch
+from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.settings import Settings
 from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.rows import Axis, Row, Shape
 from glassformer.tasks.score import Scores
+from glassformer.tasks.soft_losses import SoftLoss
 from glassformer.text.chat_template import ChatTemplates
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
@@ -171,7 +172,8 @@ class Task(ABC):
     baselines in `Scores.flat`, that first which a score is shown beside. `frozen` are models that are not trained, such
     as a teacher: they are in eval mode and not saved. `two_sided`: its training texts are sources and targets in turn,
     which may have a vocabulary each. `verbs` are the verbs that answer with its models, by the head that each needs (as
-    `ModelConfig` names it), that first which shows what was learned.
+    `ModelConfig` names it), that first which shows what was learned. `soft` says by loss how far a student's answers
+    are from its teacher's, of tasks that have students.
     """
 
     Section: ClassVar[type[TaskSection]]
@@ -181,6 +183,7 @@ class Task(ABC):
     of_pairs: ClassVar[bool] = False  # each of its rows is two texts, whatever its data
     verbs: ClassVar[Mapping[str, str]] = MappingProxyType({})
     card: ClassVar[CardWords] = CardWords()
+    soft: ClassVar[Mapping[str, SoftLoss]] = MappingProxyType({})
     weights: ClassVar[Mapping[str, float]]
     best: str
     shares: ClassVar[tuple[str, ...]] = ("accuracy",)
@@ -258,9 +261,16 @@ class Task(ABC):
         """The body with the head that this task needs: unchanged where that is the vocabulary head, which it has."""
         return body
 
-    @abstractmethod
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """By name, the weighted sum of the losses of a batch, at least float32."""
+        """By name, the weighted sum of the losses of a batch, at least float32: those of what the heads answer. A task
+        whose losses are of the model's states, as those over a large vocabulary, has a method of its own.
+        """
+        output = model(batch.inputs, scored_at=batch.scored_at, heads=tuple(self.verbs))
+        return self.losses_of(model, output, batch)
+
+    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The losses of what the model has answered about a batch."""
+        raise NotImplementedError
 
     @abstractmethod
     def evaluate(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:
