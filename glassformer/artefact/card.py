@@ -11,16 +11,12 @@ from typing import Any
 import torch
 
 from glassformer.artefact.artefact import Artefact
+from glassformer.artefact.example import example
 from glassformer.artefact.info import describe
-from glassformer.errors import GlassformerError
-from glassformer.tasks import TASKS, task_named
+from glassformer.tasks import TASKS, VERBS, task_named
 from glassformer.tasks.calibration import limit_of
 from glassformer.tasks.score import interval, not_above_a_baseline
-from glassformer.text.tokenizer import MASK
 
-_EXAMPLE = f"A text with one {MASK} in it."
-_PLAIN = "A text that you want to classify."
-_QUESTION, _CANDIDATES = "A text with several candidates.", ("the first candidate", "the second candidate")
 # What the vector of a text is, by `SentenceHeadConfig.pooling`.
 _POOLING = {
     "first": "the state of the first token (`first`)",
@@ -28,17 +24,6 @@ _POOLING = {
     "mean": "the mean of the tokens' states (`mean`)",
     "mean_pooler": "the mean of the tokens' states, through a dense layer and its activation (`mean_pooler`)",
     "max": "the largest number of each channel of the tokens' states (`max`)",
-}
-# What becomes of a text that is longer than the model reads, and a limit of their own, of the tasks that write.
-_CUT = {
-    "translate": "cut into sentences",
-    "chat": "cut at their beginning: the last turns are read",
-    "language-model": "scored in overlapping windows, and of a longer prompt the end is read",
-}
-_OF_TASKS = {
-    "translate": "A sentence is translated without those before it; what it has not learned to translate it makes up.",
-    "chat": "It answers the last turns alone, and knows nothing but its dialogues: what it says is made up.",
-    "language-model": "It writes one token after the other and plans nothing; what it tells is made up.",
 }
 _CARD = """\
 # {title}
@@ -93,57 +78,14 @@ def write_card(model: Artefact, folder: Path) -> str:
     )
 
 
-def example(model: Artefact) -> tuple[str, list[str]]:
-    """A verb and a text to try the model with: words of its vocabulary where it has no token for unknown words."""
-    if not model.has_tokenizer or model.task is None:
-        return "info", []
-    known: list[str] = []
-    try:
-        model.tokenizer.encode(_EXAMPLE)
-        text = _EXAMPLE
-    except GlassformerError:
-        special = model.tokenizer.special_ids
-        known = [token for id_, token in enumerate(model.tokenizer.vocabulary()) if id_ not in special]
-        text = " ".join([*known[:1], MASK])
-    if model.task.name == "translate":
-        return "translate", ["A text that you want to translate." if text == _EXAMPLE else text.replace(f" {MASK}", "")]
-    if model.task.name == "chat":
-        return "chat", ["Hi, how are you?"]
-    if model.task.name == "language-model":
-        return "generate", ["Once upon a time"]
-    if model.config.head is not None:
-        return "fill", [text]
-    if model.task.name == "tag":
-        return "tag", ["A text in which you want to tag words." if text == _EXAMPLE else text.replace(f" {MASK}", "")]
-    if model.task.name == "answer":
-        return "answer", ["What is in the passage?", "--context", "The answer is in the passage."]
-    plain = _PLAIN if text == _EXAMPLE else text.replace(f" {MASK}", "")
-    if model.task.name == "choose":
-        question, (one, two) = (
-            (_QUESTION, _CANDIDATES) if text == _EXAMPLE else (plain, [*known[1:3], plain, plain][:2])
-        )
-        return "choose", [question, "--choice", one, "--choice", two]
-    pairs = model.task.name == "sentence-order" or getattr(model.data, "pair", None) is not None
-    return "classify", [plain, "--pair", plain] if pairs else [plain]
-
-
 def _use(verb: str, words: list[str], model: Artefact) -> str:
     """The line of Python that tries the model."""
-    texts = ", ".join(json.dumps(word, ensure_ascii=False) for word in words if not word.startswith("--"))
-    first, _, others = texts.partition(", ")
-    found = "chosen" if getattr(model.task, "several", False) else "probabilities"
-    if model.task is not None and model.task.name == "regress":
-        found = "number"
-    return {
-        "choose": f"print(model.choose({first}, [{others}]).probabilities)",
-        "fill": f"print(model.fill({texts}).filled)",
-        "tag": f"print(model.tag({texts}).spans)",
-        "classify": f"print(model.classify({texts}).{found})",
-        "answer": f"print(model.answer({texts}).text)",
-        "translate": f"print(model.translate({texts}).translation)",
-        "chat": f"print(model.chat({texts}).reply)",
-        "generate": f"print(model.generate({texts}).text)",
-    }.get(verb, "print(model.info())")
+    if model.task is None or verb not in VERBS:
+        return "print(model.info())"
+    first, *others = (json.dumps(word, ensure_ascii=False) for word in words if not word.startswith("--"))
+    more = [f"[{', '.join(others)}]"] if "choices" in VERBS[verb].columns else others
+    printed = task_named(model.task.name).card_of(model.task).printed
+    return f"print(model.{verb}({', '.join([first, *more])}).{printed})"
 
 
 def _data(model: Artefact) -> Iterator[str]:
@@ -284,18 +226,12 @@ def _shown(name: str, value: float, count: float | None, measured: Sequence[floa
     return f"{told.format(value)} ({told.format(bounds[0])} … {told.format(bounds[1])})"
 
 
-def _cut(model: Artefact) -> str:
-    """What becomes of a text that is longer than the model reads."""
-    return _CUT.get(model.task_name or "", "read in overlapping windows")
-
-
 def _limits(model: Artefact) -> Iterator[str]:
+    card = task_named(model.measured_as.name).card_of(model.measured_as)
     if model.length is not None:
-        yield f"It reads rows of {model.length} tokens; longer texts are {_cut(model)}."
-    if model.task is not None and model.task.name in _OF_TASKS:
-        yield _OF_TASKS[model.task.name]
-    elif model.task is not None and model.config.head is not None:
-        yield "Several masked words are guessed independently of one another."
+        yield f"It reads rows of {model.length} tokens; longer texts are {card.cut}."
+    if model.task is not None and card.limit:
+        yield card.limit
     yield "It repeats what its text says, errors and prejudices included; its guesses are not facts."
     if model.data is not None and not model.data.holds_out:
         yield "No text was held out: the scores measure how well it remembers its own text."

@@ -16,7 +16,7 @@ from glassformer.errors import ConfigError
 from glassformer.look.saved import fingerprint
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import task_named
-from glassformer.tasks.distil import Teaching, scored_of
+from glassformer.tasks.distil import Teaching, check_taught
 from glassformer.tasks.task import Source, Task, TaskSection
 from glassformer.tasks.text_pair import two_segments
 
@@ -31,7 +31,7 @@ def teacher_of(recipe: Recipe) -> tuple[Model, Recipe]:
     """
     section, task = recipe.distil, recipe.task
     assert section.teacher is not None
-    scored_of(task_named(task.name))
+    check_taught(task_named(task.name))
     teacher = load(section.teacher, device="cpu")
     if teacher.task is None or teacher.task.name != task.name:
         raise ConfigError(
@@ -49,12 +49,12 @@ def teacher_of(recipe: Recipe) -> tuple[Model, Recipe]:
     return teacher, recipe.model_copy(
         update={
             "distil": section.model_copy(update={"fingerprint": print_of}),
-            "task": task.model_copy(update=_own(teacher.task, task)),
+            "task": task.model_copy(update=_in_common(teacher.task, task)),
         }
     )
 
 
-def _own(teacher: TaskSection, student: TaskSection) -> dict[str, Any]:
+def _in_common(teacher: TaskSection, student: TaskSection) -> dict[str, Any]:
     """What a student's answers have in common with its teacher's: their labels, the unit of their numbers, and the
     pooling, unless the recipe asks for another one than usual.
     """
@@ -138,8 +138,8 @@ def student_of(teacher: Model, section: DistilSection) -> tuple[Model, str]:
 def taught_by(
     teacher: Model | None, section: DistilSection, task: Task, source: Source, *, held_out: bool, limit: int
 ) -> dict[str, Any]:
-    """Of a student, who its teacher is, and its scores on the same examples; {} without one. What is chosen on
-    `held_out` examples, such as a temperature, is chosen for the teacher too.
+    """Of a student, who its teacher is, and its scores on the same examples; {} without one. `held_out`: these are not
+    those of the training, and what is chosen on such, as a temperature, is chosen for the teacher too.
     """
     if teacher is None:
         return {}

@@ -12,6 +12,7 @@ from glassformer.errors import DataError
 from glassformer.look.explanation import Limits
 from glassformer.look.tables import Table
 from glassformer.look.walkthrough import Step
+from glassformer.tasks import task_named
 from glassformer.tasks.bio import is_scheme
 from glassformer.tasks.candidates import Choice
 from glassformer.tasks.spans import Answer
@@ -22,17 +23,6 @@ ALONE = (
     "--choice."
 )
 LEGAL = "A tag that may not follow the one before it is ruled out: I- goes on with a span of its own label."
-# Which verb answers with the head of a task.
-_VERBS = {
-    "classify": "classify",
-    "regress": "classify",
-    "bert": "classify",
-    "sentence-order": "classify",
-    "tag": "tag",
-    "answer": "answer",
-    "choose": "choose",
-}
-_OF_PAIRS = ("bert", "sentence-order", "answer")
 # Characters of an answer that are repeated.
 _SHOWN = 200
 
@@ -44,13 +34,15 @@ def head_answer(
     how it writes a translation; None where it has none. What its task does to the scores before is told: it is no
     tensor of the trace.
     """
-    task = model.task_name or ""
-    if task == "choose" and not choices:
-        return Step("The model's answer", remarks=(ALONE,))
-    if task == "translate":
+    if model.task_name is None:
+        return None
+    task = task_named(model.task_name)
+    if task.verbs.get("head") == "translate":
         return writing(model, text, limits)
-    verb = _VERBS.get(task)
-    if verb is None or (pair is None and task in _OF_PAIRS):
+    verb = task.verbs.get("sentence_head", task.verbs.get("token_head"))
+    if verb == "choose" and not choices:
+        return Step("The model's answer", remarks=(ALONE,))
+    if verb is None or (task.of_pairs and pair is None and not choices):
         return None
     texts: dict[str, object] = {"text": text} if pair is None else {"text": text, "pair": pair}
     texts |= {"choices": list(choices)} if choices else {}

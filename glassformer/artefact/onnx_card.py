@@ -9,8 +9,9 @@ from typing import Any
 from glassformer.artefact.artefact import Artefact
 from glassformer.convert.onnx.heads import ExportedHead
 from glassformer.convert.onnx.network import SEGMENTS, inputs_of
+from glassformer.tasks import task_named, verb_of
 
-# What is made of the outputs, by the head and, where it matters, by the task.
+# What is made of the outputs, by the head; of one for a text by what its verb answers.
 _READ = {
     "masked-lm": (
         "scores for each token of the vocabulary; the guess for a masked token is the largest",
@@ -21,15 +22,15 @@ _READ = {
         "scores for each token of the vocabulary, and for the labels of a pair of texts",
         "print(seq_relationship_logits.argmax(axis=1))",
     ),
-    "classify": (
+    "probabilities": (
         "a score for each label; the largest is the answer",
         "print([LABELS[row.argmax()] for row in logits])",
     ),
-    "several": (
+    "chosen": (
         "a score for each label; a text has those whose sigmoid is at least {threshold:g}",
         "print([[LABELS[k] for k, x in enumerate(row) if 1 / (1 + np.exp(-x)) >= {threshold:g}] for row in logits])",
     ),
-    "regress": ("the number", "print(logits[:, 0])"),
+    "number": ("the number", "print(logits[:, 0])"),
     "choose": (
         "a score for each row; the rows of a text are the text with each candidate, and the largest is the answer",
         "print(logits[:, 0].argmax())",
@@ -108,15 +109,15 @@ def write_card(model: Artefact, head: ExportedHead, files: Sequence[str], told: 
 
 
 def kind_of(model: Artefact, head: ExportedHead) -> str:
-    """How the outputs are read: the head, and of one for a text its task."""
+    """How the outputs are read: the head, and of one for a text what its verb answers."""
     if head.name != "sentence":
         return head.name
-    section: Any = model.task
-    if section is None or not (model.labels or section.name in _READ):
+    if model.task is None:
         return ""
-    if section.name in ("regress", "choose"):
-        return str(section.name)
-    return "several" if getattr(section, "several", False) else "classify"
+    if verb_of(model.task.name) == "choose":
+        return "choose"
+    printed = task_named(model.task.name).card_of(model.task).printed
+    return printed if model.labels or printed == "number" else ""
 
 
 def facts(model: Artefact, head: ExportedHead) -> Mapping[str, Any]:
@@ -149,7 +150,8 @@ def _padding(model: Artefact) -> str:
 
 def _texts(model: Artefact, kind: str) -> str:
     """Texts that such a model reads."""
-    pairs = kind == "masked-lm and sentence" or getattr(model.data, "pair", None) or model.task_name == "sentence-order"
+    pairs = kind == "masked-lm and sentence"
+    pairs |= model.task is not None and kind != "features" and task_named(model.task.name).reads_pairs(model.data)
     if kind == "masked-lm":
         mask = model.tokenizer.special.mask
         return json.dumps([f"She {mask} the summer.", f"The train left the {mask} two hours late."], ensure_ascii=False)

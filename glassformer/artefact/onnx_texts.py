@@ -9,6 +9,7 @@ from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.verbs import predictor_for
 from glassformer.convert.onnx.heads import FEATURES, ExportedHead
 from glassformer.errors import ConfigError
+from glassformer.tasks import task_named
 from glassformer.tasks.task import Predictor
 from glassformer.text.tokenizer import MASK
 
@@ -37,16 +38,6 @@ VERDICTS: Mapping[str, Callable[[Any], object]] = {
     "tag": lambda found: found.tags,
     "answer": lambda found: found.text,
 }
-# The verb of a task that is not the one of masked words.
-_VERBS: Mapping[str, str] = {
-    "classify": "classify",
-    "regress": "classify",
-    "sentence-order": "classify",
-    "bert": "classify",
-    "choose": "choose",
-    "tag": "tag",
-    "answer": "answer",
-}
 
 
 def predictor_of(model: Artefact, head: ExportedHead) -> Predictor[Any, Any] | None:
@@ -61,7 +52,9 @@ def verb_of(model: Artefact, head: ExportedHead) -> str:
     """The verb that answers with this head; none with features."""
     if head.name == FEATURES:
         return ""
-    return _VERBS.get(model.task_name or "", "fill")
+    if model.task_name is None or not head.heads:
+        return "fill"
+    return task_named(model.task_name).verbs.get(head.heads[-1], "fill")
 
 
 def alone(text: str) -> dict[str, object]:

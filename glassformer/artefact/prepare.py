@@ -83,9 +83,7 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     start = None if recipe.model.start is None else _start(recipe)
     if teacher is not None and start is not None:
         _check_length(teacher.config, recipe.data.length)
-        always = recipe.task.name in ("answer", "choose", "sentence-order")
-        pairs = always or getattr(recipe.data, "pair", None) is not None
-        check_pair(teacher, start, recipe.distil, pairs=pairs)
+        check_pair(teacher, start, recipe.distil, pairs=kind.reads_pairs(recipe.data))
     elif teacher is not None:
         start, which = student_of(teacher, recipe.distil)
         _check_length(start.config, recipe.data.length)

@@ -17,6 +17,7 @@ from glassformer.errors import ConfigError, DataError
 from glassformer.look.search_tree import SearchTree
 from glassformer.look.trace import Trace
 from glassformer.look.written import path_of
+from glassformer.tasks import VERBS
 from glassformer.tasks.chatter import Chatter, joined
 from glassformer.tasks.generate import SLOTS as PROMPTS
 from glassformer.tasks.generate import Generate
@@ -62,7 +63,7 @@ def search_tree(
             do="choose a model that translates or continues a text",
         )
     verb = verb or writing_verb(model)
-    if not isinstance(text, str) and verb != "chat":
+    if not isinstance(text, str) and not VERBS[verb].turns:
         raise DataError("a search is for one text", got=type(text).__name__)
     predictor = predictor_for(model, verb, options)
     limit = model.module.output_stack.max_length

@@ -1,7 +1,7 @@
 """Sentences that are watched while a model trains: what it answers about each, and what its heads do with it.
 
-A sentence is answered by the same predictor that answers it when the model is trained; one row of a table says which
-for each task. The attention is that of the same pass, so that looking costs one pass a sentence (of a translation: one
+A sentence is answered by the same predictor that answers it when the model is trained; one row of a table says how
+for each verb. The attention is that of the same pass, so that looking costs one pass a sentence (of a translation: one
 with the given target, and the search).
 
 A sentence is one line of text. What a task needs beside it stands behind a tab: the translation, the second text of a
@@ -29,7 +29,7 @@ from glassformer.look.thumbnails import largest_in
 from glassformer.look.watch import watch
 from glassformer.models.names import tensor_names
 from glassformer.models.transformer import Transformer
-from glassformer.tasks import predictor_of
+from glassformer.tasks import TASKS, predictor_of, verb_of
 from glassformer.tasks.predict import predict
 from glassformer.tasks.rows import Row, collate
 from glassformer.tasks.task import Predictor, evaluating
@@ -56,8 +56,8 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True)
 class Kind:
-    """How the sentences of a task are watched. `behind` is the role of what stands behind the tab, `several` whether
-    there may be more than one; `needs` is how many there must be. `told` makes an answer plain, `asked` names
+    """How sentences are watched that a verb answers. `behind` is the role of what stands behind the tab, `several`
+    whether there may be more than one; `needs` is how many there must be. `told` makes an answer plain, `asked` names
     the places. `says` is the verb that answers in words, where it is another than the one whose pass is looked at, with
     its options, and `wrote` are its words.
     """
@@ -125,11 +125,8 @@ def _tokens(found: Any, tokenizer: Tokenizer) -> list[str]:
 
 
 KINDS: Mapping[str, Kind] = {
-    **dict.fromkeys(
-        ("masked-lm", "annotated-masks", "bert"),
-        Kind("fill", _masks, _filled, {"top": GUESSES}, example="The [MASK] sat on the mat."),
-    ),
-    **dict.fromkeys(("classify", "sentence-order", "regress"), Kind("classify", _label, _labelled, behind="pair")),
+    "fill": Kind("fill", _masks, _filled, {"top": GUESSES}, example="The [MASK] sat on the mat."),
+    "classify": Kind("classify", _label, _labelled, behind="pair"),
     "choose": Kind("choose", lambda found, _: ["candidate"], _chosen, behind="choices", several=True, needs=2),
     "tag": Kind("tag", lambda found, _: list(found.words), _tagged),
     "answer": Kind("answer", lambda found, _: ["answer"], _answered, {"top": GUESSES}, "pair", needs=1),
@@ -153,7 +150,7 @@ KINDS: Mapping[str, Kind] = {
         wrote=lambda found: str(found.reply),
         example="Hi how are you<TAB>I am fine",
     ),
-    "language-model": Kind(
+    "generate": Kind(
         "score",
         _tokens,
         _translated,
@@ -162,7 +159,7 @@ KINDS: Mapping[str, Kind] = {
         wrote=lambda found: str(found.text),
     ),
 }
-"""By task how its sentences are watched."""
+"""By the verb of a task how its sentences are watched."""
 
 
 class Probe(NamedTuple):
@@ -194,11 +191,13 @@ class Sentences:
 
     def __init__(self, model: Artefact, given: Sequence[str]) -> None:
         task = model.task_name or ""
-        if task not in KINDS:
-            raise ConfigError(f"sentences cannot be watched while {task!r} is trained", do=did_you_mean(task, KINDS))
+        verb = verb_of(task) if task else ""
+        if verb not in KINDS:
+            others = [name for name in TASKS if verb_of(name) in KINDS]
+            raise ConfigError(f"sentences cannot be watched while {task!r} is trained", do=did_you_mean(task, others))
         if len(given) > MOST_SENTENCES:
             raise ConfigError(f"at most {MOST_SENTENCES} sentences are watched", got=str(len(given)))
-        self.kind, self.tokenizer, self.model = KINDS[task], model.tokenizer, model
+        self.kind, self.tokenizer, self.model = KINDS[verb], model.tokenizer, model
         self.predictor = self._predictor(self.kind.verb, self.kind.options)
         self.words = None if self.kind.says is None else self._predictor(self.kind.says, self.kind.says_options)
         known = tensor_names(model.module)

@@ -39,7 +39,7 @@ from glassformer.cli.stream_words import can_stream, check_streamed, stream_word
 from glassformer.cli.texts import batches, records
 from glassformer.data.lines import stop_unless
 from glassformer.errors import DataError
-from glassformer.tasks import VERBS
+from glassformer.tasks import TASKS, VERBS
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
@@ -117,8 +117,6 @@ _COLUMNS: dict[str, tuple[Any, object]] = {
 # The second text of a pair, where a verb has a name of its own for it, and the columns where the model knows none.
 _SECOND: dict[str, Any] = {"answer": Passage}
 _USUAL: dict[str, dict[str, str]] = {"answer": {"text": "question", "pair": "context"}, "chat": {"text": "turns"}}
-# Those of models that translate.
-_OF_PAIRS = {"text": "source", "target": "target"}
 
 
 def asking(verb: str) -> Callable[..., None]:
@@ -187,7 +185,7 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
         fast=values["fast"],
         threads=values["threads"],
     )
-    if verb == "chat" and not (texts or values["file"] or values["tree"] or values["html"]):
+    if VERBS[verb].turns and not (texts or values["file"] or values["tree"] or values["html"]):
         refuse_beside(values)
         converse(opened, options, sys.stdout, kept=values["save"])
         return
@@ -197,15 +195,17 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
             got="texts or files to reply to",
             do="leave them out to talk, or keep the replies with --json --out FILE",
         )
+    from glassformer.data import settings as data_settings  # not at the top: --help must not import pydantic
+
     # The columns of a table, where none are named, are those of the training tables.
     entry, task = VERBS[verb], opened.task_name
     roles = [role for role in entry.columns if task in entry.only.get(role, (task,))]
     target = second_text(opened, None, values.get("target"))
     trained = {role: getattr(opened.data, role, None) for role in roles}
     known = {role: name for role, name in trained.items() if name is not None}
-    pairs = task == "translate"
-    of_pairs = {role: of for role, of in _OF_PAIRS.items() if pairs and role in roles}
-    pairs = pairs and not columns
+    learned = getattr(data_settings, TASKS[task].data) if task in TASKS else data_settings.DataSection
+    of_pairs = {role: learned.model_fields[role].default for role in roles if learned.reads == "pairs"}
+    pairs = bool(of_pairs) and not columns
     columns = {"text": "text", **_USUAL.get(verb, {}), **of_pairs, **known, **columns}
     if target is not None:  # the same for every text
         columns.pop("target", None)
@@ -224,7 +224,14 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
         destination(opened, {**values, "text": texts}, asks) as out,
         counted(values["out"], out.done) as advance,
     ):
-        reader = reader_of(verb, by_role, _USUAL.get(verb, {}), blank=entry.blank, pairs=pairs)
+        reader = reader_of(
+            by_role,
+            _USUAL.get(verb, {}),
+            blank=entry.blank,
+            pairs=pairs,
+            turns=entry.turns,
+            words="words" in entry.columns,
+        )
         more = {"pair": values.get("pair"), "target": target, "choices": choices or None}
         also = {role: value for role, value in more.items() if value is not None}
         asked = records(texts, values["file"], reader, also, bad=bad or stop_unless("rejects"))

@@ -85,14 +85,14 @@ def embed(
     told_of(opened, pooling or ("mean",))
     if word is not None:
         with results(out) as handle:
-            reader = reader_of("embed", columns, {}, blank=False, pairs=False)
+            reader = reader_of(columns, {}, blank=False)
             given = [str(each.values["text"]) for each in islice(records(texts, file, reader), _COMPARED)]
             _show_word(opened, word, given, pooling or ("mean",), handle, json=json)
         return
     from glassformer.artefact.embed import vectors_of
 
     maker = vectors_of(opened, strategy or ("last",), pooling or ("mean",), words=words)
-    reader = reader_of("tag" if words else "embed", columns, {}, blank=True, pairs=False)
+    reader = reader_of(columns, {}, blank=True, words=words)
 
     def read(bad: OnBad) -> Iterator[Text]:
         return records(texts, file, reader, bad=bad)

@@ -14,6 +14,7 @@ from glassformer.cli.decoding_options import check_decoding
 from glassformer.cli.screen import note, record
 from glassformer.cli.story import story_page
 from glassformer.errors import ConfigError, DataError
+from glassformer.tasks import VERBS
 from glassformer.wrapping import in_one_line
 
 if TYPE_CHECKING:
@@ -84,12 +85,13 @@ def explain_writing(
     from glassformer.look.written import stepwise
 
     verb = writing_verb(opened)
-    if verb != "chat" and len(texts) != 1:
+    turns = VERBS[verb].turns
+    if not turns and len(texts) != 1:
         raise DataError("--write shows one text as it is written", got=f"{len(texts)} texts", do="give one of them")
     options = {**options, "max_tokens": count}
     check_decoding(options, verb)
     block, head = _block_and_head(looks)
-    tree = search_tree(opened, list(texts) if verb == "chat" else texts[0], options, verb=verb, attention=True)
+    tree = search_tree(opened, list(texts) if turns else texts[0], options, verb=verb, attention=True)
     trace = trace_of(opened, tree)
     compared = stepwise(tree, trace, fast=opened.fast)
     if html is not None:

@@ -21,8 +21,6 @@ _HUB = "hub:"
 # What may be a mistyped model: a word without blanks and brackets; and one that must be meant as a path.
 _WORD = re.compile(r"[^\s\[\]]*")
 _PATH = re.compile(r"~.*|.*[/\\].*")
-# Verbs that begin a conversation where there is no text.
-_CONVERSING = ("chat",)
 
 
 def split_model(
@@ -48,7 +46,7 @@ def split_model(
         return model, words
     wanted = "a text" if is_data is None else "a file to measure on"
     if not words and not files:
-        if verb in _CONVERSING:
+        if verb in VERBS and VERBS[verb].turns:  # a conversation begins
             return _told(verb), []
         raise DataError(f"{wanted} is needed, or a model", got="neither", do=f"see glassformer {verb} --help")
     first = words[0] if words else "-"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -159,19 +158,22 @@ class SentenceReader:
         yield from map(_sentence, sentence_rows([json_row(line, where)], self._named, bad=bad, tagged=False))
 
 
-# The readers of verbs that do not read tables by their columns.
-_READERS: Mapping[str, Callable[[Mapping[str, Columns], Mapping[str, Columns]], Reader]] = MappingProxyType(
-    {"tag": SentenceReader}
-)
-
-
 def reader_of(
-    verb: str, columns: Mapping[str, Columns], usual: Mapping[str, Columns], *, blank: bool, pairs: bool = False
+    columns: Mapping[str, Columns],
+    usual: Mapping[str, Columns],
+    *,
+    blank: bool,
+    pairs: bool = False,
+    turns: bool = False,
+    words: bool = False,
 ) -> Reader:
-    """How a verb reads files whose columns are these; `blank`: a text of only blanks has an answer; `pairs`: nobody has
-    asked for these columns, and of a table of pairs without them the first two are read.
+    """How files are read whose columns are these; `blank`: a text of only blanks has an answer; `pairs`: nobody has
+    asked for these columns, and of a table of pairs without them the first two are read; `turns`: a text may be a list
+    of turns; `words`: records are sentences, whose words may be given.
     """
-    return _READERS.get(verb, partial(TableReader, blank=blank, pairs=pairs, lists=verb == "chat"))(columns, usual)
+    if words:
+        return SentenceReader(columns, usual)
+    return TableReader(columns, usual, blank=blank, pairs=pairs, lists=turns)
 
 
 def read_lines_as(reader: Reader, lines: Iterable[Text], bad: OnBad) -> Iterator[Text]:

@@ -51,7 +51,7 @@ def search_ask(
     opened = None if model is None else open_model(model, device=device)
     found = SearchIndex.open(index, opened, backend=backend, device=device)
     refuse_out_over_input(out, file, text=column)
-    reader = reader_of("embed", {"text": column}, {}, blank=False, pairs=False)
+    reader = reader_of({"text": column}, {}, blank=False)
     with results(out) as handle:
         for some in batches(records(question, file, reader)):
             asked = [str(each.values["text"]) for each in some]

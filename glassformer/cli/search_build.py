@@ -52,7 +52,7 @@ def search_build(
 
     opened = open_model(which, device=device, fast=fast, threads=threads)
     told_of(opened, (pooling,))
-    reader = reader_of("embed", {"text": column}, {}, blank=False, pairs=False)
+    reader = reader_of({"text": column}, {}, blank=False)
 
     def read() -> Iterator[tuple[dict[str, object], str, object]]:
         for each in records(None, paths, reader):

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from glassformer.look.trace import Trace
+    from glassformer.look.tensors import Tensors
 
 
 # Narrower types in which numbers of the key's type may be written, the narrowest first.
@@ -49,7 +49,7 @@ class Carried:
             self.nbytes += narrow.nbytes
 
 
-def carry(trace: Trace, limit: int) -> Carried:
+def carry(trace: Tensors, limit: int) -> Carried:
     """Facts first, then the run's tensors unit by unit, then the weights, small ones first, up to `limit` bytes.
 
     The weights come last because the pictures do without them: one that is too large makes only the formulas that read

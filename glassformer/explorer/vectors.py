@@ -12,10 +12,10 @@ from glassformer.features.strategies import SIX, Strategy, resolve
 from glassformer.look.layers import layers_of, side_of_features
 
 if TYPE_CHECKING:
-    from glassformer.look.trace import Trace
+    from glassformer.look.tensors import Tensors
 
 
-def vectors_record(trace: Trace) -> dict[str, Any]:
+def vectors_record(trace: Tensors) -> dict[str, Any]:
     """`layers`: the tensors of the layers, the embedding first; `word`: that of the words alone, null where the model
     was given vectors; `strategies`: those of the six that the model has the layers for.
     """

@@ -14,7 +14,7 @@ from torch import Tensor
 from glassformer.errors import ConfigError, UnknownNameError
 from glassformer.look.cell import split_name
 from glassformer.look.statement import AFTERWARDS
-from glassformer.look.trace import Trace
+from glassformer.look.tensors import Tensors
 from glassformer.look.verify import WITHOUT_WEIGHTS
 
 HEADS = ("head.logits", "sentence_head.logits", "token_head.logits")
@@ -54,7 +54,7 @@ class Attributions:
     of: tuple[Attribution, ...]
 
 
-def attributions(trace: Trace, goal: str | None = None) -> Attributions:
+def attributions(trace: Tensors, goal: str | None = None) -> Attributions:
     """The gradient of one number of a run with respect to the embedding of each token, as a norm and times the input.
 
     `goal` is a cell in words, `head.logits[place=0,vocabulary=garden]`; by default the largest score of the first place
@@ -69,7 +69,7 @@ def attributions(trace: Trace, goal: str | None = None) -> Attributions:
     return attribute(trace, [(name, trace.cell(name, asked))])[0]
 
 
-def goals(trace: Trace, most: int = 1) -> list[tuple[str, dict[str, int]]]:
+def goals(trace: Tensors, most: int = 1) -> list[tuple[str, dict[str, int]]]:
     """The largest score of each of the first places (texts, tokens) of the model's head; raises ConfigError."""
     name = next((name for name in HEADS if name in trace), None)
     if name is None:
@@ -91,7 +91,7 @@ def goals(trace: Trace, most: int = 1) -> list[tuple[str, dict[str, int]]]:
     return found
 
 
-def attribute(trace: Trace, cells: Sequence[tuple[str, Mapping[str, int]]]) -> list[Attributions]:
+def attribute(trace: Tensors, cells: Sequence[tuple[str, Mapping[str, int]]]) -> list[Attributions]:
     """The attributions of several cells, after one forward pass; raises as `attributions` does."""
     if trace.replay is None:
         raise ConfigError("gradients run the model again", do=WITHOUT_WEIGHTS)

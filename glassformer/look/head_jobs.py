@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from glassformer.look.head_measures import MEASURES, measure_trace
-from glassformer.look.trace import Trace
+from glassformer.look.tensors import Tensors
 
 PLACED = ("previous", "next", "self", "first", "separator", "same_word")
 JOBS = (*PLACED, "few", "many")
@@ -75,7 +75,7 @@ def at_once(measures: Mapping[str, float]) -> float:
     return math.exp(measures["entropy"])
 
 
-def heads(trace: Trace) -> tuple[Head, ...]:
+def heads(trace: Tensors) -> tuple[Head, ...]:
     """Every head of a run by what it does over all its texts: the groups in the order of JOBS, the clearest head of
     each group first. How a job is chosen is `head_jobs.RULE`.
 

@@ -16,13 +16,13 @@ import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from glassformer.look.trace import Trace
+    from glassformer.look.tensors import Tensors
 
 MEASURES = ("entropy", "distance", "previous", "self", "next", "first", "separator", "same_word", "largest", "even")
 ATTENTION = re.compile(r"(encoder|decoder)\.blocks\.\d+\.(self|cross)_attention\.weights")
 
 
-def attentions(trace: Trace) -> tuple[str, ...]:
+def attentions(trace: Tensors) -> tuple[str, ...]:
     """The attentions of a run by name, `encoder.blocks.0.self_attention` …, in the order of the model."""
     return tuple(name.rpartition(".")[0] for name in trace if ATTENTION.fullmatch(name))
 
@@ -81,7 +81,7 @@ def measure(
     return torch.stack([found[name] for name in MEASURES], dim=-1)  # [H, 10]
 
 
-def measure_text(trace: Trace, attention: str, sentence: int, weights: Tensor, may_look: Tensor) -> Tensor:
+def measure_text(trace: Tensors, attention: str, sentence: int, weights: Tensor, may_look: Tensor) -> Tensor:
     """The measures of all heads of an attention in one text of a run, [H, 10]; weights and may_look [H or 1, Q, K]."""
     formula = trace.statement.formulas[f"{attention}.weights"]
     crossing = formula.tokens != formula.keys
@@ -115,7 +115,7 @@ class Mean:
     sums: dict[str, Tensor] = field(default_factory=dict)
     tokens: dict[str, int] = field(default_factory=dict)
 
-    def add(self, trace: Trace) -> None:
+    def add(self, trace: Tensors) -> None:
         """Another run."""
         for attention in attentions(trace):
             tensors = trace.fetch([f"{attention}.weights", f"{attention}.may_look"])
@@ -135,7 +135,7 @@ class Mean:
         return {attention: sums / max(self.tokens.get(attention, 0), 1) for attention, sums in self.sums.items()}
 
 
-def measure_trace(trace: Trace) -> dict[str, Tensor]:
+def measure_trace(trace: Tensors) -> dict[str, Tensor]:
     """The measures of all heads over all texts of a run, by attention, [H, 10]."""
     mean = Mean()
     mean.add(trace)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from glassformer.look.trace import Trace
+from glassformer.look.tensors import Tensors
 
 
-def layers_of(trace: Trace) -> tuple[str, ...]:
+def layers_of(trace: Tensors) -> tuple[str, ...]:
     """The tensors [sentence, token, channel] of the layers: 0 is what the first block reads, k what block k gives, the
     last one behind the stack's own norm where it has one. Of two stacks those of the encoder, which reads the text.
     """
@@ -16,6 +16,6 @@ def layers_of(trace: Trace) -> tuple[str, ...]:
     return (*entering, statement.memory or statement.entering["states"])
 
 
-def side_of_features(trace: Trace) -> str:
+def side_of_features(trace: Tensors) -> str:
     """The stack whose states are the features: `encoder`, or `decoder` where there is none."""
     return "decoder" if trace.config.encoder is None else "encoder"

@@ -16,7 +16,7 @@ from glassformer.look.named import Operand, Source, read_axes
 from glassformer.look.rules.evaluator import Formula
 from glassformer.look.rules.sums import DotProduct, LookUp
 from glassformer.look.tables import Table
-from glassformer.look.trace import Trace
+from glassformer.look.tensors import Tensors
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Learned:
     table: Table | None = None
 
 
-def learned(trace: Trace, formula: Formula, held: Source, limits: Limits) -> Iterator[Learned]:
+def learned(trace: Tensors, formula: Formula, held: Source, limits: Limits) -> Iterator[Learned]:
     """The weights that a formula reads, each once."""
     for operand in formula.rule.operands.values():
         if operand.name.startswith("parameters."):
@@ -70,7 +70,7 @@ def laid_out(operand: Operand, tensor: Tensor) -> tuple[str, str]:
     return " × ".join(sizes) + total, " × ".join(axes)
 
 
-def sharing(trace: Trace, formula: Formula, operand: Operand) -> str:
+def sharing(trace: Tensors, formula: Formula, operand: Operand) -> str:
     """Who uses these numbers: the slides expand a weight along the batch."""
     if isinstance(formula.rule, LookUp):
         used = "one table for all words of the batch"
@@ -83,7 +83,7 @@ def sharing(trace: Trace, formula: Formula, operand: Operand) -> str:
     return f"the table of word vectors, used again; {used}" if again else used
 
 
-def matrix(trace: Trace, operand: Operand, tensor: Tensor, limits: Limits) -> Table | None:
+def matrix(trace: Tensors, operand: Operand, tensor: Tensor, limits: Limits) -> Table | None:
     """The matrix with a row for each number that comes in, [D, H · C]; none where it is large."""
     if tensor.dim() != 2 or tensor.shape[1] > limits.cells or tensor.shape[0] > limits.cells * limits.heads:
         return None

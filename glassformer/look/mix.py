@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from glassformer.look.explanation import Limits
 from glassformer.look.named import Source
 from glassformer.look.tables import shown_words
-from glassformer.look.trace import Trace
+from glassformer.look.tensors import Tensors
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,9 @@ class Mixing:
     more: str = ""
 
 
-def mixing(trace: Trace, attention: str, held: Source, sentence: int, query: int, head: int, limits: Limits) -> Mixing:
+def mixing(
+    trace: Tensors, attention: str, held: Source, sentence: int, query: int, head: int, limits: Limits
+) -> Mixing:
     """One head's mixing for one word: each weight times its value vector, and the sum so far."""
     weights = held.tensor(f"{attention}.weights")[sentence, head, query]  # [K]
     values = held.tensor(f"{attention}.value")  # [B, G, K, E]
@@ -81,7 +83,7 @@ class Share:
     absent: str = ""
 
 
-def shares(trace: Trace, attention: str, *, query: int, sentence: int = 0) -> tuple[Share, ...]:
+def shares(trace: Tensors, attention: str, *, query: int, sentence: int = 0) -> tuple[Share, ...]:
     """Each source word's share in the mixed vector of one word, over all heads; words not looked at are absent."""
     held = trace.hold([f"{attention}.{name}" for name in ("weights", "value", "may_look")])
     heads, keys = held.tensor(f"{attention}.weights").shape[1], held.tensor(f"{attention}.weights").shape[3]

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from glassformer.config import StackConfig
 from glassformer.errors import ConfigError
-from glassformer.look.trace import Trace
+from glassformer.look.tensors import Tensors
 
 FORMULA = (
     "Before the first block each token is itself. Each block: the heads' weights averaged, the identity added where "
@@ -36,7 +36,7 @@ class Rollout:
     cross: Tensor | None
 
 
-def rollout(trace: Trace) -> Rollout:
+def rollout(trace: Tensors) -> Rollout:
     """The attention rollout of a run.
 
     After block l it is A_l · A_(l-1) · … · A_1, where A_l is the mean of the heads' weights plus the identity, its rows
@@ -65,7 +65,7 @@ def rollout(trace: Trace) -> Rollout:
 
 
 def stack(
-    trace: Trace, side: str, config: StackConfig, memory: Tensor | None
+    trace: Tensors, side: str, config: StackConfig, memory: Tensor | None
 ) -> Iterator[tuple[Tensor, Tensor | None]]:
     """After each block the shares of the stack's own tokens, [B, T, T], and of the memory's, [B, T, S]."""
     own: Tensor | None = None
@@ -83,7 +83,7 @@ def stack(
         yield own, crossed
 
 
-def mean_of_heads(trace: Trace, attention: str, *, residual: bool) -> Tensor:
+def mean_of_heads(trace: Tensors, attention: str, *, residual: bool) -> Tensor:
     """The mean of the heads' weights, with the identity where there is a residual connection, as shares, [B, Q, K]."""
     weights = trace[f"{attention}.weights"].double().cpu().mean(1)  # [B, Q, K]
     if residual:

@@ -15,7 +15,7 @@ from torch import Tensor
 from glassformer.look.cell import word_at
 from glassformer.look.explanation import Limits
 from glassformer.look.lines import label
-from glassformer.look.trace import Trace
+from glassformer.look.tensors import Tensors
 
 WORDS = ("token", "query", "key")
 """The axes that count the words of a sentence."""
@@ -43,13 +43,13 @@ class Table:
     more: str = ""
 
 
-def hidden_words(trace: Trace, side: str, sentence: int, count: int) -> list[bool]:
+def hidden_words(trace: Tensors, side: str, sentence: int, count: int) -> list[bool]:
     """Which of the first `count` words of a sentence are hidden."""
     masked = trace.facts.get(f"{side}.masked_words")
     return [masked is not None and bool(masked[sentence, place]) for place in range(count)]
 
 
-def shown_words(trace: Trace, side: str, sentence: int, count: int) -> list[str]:
+def shown_words(trace: Tensors, side: str, sentence: int, count: int) -> list[str]:
     """The words of a sentence, a hidden one in brackets: by its answer where it is known, else as it was written.
 
     What occurs twice has its place behind it: `the@2`.
@@ -69,7 +69,7 @@ def shown_words(trace: Trace, side: str, sentence: int, count: int) -> list[str]
 class Focus:
     """One word of one sentence of a trace, and how much of its surroundings is shown."""
 
-    trace: Trace
+    trace: Tensors
     sentence: int
     word: int
     limits: Limits

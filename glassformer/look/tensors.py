@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import torch
 from torch import Tensor, nn
 
 from glassformer.config import ModelConfig
@@ -16,7 +17,7 @@ from glassformer.errors import ConfigError, UnknownNameError
 from glassformer.look.asked import chosen, full_name
 from glassformer.look.cell import Axes, Words, find_cell, read_cell
 from glassformer.look.facts import FACT_AXES
-from glassformer.look.named import axis_names
+from glassformer.look.named import Source, axis_names
 from glassformer.look.replay import Replay
 from glassformer.look.statement import Statement
 from glassformer.look.verify import WITHOUT_WEIGHTS
@@ -95,6 +96,10 @@ class Tensors(Mapping[str, Tensor]):
             found |= self.recompute(unit, wanted)
         return found
 
+    def hold(self, names: Iterable[str]) -> Source:
+        """Several tensors kept at hand, so that each is computed once."""
+        return Source(None if self.scored_at is None else self.scored_at.cpu(), self.tensor, self.fetch(names))
+
     def recompute(self, unit: str, names: Sequence[str]) -> dict[str, Tensor]:
         """Run one unit from its stored input; raises ConfigError when the weights are gone or have changed."""
         if self.replay is None:
@@ -121,6 +126,11 @@ class Tensors(Mapping[str, Tensor]):
         if name not in self.gradients:
             raise UnknownNameError(f"there is no gradient of {name}", do="trace with gradients='loss'")
         return self.gradients[name]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The precision of the run."""
+        return next(iter(self.stored.values())).dtype
 
     @property
     def nbytes(self) -> int:

@@ -13,7 +13,7 @@ from torch import Tensor
 from glassformer.errors import ConfigError, UnknownNameError
 from glassformer.look.cell import Words, find_word, unmarked
 from glassformer.look.head_measures import attentions
-from glassformer.look.trace import Trace
+from glassformer.look.tensors import Tensors
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Ties:
 
 
 def ties(
-    trace: Trace, word: str, one: str, others: str | Sequence[str], *, sentence: int = 0, side: str = "inputs"
+    trace: Tensors, word: str, one: str, others: str | Sequence[str], *, sentence: int = 0, side: str = "inputs"
 ) -> Ties:
     """How much each head looks from `word` at `one`, and at each of `others`, in one text of a run.
 
@@ -107,7 +107,7 @@ def ties(
     return Ties(at, first, tuple(rest), tuple(heads), tuple(similar))
 
 
-def states_of_side(trace: Trace, stack: str) -> tuple[str, ...]:
+def states_of_side(trace: Tensors, stack: str) -> tuple[str, ...]:
     """The word vectors, what enters each block of a stack, and the state that it ends with."""
     formulas, entering = trace.statement.formulas, trace.statement.entering
     blocks = [name for unit, name in entering.items() if unit.startswith(f"{stack}.blocks.")]
@@ -116,7 +116,7 @@ def states_of_side(trace: Trace, stack: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([f"{stack}.embed.word", *blocks, last]))
 
 
-def after_blocks(trace: Trace, stack: str) -> str:
+def after_blocks(trace: Tensors, stack: str) -> str:
     """What the last block of a stack without a last norm gives."""
     memory = trace.statement.memory
     if stack == "encoder" and memory is not None:

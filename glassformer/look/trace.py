@@ -139,15 +139,6 @@ class Trace(Tensors):
         assert self.replay is not None
         return self.replay.exact()
 
-    def hold(self, names: Iterable[str]) -> Source:
-        """Several tensors kept at hand, so that each is computed once."""
-        return Source(None if self.scored_at is None else self.scored_at.cpu(), self.tensor, self.fetch(names))
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """The precision of the run."""
-        return next(iter(self.stored.values())).dtype
-
     @cached_property
     def honesty(self) -> Honesty:
         """The honesty gate, measured once, before interventions."""

@@ -18,7 +18,7 @@ from glassformer.look.search_tree import SearchTree
 from glassformer.look.verify import LIMITS
 
 if TYPE_CHECKING:
-    from glassformer.look.trace import Trace
+    from glassformer.look.tensors import Tensors
 
 NOT_KEPT = "attention must be kept while a text is written"
 PLACE = "#level=tree&picture=words"
@@ -56,7 +56,7 @@ class Stepwise:
         )
 
 
-def stepwise(tree: SearchTree, trace: Trace, *, fast: bool = False) -> Stepwise:
+def stepwise(tree: SearchTree, trace: Tensors, *, fast: bool = False) -> Stepwise:
     """Compare the best answer of a tree that kept its attention with the trace of `tree.whole_ids(tree.best)`.
 
     `fast`: it was written in bfloat16. Raises ConfigError for a tree without attention or without an answer.

@@ -48,33 +48,36 @@ class Crf(nn.Module):
         # of the right label, and the steps less the largest: the score of the right labels is then that of their steps,
         # and both sums are near 0 where the model is right.
         logits = logits - logits.gather(2, labels[..., None])  # [B, S, L]
-        own = self._lowered(logits.dtype)
+        own = self._scores_below_0(logits.dtype)
         return _score_of_steps(labels, scored, *own) - _differentiable(logits, scored, *own)  # [B]
 
     def divergence(
-        self, logits: Tensor, scored: Tensor, teacher: Crf, its_logits: Tensor, temperature: float = 1.0
+        self, logits: Tensor, scored: Tensor, teacher: Crf, teacher_logits: Tensor, temperature: float = 1.0
     ) -> Tensor:
-        """KL(teacher ‖ this one) of the probabilities of whole sequences, all scores divided by the temperature, [B]:
+        """KL(teacher ‖ this CRF) of the probabilities of whole sequences, all scores divided by the temperature, [B]:
         logits of both [B, S, L] and scored [B, S] bool.
 
-        0 for a sequence without scored tokens. At least float32. Can be differentiated once, by this one's numbers.
+        0 for a sequence without scored tokens. At least float32. Can be differentiated once, by the numbers of this CRF
+        and its logits.
         """
         # Σ p · (score of p − score of q) − log Z of p + log Z of q: the mean of a sum of scores needs no more than how
         # often the teacher has each label, step, first and last label.
-        kind = torch.promote_types(torch.promote_types(logits.dtype, its_logits.dtype), torch.float32)
+        kind = torch.promote_types(torch.promote_types(logits.dtype, teacher_logits.dtype), torch.float32)
         sums = []
-        for crf, own in ((teacher, its_logits), (self, logits)):
+        for crf, own in ((teacher, teacher_logits), (self, logits)):
             own = own.to(kind)
             own = (own - own.detach().amax(dim=2, keepdim=True)) / temperature  # [B, S, L]
-            sums.append((own, *(each / temperature for each in crf._lowered(kind))))
+            sums.append((own, *(each / temperature for each in crf._scores_below_0(kind))))
         (theirs, *steps), mine = sums
         with torch.no_grad():
-            total, *often = _known(theirs, scored, *steps)  # [B], then of each label, step, first and last label
-        right, found = _mean_score((theirs, *steps), often), _mean_score(mine, often)  # [B], [B]
+            total, *counts = _with_derivatives(theirs, scored, *steps)  # [B], of each label, step, first and last label
+        right, found = _mean_score((theirs, *steps), counts), _mean_score(mine, counts)  # [B], [B]
         return (right - total).detach() - (found - _differentiable(mine[0], scored, *mine[1:]))  # [B]
 
-    def _lowered(self, kind: torch.dtype) -> list[Tensor]:
-        """The scores of steps, first and last labels, each less the largest of its kind: the sums are near 0 then."""
+    def _scores_below_0(self, kind: torch.dtype) -> list[Tensor]:
+        """The scores of steps, of first and of last labels in this type, each less the largest of its kind: their sums
+        are near 0 then.
+        """
         own = [each.to(kind) for each in (self.steps, self.first, self.last)]
         return [each - each.detach().max() for each in own]
 
@@ -116,9 +119,11 @@ class Crf(nn.Module):
         return torch.stack(path[::-1], dim=1)  # [B, S, L]
 
 
-def _mean_score(scores: Sequence[Tensor], often: Sequence[Tensor]) -> Tensor:
-    """The mean score of a sequence, [B]: of logits [B, S, L], steps, first and last labels, and their shares."""
-    return torch.stack([(each * of).flatten(1).sum(dim=1) for each, of in zip(scores, often, strict=True)]).sum(dim=0)
+def _mean_score(scores: Sequence[Tensor], counts: Sequence[Tensor]) -> Tensor:
+    """The mean score of a sequence, [B]: of logits [B, S, L], steps, first and last labels, and how often one has each
+    of them.
+    """
+    return torch.stack([(each * of).flatten(1).sum(dim=1) for each, of in zip(scores, counts, strict=True)]).sum(dim=0)
 
 
 def _score_of_steps(labels: Tensor, scored: Tensor, steps: Tensor, first: Tensor, last: Tensor) -> Tensor:
@@ -191,16 +196,16 @@ def _differentiable(logits: Tensor, scored: Tensor, *own: Tensor) -> Tensor:
     return total
 
 
-def _known(logits: Tensor, scored: Tensor, *own: Tensor) -> tuple[Tensor, ...]:
-    """That sum and its derivatives as numbers."""
-    return _operator(logits, scored, *own) if torch.compiler.is_compiling() else _in_full(logits, scored, *own)
+def _with_derivatives(logits: Tensor, scored: Tensor, *own: Tensor) -> tuple[Tensor, ...]:
+    """`_log_total`, by the operator where a step is compiled."""
+    return _operator(logits, scored, *own) if torch.compiler.is_compiling() else _without_autocast(logits, scored, *own)
 
 
-def _in_full(
+def _without_autocast(
     logits: Tensor, scored: Tensor, steps: Tensor, first: Tensor, last: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """`_log_total` in the type of the logits also where products run in bfloat16, as those of the layers may: of a sum
-    over all sequences this would leave two digits.
+    """`_log_total` in the type of the logits, also where autocast runs products in bfloat16: that would leave two
+    digits of a sum over all sequences.
     """
     with torch.autocast(logits.device.type, enabled=False):
         return _log_total(logits, scored, steps, first, last)
@@ -211,7 +216,7 @@ class _Eager(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *inputs: Tensor) -> Tensor:
-        total, *derivatives = _in_full(*inputs)
+        total, *derivatives = _without_autocast(*inputs)
         ctx.save_for_backward(*derivatives)
         return total
 
@@ -248,6 +253,6 @@ def _keep(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> N
 
 # For compiled steps alone: one operator, because a compiler would unroll the loops. The first call of such an operator
 # takes seconds, which eager steps need not wait for.
-_operator = torch.library.custom_op("glassformer::crf_log_total", _in_full, mutates_args=())
+_operator = torch.library.custom_op("glassformer::crf_log_total", _without_autocast, mutates_args=())
 _operator.register_fake(_shapes)
 _operator.register_autograd(_derivatives, setup_context=_keep)

@@ -80,8 +80,9 @@ class SearchIndex:
         if isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable):  # of one, each letter
             raise DataError("an index is made of a list of texts", got=repr(texts)[:60])
         model = _opened(model)
-        own: Iterator[dict[str, object]] = ({"text": check_text(each, f"text {n}")} for n, each in enumerate(texts, 1))
-        records = ((values, "", None) for values in own)
+        records: Iterator[tuple[dict[str, object], str, object]] = (
+            ({"text": check_text(each, f"text {number}")}, "", None) for number, each in enumerate(texts, 1)
+        )
         build(path, records, model, strategy=strategy, pooling=pooling)
         return cls.open(path, model, backend=backend)
 

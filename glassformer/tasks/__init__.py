@@ -41,7 +41,8 @@ class VerbEntry(NamedTuple):
     """Module and class of a verb's predictor, its line of help, the roles of the columns that it reads, the tasks whose
     model in the package answers where none is named, by task the module and class of another predictor, and the files
     that it reads beside running text. `only`: roles that are read for models of these tasks alone. `blank`: a text of
-    only blanks has an answer. `alone`: the module and class of the predictor of models that are a decoder alone.
+    only blanks has an answer. `turns`: what is answered is a conversation, whose text may be a list of turns. `alone`:
+    the module and class of the predictor of models that are a decoder alone.
     """
 
     module: str
@@ -53,6 +54,7 @@ class VerbEntry(NamedTuple):
     files: str = ".jsonl, .csv, .tsv, .parquet"
     only: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     blank: bool = False
+    turns: bool = False
     alone: tuple[str, str] | None = None
 
 
@@ -210,6 +212,7 @@ VERBS: dict[str, VerbEntry] = {
         "Chatter",
         "the reply to a conversation, or a conversation",
         tasks=("chat",),
+        turns=True,
         alone=("talker", "Talker"),
     ),
     "translate": VerbEntry("translator", "Translator", "the translation of a text", tasks=("translate",), blank=True),
@@ -227,6 +230,11 @@ def task_of(name: str, model: ModelConfig) -> type[Task]:
     if entry.alone is None or not is_alone(model):
         return kind
     return cast("type[Task]", getattr(importlib.import_module(f"glassformer.tasks.{entry.alone[0]}"), entry.alone[1]))
+
+
+def verb_of(task: str) -> str:
+    """The verb that shows what models of this task have learned, "" where none does; raises as `task_named` does."""
+    return next(iter(task_named(task).verbs.values()), "")
 
 
 def is_alone(model: ModelConfig) -> bool:

@@ -17,12 +17,14 @@ from glassformer.data.settings import AnnotatedMasksData
 from glassformer.errors import DataError
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.card_words import FILLED
 from glassformer.tasks.cross_entropy import cross_entropy
 from glassformer.tasks.fill import check_guesses, log_probabilities, scored_in_each
 from glassformer.tasks.masked_lm import UNIT, check_encoder
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import THIS_MODEL, Scores, Tally, Unigram
+from glassformer.tasks.soft_losses import SoftLoss, of_masked_words
 from glassformer.tasks.task import Context, Preparation, TaskSection
 from glassformer.tasks.values import check_columns
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
@@ -50,6 +52,9 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
 
     Section = AnnotatedMasksSection
     Data = AnnotatedMasksData
+    verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}
+    card = FILLED
+    soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"masked_words": "scored"}
     best = "-loss"
@@ -110,10 +115,6 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
         unigram = Unigram.count(torch.tensor(ids, dtype=torch.int64).numpy(), tokenizer.vocabulary_size)
         return cls(section, tokenizer, length=length, unigram=unigram)
 
-    def model(self, body: ModelConfig) -> ModelConfig:
-        """The body unchanged: its vocabulary head is trained."""
-        return body
-
     @property
     def baseline_loss(self) -> float:
         """The entropy of the texts' tokens."""
@@ -162,12 +163,8 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
 
     # ------------------------------------------------------------------ learning and measuring
 
-    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """The sum of the cross-entropies at the masked tokens."""
-        return self.losses_of(model(batch.inputs, scored_at=batch.scored_at, heads=("head",)), batch)
-
-    def losses_of(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The same from what the model has answered, logits [N, V]."""
+    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The sum of the cross-entropies at the masked tokens, of logits [N, V]."""
         return {"masked_words": cross_entropy(output.logits, batch.labels["masked_words"])}
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[tuple[float, bool]]]]:

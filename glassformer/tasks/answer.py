@@ -25,6 +25,7 @@ from glassformer.models.families.heads import token_head_of
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.answer_scores import answer_scores
+from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.cross_entropy import cross_entropy, widened
 from glassformer.tasks.exact_match import best_threshold, exact_and_f1
 from glassformer.tasks.passage import Passage, Passages, right_answers
@@ -32,6 +33,7 @@ from glassformer.tasks.predict import predict
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import Scores
+from glassformer.tasks.soft_losses import Both, SoftLoss, answers, soft_loss
 from glassformer.tasks.spans import BEST, Answer, Reals, best_spans, merged
 from glassformer.tasks.task import Context, Preparation, Source, TaskSection, evaluating
 from glassformer.tasks.text_pair import two_segments
@@ -74,6 +76,16 @@ class Question(NamedTuple):
     cut: int = 0
 
 
+def _of_ends(side: int) -> Callable[[Any, Both], Tensor]:
+    """The tokens of a row, as that at which the answer starts (0) or ends (1)."""
+
+    def of(task: Any, both: Both) -> Tensor:
+        logits, its = (each[..., side] for each in answers(both, "token_logits"))  # [B, S]
+        return soft_loss(logits, its, both.batch.weights, both.temperature, among=both.batch.inputs.real)
+
+    return of
+
+
 class AnswerQuestions(RecordTask[Question, Answer]):
     """The answer as a span of a passage: a score for each token to be its first, and one to be its last.
 
@@ -83,6 +95,10 @@ class AnswerQuestions(RecordTask[Question, Answer]):
 
     Section = AnswerSection
     Data = AnswerData
+    of_pairs = True
+    verbs: ClassVar[Mapping[str, str]] = {"token_head": "answer"}
+    card = CardWords("text")
+    soft: ClassVar[Mapping[str, SoftLoss]] = {"start": _of_ends(0), "end": _of_ends(1)}
     weights: ClassVar[Mapping[str, float]] = {"start": 0.5, "end": 0.5}
     axes: ClassVar[Mapping[str, Axis]] = {"start": "row", "end": "row"}
     best = "f1"
@@ -258,12 +274,10 @@ class AnswerQuestions(RecordTask[Question, Answer]):
         head = token_head_of(body, labels=2, dropout=self.section.dropout, spans=True)
         return body.model_copy(update={"token_head": head, "sentence_head": None, "head": None})
 
-    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """The weighted sums of the cross-entropies of the first and of the last token, among all tokens of a row."""
-        return self.losses_of(model(batch.inputs, heads=("token_head",)), batch)
-
-    def losses_of(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The same from what the model has answered, logits [B, S, 2]."""
+    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The weighted sums of the cross-entropies of the first and of the last token, among all tokens of a row: of
+        logits [B, S, 2].
+        """
         assert output.token_logits is not None
         logits = widened(output.token_logits)  # [B, S, 2]
         if batch.inputs.real is not None:

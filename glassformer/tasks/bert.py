@@ -22,11 +22,13 @@ from glassformer.data.store import TokenStore
 from glassformer.errors import ConfigError
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.card_words import FILLED
 from glassformer.tasks.corpus import CorpusTask, MaskedRows, held_out_sources
 from glassformer.tasks.cross_entropy import cross_entropy
 from glassformer.tasks.masked_lm import answered, check_encoder, unigram_of
 from glassformer.tasks.pair_labels import LabelCounts
 from glassformer.tasks.score import THIS_MODEL, Scores, Tally, Unigram, compared, guessed
+from glassformer.tasks.soft_losses import SoftLoss, of_masked_words, of_texts
 from glassformer.tasks.task import Preparation, Source, TaskSection
 
 # The labels of a pair, by their number in google-research/bert: 0 = the second text follows the first.
@@ -63,6 +65,10 @@ class Bert(CorpusTask):
     """
 
     Section = BertSection
+    of_pairs = True
+    verbs: ClassVar[Mapping[str, str]] = {"head": "fill", "sentence_head": "classify"}
+    card = FILLED
+    soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words, "next_sentence": of_texts}
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0, "next_sentence": 1.0}
     best = "-loss"
     baseline_names = ("most_frequent",)
@@ -150,12 +156,8 @@ class Bert(CorpusTask):
             "unigram_counts": self.unigram.counts.tolist(),
         }
 
-    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """The sum of the cross-entropies at the masked words, and that of the pairs."""
-        return self.losses_of(model(batch.inputs, scored_at=batch.scored_at, heads=("head", "sentence_head")), batch)
-
-    def losses_of(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The same from what the model has answered, logits [N, V] and [B, 2]."""
+    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The sum of the cross-entropies at the masked words, and that of the pairs: of logits [N, V] and [B, 2]."""
         return {
             "masked_words": cross_entropy(output.logits, batch.labels["masked_words"]),
             "next_sentence": cross_entropy(output.sentence_logits, batch.labels["next_sentence"]),

@@ -1,6 +1,6 @@
 """Cross-entropy over a large vocabulary, whose scores are never in memory for all tokens together.
 
-N tokens · n tokens of a block · W width · V vocabulary
+B rows · S tokens of a row · N tokens, B · S where they are those of rows · n tokens of a block · W width · V vocabulary
 """
 
 from __future__ import annotations
@@ -13,10 +13,24 @@ from torch import Tensor
 
 from glassformer.data.corrupt import IGNORED
 from glassformer.errors import ShapeError
+from glassformer.models.transformer import Transformer
 from glassformer.tasks.cross_entropy import widened
 
 # Scores of a block, tokens times vocabulary: 16 MB in float32.
 _SCORES = 1 << 22
+
+
+def token_cross_entropy(
+    model: Transformer, states: Tensor, labels: Tensor, *, smoothing: float = 0.0, never: Sequence[int] = ()
+) -> Tensor:
+    """`blocked_cross_entropy` of the tokens that a model's vocabulary head tells from its last states [B, S, W], with a
+    label for each of them [B, S]: a scalar.
+    """
+    head = model.head
+    assert head is not None
+    table = model.word_table if head.weight is None else head.weight  # [V, W]
+    compared = head.compared(states).flatten(0, 1)  # [N, W]
+    return blocked_cross_entropy(compared, table, head.bias, labels.flatten(), smoothing=smoothing, never=never)
 
 
 def blocked_cross_entropy(

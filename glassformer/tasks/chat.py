@@ -5,7 +5,7 @@ B rows · S tokens of the turns · T tokens of the reply · R replies
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -19,6 +19,7 @@ from glassformer.data.split import Split
 from glassformer.decode.settings import DecodeSettings
 from glassformer.errors import DataError
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.chat_scores import replies_to_write, reply_scores, with_replies
 from glassformer.tasks.chatter import HISTORY, Chatter, joined
 from glassformer.tasks.pair_source import PairSource, TextPair, TextPairs
@@ -50,6 +51,12 @@ class Chat(TargetTask):
 
     Section: ClassVar[type[TaskSection]] = ChatSection
     Data: ClassVar[type[RecordSection]] = ChatData
+    verbs: ClassVar[Mapping[str, str]] = {"head": "chat"}
+    card = CardWords(
+        "reply",
+        cut="cut at their beginning: the last turns are read",
+        limit="It answers the last turns alone, and knows nothing but its dialogues: what it says is made up.",
+    )
     fits_baselines = True
     baseline_names = ("unigram", "trigram", "right_replies")
     of_tokens = ("loss", "perplexity", "accuracy")

@@ -24,8 +24,8 @@ from glassformer.decode.settings import DecodeSettings
 from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.blocked_cross_entropy import blocked_cross_entropy
-from glassformer.tasks.chat import MOST, ChatSection, silent
+from glassformer.tasks.blocked_cross_entropy import token_cross_entropy
+from glassformer.tasks.chat import MOST, Chat, ChatSection, silent
 from glassformer.tasks.chat_scores import replies_to_write, reply_scores, with_replies
 from glassformer.tasks.chatter import joined
 from glassformer.tasks.dialogue_source import DialogueSource, Exchanges
@@ -51,6 +51,7 @@ class ChatAlone(RecordTask[Talk, Reply]):
 
     Section: ClassVar[type[TaskSection]] = ChatSection
     Data: ClassVar[type[RecordSection]] = ChatData
+    verbs, card = Chat.verbs, Chat.card
     special: ClassVar = GPT2
     marks: ClassVar[tuple[str, ...]] = tuple(MARKS.values())
     weights: ClassVar[Mapping[str, float]] = {NEXT: 1.0}
@@ -170,20 +171,11 @@ class ChatAlone(RecordTask[Talk, Reply]):
 
     # ------------------------------------------------------------------ learning
 
-    def model(self, body: ModelConfig) -> ModelConfig:
-        """The body unchanged: its vocabulary head is trained."""
-        return body
-
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """The sum of the cross-entropies of the replies' tokens."""
         states = model(batch.inputs, heads=()).states  # [B, S, W]
-        head = model.head
-        assert head is not None
-        table = model.word_table if head.weight is None else head.weight  # [V, W]
-        compared_states = head.compared(states).flatten(0, 1)  # [N, W]
-        labels = batch.labels[NEXT].flatten()  # [N]
         smoothing = self.section.label_smoothing
-        return {NEXT: blocked_cross_entropy(compared_states, table, head.bias, labels, smoothing=smoothing)}
+        return {NEXT: token_cross_entropy(model, states, batch.labels[NEXT], smoothing=smoothing)}
 
     @property
     def baseline_loss(self) -> float:

@@ -29,6 +29,7 @@ from glassformer.tasks.measure import losses_and_shares
 from glassformer.tasks.records import Record, RecordTask, log_mean_of_columns
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import THIS_MODEL, Scores
+from glassformer.tasks.soft_losses import Both, SoftLoss, soft_loss
 from glassformer.tasks.task import Context, Preparation, TaskSection
 from glassformer.tasks.text_pair import two_segments
 from glassformer.tasks.values import check_different, text_of
@@ -47,6 +48,13 @@ class ChooseSection(TaskSection):
     dropout: float = Field(default=0.1, ge=0, lt=1)
 
 
+def _of_candidates(task: Any, both: Both) -> Tensor:
+    """The candidates of each group."""
+    scores, real, weights = grouped(both.answered, both.batch)  # [G, C], [G, C], [G]
+    its, _, _ = grouped(both.taught, both.batch)
+    return soft_loss(scores, its, weights, both.temperature, among=real)
+
+
 class Choose(RecordTask[Question, Choice]):
     """One of the candidates of a text, of which each record has at least two.
 
@@ -57,6 +65,9 @@ class Choose(RecordTask[Question, Choice]):
 
     Section = ChooseSection
     Data = ChooseData
+    of_pairs = True
+    verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "choose"}
+    soft: ClassVar[Mapping[str, SoftLoss]] = {"choice": _of_candidates}
     weights: ClassVar[Mapping[str, float]] = {"choice": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"choice": "row"}
     best = "accuracy"
@@ -216,12 +227,8 @@ class Choose(RecordTask[Question, Choice]):
         """How often the right candidate has each place, by the number of candidates."""
         return {"place_counts": {str(count): list(of) for count, of in self.places.items()}}
 
-    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """The weighted sum over groups of −log softmax over a group's candidates."""
-        return self.losses_of(model(batch.inputs, heads=("sentence_head",)), batch)
-
-    def losses_of(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The same from what the model has answered, a score for each row [B, 1]."""
+    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The weighted sum over groups of −log softmax over a group's candidates: of a score for each row [B, 1]."""
         scores, real, weights = grouped(output, batch)  # [G, C], [G, C], [G]
         # The lowest finite number: a group that only fills the shape has no real row, and −inf would make NaN of it.
         scores = scores.masked_fill(~real, torch.finfo(scores.dtype).min)  # [G, C]

@@ -22,6 +22,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.baselines import Lesson
 from glassformer.tasks.bert import BertSection
 from glassformer.tasks.calibration import fitted_temperature, limit_of, log_prior
+from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.cross_entropy import widened
 from glassformer.tasks.labelling import Labelling, OneLabel, SeveralLabels
 from glassformer.tasks.labels import Class, Classes, Labelled, Unlearned
@@ -31,6 +32,7 @@ from glassformer.tasks.records import Record
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import Scores
 from glassformer.tasks.sentence_order import SentenceOrderSection
+from glassformer.tasks.soft_losses import Both, SoftLoss, answers, soft_loss
 from glassformer.tasks.task import Context, Preparation, evaluating
 from glassformer.tasks.text_pair import Logits, TextPairSection, TextPairTask, two_segments
 from glassformer.tasks.values import check_columns, known_label, label_of, labels_of, text_of
@@ -73,11 +75,19 @@ class ClassifySection(TextPairSection):
         return self
 
 
+def _of_label_sets(task: Any, both: Both) -> Tensor:
+    """The label of each row, or its labels where it may have several."""
+    logits, its = answers(both, "sentence_logits")  # [B, L]
+    return soft_loss(logits, its, both.batch.weights, both.temperature, several=task.section.several)
+
+
 class Classify(TextPairTask[Labelled, Any]):
     """Labels for a text or a pair. A long text has several windows; their probabilities are averaged."""
 
     Section = ClassifySection
     Data = ClassifyData
+    verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "classify"}
+    soft: ClassVar[Mapping[str, SoftLoss]] = {"label": _of_label_sets}
     weights: ClassVar[Mapping[str, float]] = {"label": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"label": "set"}
     best = "accuracy"
@@ -107,6 +117,11 @@ class Classify(TextPairTask[Labelled, Any]):
     def best_of(cls, section: ClassifySection) -> str:
         """Of several labels all are seldom right: their F1 tells models apart."""
         return "micro_f1" if section.several else "accuracy"
+
+    @classmethod
+    def card_of(cls, section: ClassifySection) -> CardWords:
+        """Of several labels those that are chosen are printed."""
+        return CardWords("chosen") if section.several else cls.card
 
     @property
     def outputs(self) -> int:
@@ -219,12 +234,8 @@ class Classify(TextPairTask[Labelled, Any]):
         """How frequent each label is in the training records."""
         return {"label_counts": dict(self.frequencies), "labelled_records": self.known}
 
-    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """The weighted sum of the losses of the rows."""
-        return self.losses_of(model(batch.inputs, heads=("sentence_head",)), batch)
-
-    def losses_of(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The same from what the model has answered, logits [B, L]."""
+    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The weighted sum of the losses of the rows, of logits [B, L]."""
         logits = output.sentence_logits
         assert logits is not None
         return {"label": self.labelling.loss(widened(logits), batch.labels["label"], batch.weights)}

@@ -18,7 +18,8 @@ from glassformer.data.split import Split
 from glassformer.errors import ConfigError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.blocked_cross_entropy import blocked_cross_entropy
+from glassformer.tasks.blocked_cross_entropy import token_cross_entropy
+from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.corpus import CorpusTask
 from glassformer.tasks.next_token_scores import MOST_COUNTED, NextTokenScores
 from glassformer.tasks.next_tokens import NEXT, NextTokens
@@ -40,6 +41,12 @@ class LanguageModel(CorpusTask):
     """The probability of each token of a text after those before it; rows are packed without padding."""
 
     Section = LanguageModelSection
+    verbs: ClassVar[Mapping[str, str]] = {"head": "generate"}
+    card = CardWords(
+        "text",
+        cut="scored in overlapping windows, and of a longer prompt the end is read",
+        limit="It writes one token after the other and plans nothing; what it tells is made up.",
+    )
     special: ClassVar = GPT2
     weights: ClassVar[Mapping[str, float]] = {NEXT: 1.0}
     best = "-loss"
@@ -82,18 +89,10 @@ class LanguageModel(CorpusTask):
         unigram = found["train"].unigram() if counts is None else Unigram(np.array(counts, np.int64))
         return cls(section, unigram, tokenizer.byte_counts), sources
 
-    def model(self, body: ModelConfig) -> ModelConfig:
-        """The body unchanged: its vocabulary head is trained."""
-        return body
-
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """The sum of the cross-entropies of all tokens."""
         states = model(batch.inputs, heads=()).states  # [B, S, W]
-        head = model.head
-        assert head is not None
-        table = model.word_table if head.weight is None else head.weight  # [V, W]
-        compared_states = head.compared(states).flatten(0, 1)  # [N, W]
-        return {NEXT: blocked_cross_entropy(compared_states, table, head.bias, batch.labels[NEXT].flatten())}
+        return {NEXT: token_cross_entropy(model, states, batch.labels[NEXT])}
 
     # ------------------------------------------------------------------ measuring
 

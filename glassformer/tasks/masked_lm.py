@@ -24,9 +24,11 @@ from glassformer.data.store import TokenStore
 from glassformer.errors import ConfigError
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.card_words import FILLED
 from glassformer.tasks.corpus import HELD_OUT_EPOCH, CorpusTask, MaskedRows, check_some_can_be_masked
 from glassformer.tasks.cross_entropy import cross_entropy
 from glassformer.tasks.score import THIS_MODEL, Baseline, Scores, Tally, Unigram, compared, guessed
+from glassformer.tasks.soft_losses import SoftLoss, of_masked_words
 from glassformer.tasks.task import Preparation, Source, TaskSection, evaluating
 from glassformer.text.tokenizer import Tokenizer
 
@@ -48,6 +50,9 @@ class MaskedLM(CorpusTask):
     """Guessing masked words. `baselines` are measured beside the model when it is evaluated."""
 
     Section = MaskedLMSection
+    verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}
+    card = FILLED
+    soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
     best = "-loss"
     baseline_names = ("unigram",)
@@ -86,10 +91,6 @@ class MaskedLM(CorpusTask):
         unigram = unigram_of(preparation, sources)
         return cls(section, unigram, [unigram], corpus.stores["train"].fingerprint), sources
 
-    def model(self, body: ModelConfig) -> ModelConfig:
-        """The body unchanged: its vocabulary head is trained."""
-        return body
-
     @property
     def baseline_loss(self) -> float:
         """The entropy of the text's tokens: the loss of knowing only how frequent each of them is."""
@@ -99,12 +100,8 @@ class MaskedLM(CorpusTask):
         """How frequent each token of the training text is, and the fingerprint of the text."""
         return {"text_fingerprint": self.text_fingerprint, "unigram_counts": self.unigram.counts.tolist()}
 
-    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """The sum of the cross-entropies at the masked words."""
-        return self.losses_of(model(batch.inputs, scored_at=batch.scored_at, heads=("head",)), batch)
-
-    def losses_of(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The same from what the model has answered, logits [N, V]."""
+    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The sum of the cross-entropies at the masked words, of logits [N, V]."""
         return {"masked_words": cross_entropy(output.logits, batch.labels["masked_words"])}
 
     def evaluate(self, model: Transformer, source: MaskedRows, *, limit: int | None = None) -> Scores:

@@ -21,12 +21,14 @@ from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import agreement
 from glassformer.tasks.baselines import Lesson
+from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.cross_entropy import widened
 from glassformer.tasks.measure import Reals
 from glassformer.tasks.records import Record
 from glassformer.tasks.report import Worst
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import THIS_MODEL, Scores
+from glassformer.tasks.soft_losses import Both, SoftLoss, answers
 from glassformer.tasks.task import Context, Preparation
 from glassformer.tasks.text_pair import TextPairSection, TextPairTask, two_segments
 from glassformer.tasks.values import check_columns, located
@@ -73,11 +75,20 @@ class Number:
         return {**texts, "number": self.number, "windows": self.windows}
 
 
+def _of_numbers(task: Any, both: Both) -> Tensor:
+    """The squared error to the teacher's number, which has no temperature: both are in units of the deviation."""
+    number, its = answers(both, "sentence_logits")  # [B, 1]
+    return squared_error(number, widened(its)[:, 0], both.batch.weights)
+
+
 class Regress(TextPairTask[Rated, Number]):
     """A number for a text or a pair; for a long text the mean over its windows."""
 
     Section = RegressSection
     Data = TextPairData
+    verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "classify"}
+    card = CardWords("number")
+    soft: ClassVar[Mapping[str, SoftLoss]] = {"number": _of_numbers}
     weights: ClassVar[Mapping[str, float]] = {"number": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"number": "row"}
     best = "-loss"
@@ -164,12 +175,8 @@ class Regress(TextPairTask[Rated, Number]):
         segments = two_segments(preparation.body)
         return cls(section, preparation.tokenizer, length=preparation.data.length, segments=segments)
 
-    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """The weighted sum of the squared errors of the standardised numbers."""
-        return self.losses_of(model(batch.inputs, heads=("sentence_head",)), batch)
-
-    def losses_of(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The same from what the model has answered, [B, 1]."""
+    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The weighted sum of the squared errors of the standardised numbers, [B, 1]."""
         assert output.sentence_logits is not None
         return {"number": squared_error(output.sentence_logits, batch.labels["number"], batch.weights)}
 

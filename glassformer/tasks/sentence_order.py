@@ -34,6 +34,7 @@ from glassformer.tasks.measure import losses_and_shares
 from glassformer.tasks.pair_labels import LabelCounts
 from glassformer.tasks.rows import Shape
 from glassformer.tasks.score import THIS_MODEL, Scores, compared
+from glassformer.tasks.soft_losses import SoftLoss, of_texts
 from glassformer.tasks.task import Preparation, Source, TaskSection
 from glassformer.tasks.text_pair import two_segments
 from glassformer.text.tokenizer import Tokenizer
@@ -106,6 +107,9 @@ class SentenceOrder(CorpusTask):
     """One of two labels for a pair of texts that were cut from documents: the sentence head and a softmax."""
 
     Section = SentenceOrderSection
+    of_pairs = True
+    verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "classify"}
+    soft: ClassVar[Mapping[str, SoftLoss]] = {"sentence_order": of_texts}
     weights: ClassVar[Mapping[str, float]] = {"sentence_order": 1.0}
     best = "-loss"
     baseline_names = ("most_frequent",)
@@ -172,12 +176,8 @@ class SentenceOrder(CorpusTask):
         """How many training pairs have each label, and the fingerprint of the text."""
         return {"text_fingerprint": self.text_fingerprint, "pair_counts": list(self.counts.counts)}
 
-    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """The sum of the cross-entropies of the labels."""
-        return self.losses_of(model(batch.inputs, heads=("sentence_head",)), batch)
-
-    def losses_of(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The same from what the model has answered, logits [B, 2]."""
+    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The sum of the cross-entropies of the labels, of logits [B, 2]."""
         return {"sentence_order": cross_entropy(output.sentence_logits, batch.labels["sentence_order"])}
 
     def evaluate(self, model: Transformer, source: PairRows, *, limit: int | None = None) -> Scores:

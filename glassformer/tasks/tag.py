@@ -30,11 +30,13 @@ from glassformer.models.families.heads import token_head_of
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.bio import OUTSIDE, is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
+from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.cross_entropy import cross_entropy, widened
 from glassformer.tasks.labels import Unlearned
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.score import Scores
+from glassformer.tasks.soft_losses import Both, SoftLoss, answers, soft_loss
 from glassformer.tasks.tag_baselines import TagBaselines
 from glassformer.tasks.tagged import Sentence, sentence_of, tagged_format, tagged_rows
 from glassformer.tasks.tagging import Tagging, decoded, tag_scores
@@ -75,6 +77,18 @@ class Tagged(NamedTuple):
     labels: tuple[int, ...] | None
 
 
+def _of_words(task: Any, both: Both) -> Tensor:
+    """The labels of each word; with a CRF, of all words of a row together."""
+    logits, its = answers(both, "token_logits")  # [B, S, L]
+    asked, rows = both.batch.labels["tag"] != IGNORED, both.batch.weights  # [B, S], [B]
+    crf, teacher = crf_of(both.student), crf_of(both.teacher)
+    if crf is not None and teacher is not None:
+        each = crf.divergence(logits, asked, teacher, its, both.temperature)  # [B]
+        return both.temperature**2 * (each * rows.to(each.dtype)).sum()
+    weights = (asked * rows[:, None]).flatten()  # [B · S]
+    return soft_loss(logits.flatten(0, 1), its.flatten(0, 1), weights, both.temperature)
+
+
 class Tag(RecordTask[Tagged, Tagging]):
     """A label for the first token of each word. A long text has several windows; each word is read in the one that
     shows most text around it, and the labels of the whole text are chosen together.
@@ -82,6 +96,9 @@ class Tag(RecordTask[Tagged, Tagging]):
 
     Section = TagSection
     Data = TagData
+    verbs: ClassVar[Mapping[str, str]] = {"token_head": "tag"}
+    card = CardWords("spans")
+    soft: ClassVar[Mapping[str, SoftLoss]] = {"tag": _of_words}
     weights: ClassVar[Mapping[str, float]] = {"tag": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"tag": "token"}
     best = "f1"  # of spans; where each word has a tag of its own, it is the accuracy
@@ -253,14 +270,10 @@ class Tag(RecordTask[Tagged, Tagging]):
         """What the baselines know of the training records."""
         return {"word_tag_counts": self.baselines.facts()}
 
-    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """The weighted sum of the cross-entropies of the words' labels; with a CRF, of −log probability of the labels
-        of each row together.
-        """
-        return self.losses_of(model, model(batch.inputs, heads=("token_head",)), batch)
-
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The same from what the model has answered, logits [B, S, L]."""
+        """The weighted sum of the cross-entropies of the words' labels, of logits [B, S, L]; with a CRF, of −log
+        probability of the labels of each row together.
+        """
         logits, labels, crf = output.token_logits, batch.labels["tag"], crf_of(model)  # [B, S, L], [B, S]
         if crf is None:
             return {"tag": cross_entropy(logits, labels, batch.weights[:, None].expand_as(labels))}

@@ -24,7 +24,7 @@ from glassformer.errors import DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.alignment_loss import ALIGNMENT, loss_of_links
-from glassformer.tasks.blocked_cross_entropy import blocked_cross_entropy
+from glassformer.tasks.blocked_cross_entropy import token_cross_entropy
 from glassformer.tasks.pair_records import log_rows, pair_of
 from glassformer.tasks.pair_source import PairSource, TextPair, TextPairs
 from glassformer.tasks.records import Record, RecordTask
@@ -145,29 +145,14 @@ class TargetTask(RecordTask[TextPair, Translation]):
         log_rows(sources, data.length, log)
         return {split: source for split, source in sources.items() if len(source)}
 
-    def model(self, body: ModelConfig) -> ModelConfig:
-        """The body unchanged: its vocabulary head is trained."""
-        return body
-
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """The sum of the smoothed cross-entropies of the target's tokens, and that of the links of words where a head
         learns them.
         """
         cross_scores: list[Tensor] | None = [] if self.section.alignment else None
         states = model(batch.inputs, batch.decoder_inputs, heads=(), cross_scores=cross_scores).states  # [B, T, W]
-        head = model.head
-        assert head is not None
-        table = model.word_table if head.weight is None else head.weight  # [V, W]
-        losses = {
-            TARGET: blocked_cross_entropy(
-                head.compared(states).flatten(0, 1),  # [N, W]
-                table,
-                head.bias,
-                batch.labels[TARGET].flatten(),  # [N]
-                smoothing=self.section.label_smoothing,
-                never=self.translator.ids.never,
-            )
-        }
+        smoothing, never = self.section.label_smoothing, self.translator.ids.never
+        losses = {TARGET: token_cross_entropy(model, states, batch.labels[TARGET], smoothing=smoothing, never=never)}
         if cross_scores is not None:
             losses[ALIGNMENT] = loss_of_links(cross_scores[0], batch, batch.labels[TARGET], self.tokenizer)
         return losses

@@ -21,11 +21,13 @@ from glassformer.data.batch import Integers
 from glassformer.data.settings import DataSection
 from glassformer.data.split import Split
 from glassformer.decode.defaults import SearchDefaults
-from glassformer.models.inputs import Batch
+from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.settings import Settings
+from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.rows import Axis, Row, Shape
 from glassformer.tasks.score import Scores
+from glassformer.tasks.soft_losses import SoftLoss
 from glassformer.text.chat_template import ChatTemplates
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
@@ -169,13 +171,19 @@ class Task(ABC):
     are shares of all targets, for which an interval can be computed. `baseline_names` stand before the scores of its
     baselines in `Scores.flat`, that first which a score is shown beside. `frozen` are models that are not trained, such
     as a teacher: they are in eval mode and not saved. `two_sided`: its training texts are sources and targets in turn,
-    which may have a vocabulary each.
+    which may have a vocabulary each. `verbs` are the verbs that answer with its models, by the head that each needs (as
+    `ModelConfig` names it), that first which shows what was learned. `soft` says by loss how far a student's answers
+    are from its teacher's, of tasks that have students.
     """
 
     Section: ClassVar[type[TaskSection]]
     Data: ClassVar[type[DataSection]]
     reads_tables: ClassVar[bool] = False  # only tables, no running text
     two_sided: ClassVar[bool] = False
+    of_pairs: ClassVar[bool] = False  # each of its rows is two texts, whatever its data
+    verbs: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    card: ClassVar[CardWords] = CardWords()
+    soft: ClassVar[Mapping[str, SoftLoss]] = MappingProxyType({})
     weights: ClassVar[Mapping[str, float]]
     best: str
     shares: ClassVar[tuple[str, ...]] = ("accuracy",)
@@ -201,6 +209,16 @@ class Task(ABC):
     def compared_by(cls, section: Any) -> str:
         """The score by which two models are compared; they may cut texts into different tokens."""
         return cls.best_of(section)
+
+    @classmethod
+    def card_of(cls, section: Any) -> CardWords:
+        """`card` with these settings."""
+        return cls.card
+
+    @classmethod
+    def reads_pairs(cls, data: DataSection | None) -> bool:
+        """Whether its rows are two texts, where its data are these."""
+        return cls.of_pairs or getattr(data, "pair", None) is not None
 
     of_tokens: ClassVar[tuple[str, ...]] = ()
     """Scores per token of a text: those of two models are comparable only where they have the same tokens."""
@@ -239,13 +257,20 @@ class Task(ABC):
 
     # ------------------------------------------------------------------ learning and measuring
 
-    @abstractmethod
     def model(self, body: ModelConfig) -> ModelConfig:
-        """The body with the head that this task needs."""
+        """The body with the head that this task needs: unchanged where that is the vocabulary head, which it has."""
+        return body
 
-    @abstractmethod
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """By name, the weighted sum of the losses of a batch, at least float32."""
+        """By name, the weighted sum of the losses of a batch, at least float32: those of what the heads answer. A task
+        whose losses are of the model's states, as those over a large vocabulary, has a method of its own.
+        """
+        output = model(batch.inputs, scored_at=batch.scored_at, heads=tuple(self.verbs))
+        return self.losses_of(model, output, batch)
+
+    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The losses of what the model has answered about a batch."""
+        raise NotImplementedError
 
     @abstractmethod
     def evaluate(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:

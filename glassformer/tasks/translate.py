@@ -5,7 +5,7 @@ B rows · R rows of the source · S tokens of the source · T tokens of the targ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
@@ -19,6 +19,7 @@ from glassformer.data.settings import RecordSection, TranslateData
 from glassformer.data.split import Split
 from glassformer.errors import DataError
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.pair_records import (
     columns_of,
     pair_records,
@@ -57,6 +58,12 @@ class Translate(TargetTask):
 
     Section: ClassVar[type[TaskSection]] = TranslateSection
     Data: ClassVar[type[RecordSection]] = TranslateData
+    verbs: ClassVar[Mapping[str, str]] = {"head": "translate"}
+    card = CardWords(
+        "translation",
+        cut="cut into sentences",
+        limit="A sentence is translated without those before it; what it has not learned to translate it makes up.",
+    )
     fits_baselines = False
     baseline_names: ClassVar[tuple[str, ...]] = ("unigram", "copy_source")
     of_tokens: ClassVar[tuple[str, ...]] = ("loss", "perplexity")

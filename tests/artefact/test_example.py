@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from glassformer.artefact.card import example
+from glassformer.artefact.example import example
 from glassformer.cli.__main__ import main
 from glassformer.errors import TokenizerError
 from glassformer.text.tokenizer import Tokenizer

@@ -22,7 +22,8 @@ from glassformer.artefact.run_folder import begin
 from glassformer.errors import ConfigError, DataError
 from glassformer.look.saved import fingerprint
 from glassformer.runtime import compiler
-from glassformer.tasks.distil import COSINE, SOFT, TaughtFeed, cosine_loss, soft_loss
+from glassformer.tasks.distil import COSINE, SOFT, TaughtFeed, cosine_loss
+from glassformer.tasks.soft_losses import soft_loss
 from glassformer.training.checkpoint import weights
 from glassformer.training.compiled import LossAndGradient
 from glassformer.training.loop import counts_of, fit, step_seed

@@ -18,14 +18,15 @@ from glassformer.artefact.recipe import resolve
 from glassformer.data.corrupt import IGNORED
 from glassformer.models.inputs import Batch, Output
 from glassformer.runtime import compiler
-from glassformer.tasks.distil import COSINE, SOFT, TAUGHT, TaughtFeed
+from glassformer.tasks import task_named
+from glassformer.tasks.distil import COSINE, SOFT, TaughtFeed
 from glassformer.training.compiled import LossAndGradient
 from glassformer.training.loop import counts_of
 from tests.artefact.heads import model_for
 from tests.contracts.tasks import TASKS, Row
 from tests.training.toy import machine_of
 
-ROWS = tuple(row for row in TASKS if row.task in {kind.Section.model_fields["name"].default for kind in TAUGHT})
+ROWS = tuple(row for row in TASKS if task_named(row.task).soft)
 SOME = (
     "bert",
     "annotated-masks",

@@ -3,7 +3,7 @@
 import { effect, signal, untracked } from "@preact/signals";
 import { DifferenceSource } from "../compare/difference.ts";
 import { type Kept, parseKept } from "../compare/kept.ts";
-import { firstLevel, firstUnit, largestWeight } from "../frame/first.ts";
+import { firstLevel, firstUnit } from "../frame/first.ts";
 import { go, type Level, type State, state } from "../frame/state.ts";
 import { HttpSource } from "../run/http_source.ts";
 import type { Names } from "../run/names.ts";
@@ -11,10 +11,12 @@ import { RefusedError } from "../run/requests.ts";
 import { at } from "../run/safetensors.ts";
 import type { Step } from "../run/step.ts";
 import { Store } from "../run/store.ts";
+import { type Asked, askedBy, equal, moveTo, NOTHING } from "./asked.ts";
 import { type Change, formatChanges, parseChanges, type Which, withChange } from "./changes.ts";
 import { type Engine, rewritten } from "./engine.ts";
+import { inHandOf, keepWithin } from "./in_hand.ts";
 import { movedChanges } from "./shift.ts";
-import { type Since, since } from "./since.ts";
+import { numbersOf, type Since, since } from "./since.ts";
 
 /** A run that is being made; `stop` gives it up, and the run before stays. */
 export interface Busy {
@@ -73,7 +75,7 @@ export class Session {
     await this.#show(askedBy(state.value));
     await this.#arrange(state.value);
     this.#begun = true;
-    effect(() => this.#bound(state.value));
+    effect(() => keepWithin(this.store.value, state.value));
     effect(() => {
       const asked = askedBy(state.value);
       untracked(() => void this.#show(asked));
@@ -181,7 +183,7 @@ export class Session {
       if (!stop.signal.aborted) this.since.value = found;
     } catch (error) {
       if (stop.signal.aborted) return;
-      this.told.value = [...ignored, error instanceof RefusedError ? sentenceOf(error) : String(error)];
+      this.told.value = [...ignored, error instanceof RefusedError ? error.sentence : String(error)];
     } finally {
       if (this.#stop === stop) {
         this.busy.value = null;
@@ -236,30 +238,8 @@ export class Session {
       this.#display(next);
       if (side === "A" && a.source.whole) void a.check();
     } catch (error) {
-      this.told.value = [error instanceof RefusedError ? sentenceOf(error) : String(error)];
+      this.told.value = [error instanceof RefusedError ? error.sentence : String(error)];
     }
-  }
-
-  /** A cell that its tensor does not have, as an address may name one, becomes the nearest that it has. */
-  #bound({ level, tensor, cell, unit, sentence }: State): void {
-    const { names, shape } = this.store.value;
-    const { formulas } = names.run;
-    const own = names.formulas.get(tensor)?.unit ?? names.readers(tensor)[0]?.[0].unit;
-    if (level === "block" && firstLevel(formulas) === "model" && unit !== "" && own !== unit) {
-      // The number beside a part of the model is one of its own.
-      const within = formulas.filter((formula) => formula.unit === unit);
-      const name = (within.find((formula) => formula.name.endsWith(".weights")) ?? within.at(-1))?.name ?? "";
-      const sizes = name === "" ? undefined : shape(name);
-      const axes = names.axes(name);
-      if (sizes !== undefined) {
-        const first = sizes.map((size, axis) => (axes[axis] === "sentence" ? Math.min(sentence, size - 1) : 0));
-        go({ tensor: name, cell: first }, true);
-        return;
-      }
-    }
-    const sizes = names.knows(tensor) ? shape(tensor) : undefined;
-    const inside = sizes?.map((size, axis) => Math.min(cell[axis] ?? 0, size - 1));
-    if (inside !== undefined && inside.join() !== cell.join()) go({ cell: inside }, true);
   }
 
   #display(next: Store): void {
@@ -361,46 +341,7 @@ export class Session {
   }
 }
 
-/** What the address asks for. */
-interface Asked {
-  readonly model: string;
-  readonly changes: string;
-}
-
-const NOTHING: Asked = { model: "", changes: "" };
 const NEVER = new AbortController().signal;
-
-function askedBy({ model, changes }: State): Asked {
-  return { model, changes };
-}
-
-function equal(one: Asked, two: Asked): boolean {
-  return one.model === two.model && one.changes === two.changes;
-}
-
-function moveTo(asked: Asked): void {
-  // Another model has other tensors: nothing of what was in hand is in it.
-  const other: Partial<State> = { unit: "", tensor: "", cell: [], sentence: 0, layout: [] };
-  go(asked.model === state.value.model ? asked : { ...other, ...asked });
-}
-
-/** What is in hand, as far as it is there in this run. */
-function inHandOf(next: Store): Partial<State> {
-  const { tensor, cell } = state.value;
-  const shape = next.names.knows(tensor) ? next.shape(tensor) : undefined;
-  if (tensor === "" || shape?.length !== cell.length) return largestWeight(next);
-  if (cell.every((index, axis) => index < (shape[axis] ?? 0))) return {};
-  return { cell: cell.map((index, axis) => Math.min(index, (shape[axis] ?? 1) - 1)) };
-}
 
 /** The levels that draw numbers as they are: a difference of attention weights says nothing of where a head looks. */
 const SUBTRACTED: readonly Level[] = ["block", "tensor", "number"];
-
-async function numbersOf(store: Store): Promise<Store["fetch"]> {
-  await store.open(store.names.run.formulas.map(({ name }) => name));
-  return store.fetch;
-}
-
-function sentenceOf(error: RefusedError): string {
-  return error.todo === "" ? error.message : `${error.message} ${error.todo}`;
-}

@@ -3,6 +3,7 @@
 import type { Fetch } from "../run/evaluator.ts";
 import { cellAt } from "../run/interpreter.ts";
 import type { Names } from "../run/names.ts";
+import type { Store } from "../run/store.ts";
 
 /** Differences below this share of 1 + the size of a number are rounding. */
 const ROUNDING = 1e-6;
@@ -66,4 +67,10 @@ export function since(before: Fetch, after: Fetch, names: Names): Since {
   const at = cellAt(axes, after(found.name)?.shape ?? [], found.flat);
   const cell = axes.map((axis) => at[axis] ?? 0);
   return { changed, of, resized, largest: { name: found.name, cell, by: found.by } };
+}
+
+/** All numbers of a run, opened. */
+export async function numbersOf(store: Store): Promise<Fetch> {
+  await store.open(store.names.run.formulas.map(({ name }) => name));
+  return store.fetch;
 }

@@ -17,6 +17,11 @@ export class RefusedError extends Error {
     this.got = told.got;
     this.todo = told.do;
   }
+
+  /** What it cannot do, and what to do instead. */
+  get sentence(): string {
+    return this.todo === "" ? this.message : `${this.message} ${this.todo}`;
+  }
 }
 
 export function modelPath(name: string): string {
