@@ -47,16 +47,19 @@ PROBE = """
   // When the input came, and when the browser gave it to the page: a move of the mouse waits for the next frame.
   const begin = (event) => { probe.began = event.timeStamp; probe.given = performance.now(); };
   for (const kind of ["mousemove", "keydown", "click"]) addEventListener(kind, begin, { capture: true });
-  const watch = () => new MutationObserver((all) => {
+  const all = { subtree: true, childList: true, characterData: true, characterDataOldValue: true, attributes: true };
+  const watch = () => new MutationObserver((changes) => {
     const now = performance.now();
-    for (const { target } of all) {
+    for (const { target, type, oldValue } of changes) {
+      // A text written again is no change.
+      if (type === "characterData" && target.data === oldValue) continue;
       const element = target instanceof Element ? target : target.parentElement;
       const within = (kind) => element?.closest(kind) != null;
       if (within(DETAILS) || within(FOLDED)) probe.rested = now;
       else if (within("main")) probe.picture = now;
       else if (within("aside")) probe.beside = now;
     }
-  }).observe(document, { subtree: true, childList: true, characterData: true, attributes: true });
+  }).observe(document, all);
   watch();
   // Resolves when nothing has changed for a while and nothing is asked for.
   probe.settled = (quiet = 40) => new Promise((resolve) => {
@@ -148,13 +151,19 @@ def middle(what: str, values: Sequence[float], goal: float | None, **more: Any) 
 
 @contextmanager
 def window(browser: Browser) -> Iterator[Page]:
-    """A fresh window, without anything that another one has kept."""
+    """A fresh window, without anything that another one has kept. An error in its page ends the measuring: a page that
+    has stopped drawing is quick.
+    """
     context: BrowserContext = browser.new_context(viewport=SIZE)
     context.add_init_script(PROBE)
+    wrong: list[str] = []
+    context.on("weberror", lambda error: wrong.append(str(error.error)))
     try:
         yield context.new_page()
     finally:
         context.close()
+    if wrong:
+        raise SystemExit(f"an error in the page, which is measured no further: {wrong[0]}")
 
 
 def show(page: Page, address: str, place: str = "") -> None:

@@ -149,6 +149,26 @@ def test_the_window_follows_the_cell_in_hand(
     window.goto("about:blank")
 
 
+def test_what_stands_below_a_head_follows_to_the_first_and_last_word(
+    window: Window,  # noqa: F811
+    large: tuple[str, Trace, list[str]],
+) -> None:
+    """Of a run that is not sent whole the rows around the one in hand are fetched: at an edge as many as elsewhere."""
+    address, found, _ = large
+    name = f"{ATTENTION}.weights"
+    last = found[name].shape[-1] - 1
+    for query in (0, 3, last - 1):
+        window.goto(f"{address}#level=head&tensor={name}&cell=0,1,{query},1")
+        # The numbers around the cell in hand, its stages, what it takes, the pair in hand.
+        until(
+            window,
+            "at => document.querySelectorAll(`.details[data-cell='${at}'] > .block`).length === 4",
+            f"0,1,{query},1",
+            timeout=WAIT,
+        )
+    window.goto("about:blank")
+
+
 def test_what_is_shown_first_comes_with_the_page(
     window: Window,  # noqa: F811
     folder: Path,

@@ -78,6 +78,9 @@ function Page(): VNode {
     () => [<Top onHelp={() => help.current?.showModal()} />, <Rail />, <Foot />, <Help dialog={help} />] as const,
     [],
   );
+  // Nor is a picture that does not read it.
+  const read = level === "number" ? answer : null;
+  const view = useMemo(() => <View answer={read} />, [View, read]);
   const value = answer === null ? null : answer.kind === "computed" ? answer.found.value : answer.value;
   return (
     <div class="frame" data-tour={state.value.tour !== ""}>
@@ -89,7 +92,7 @@ function Page(): VNode {
       {state.value.tour !== "" && <Strip />}
       {state.value.tour !== "" && <Awaited chunk={CHUNKS.tours} />}
       <main class="main" ref={main} data-level={level}>
-        <View answer={answer} />
+        {view}
         {chunk !== undefined && <Awaited chunk={chunk} />}
       </main>
       <Beside>

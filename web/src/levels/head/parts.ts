@@ -63,8 +63,11 @@ export function useRow(names: readonly string[], weights: string, cell: readonly
       const axes = store.names.axes(name);
       const spans = starts.map((start, axis) => {
         if (start === null || beside === 0 || axes[axis] !== "query" || shape[axis] === 1) return start ?? ":";
-        starts[axis] = Math.max(0, start - beside);
-        return `${starts[axis]}:${Math.min(start + beside + 1, shape[axis] ?? 1)}`;
+        // At an edge they are as many as elsewhere: those that a window of so many rows shows there.
+        const [size, rows] = [shape[axis] ?? 1, 2 * beside + 1];
+        const first = Math.max(0, Math.min(start - beside, size - rows));
+        starts[axis] = first;
+        return `${first}:${Math.min(first + rows, size)}`;
       });
       const part = await server.part(name, spans.join(), giveUp.signal);
       return [
