@@ -149,8 +149,8 @@ class VectorsOf(Predictor[Sentence, Vectors]):
         self, example: Sentence, ids: npt.NDArray[np.int32], parts: npt.NDArray[np.int64] | None = None
     ) -> Iterator[Row]:
         """The rows of a text's tokens; `parts` says what part each belongs to, None where the text has one."""
-        before, after = self.tokenizer.frame_ids
-        if not len(ids) and (self.words or not before + after):
+        before, after = (np.array(frame, np.int32) for frame in self.tokenizer.frame_ids)
+        if not len(ids) and (self.words or not len(before) + len(after)):
             raise DataError("a text needs at least one token", got=repr(example.text[:40]))
         cut = windows(len(ids), room_beside(len(before) + len(after), self.length))
         for number, window in enumerate(cut):
