@@ -195,7 +195,12 @@ def _ranked(
     kept = _drawn(examples, rows, seed)
     labels = [label for number in kept for label in examples.labels[number]]
     names = sorted(set(labels))
-    groups = np.repeat(np.arange(len(kept)), [len(examples.labels[number]) for number in kept])
+    # Copies of a text are one group: else the fold that is measured on would hold texts that were learned from.
+    first: dict[str, int] = {}
+    of_text = [first.setdefault(repr(sorted(examples.records[number][0].items())), len(first)) for number in kept]
+    if len(first) < len(kept):
+        note(f"{len(kept) - len(first):,} of {len(kept):,} texts repeat another: copies stay in one fold")
+    groups = np.repeat(of_text, [len(examples.labels[number]) for number in kept])
     check_labels(names, np.array([names.index(each) for each in labels], np.int64), folds, groups)
     layers = [str(layer) for layer in range(blocks + 1)] if mixed else []
     maker = vectors_of(model, [*plain, *(each for each in layers if each not in plain)], poolings, words=words)
@@ -260,7 +265,6 @@ def _show(found: Ranking, what: str, handle: Any) -> None:
     table = plain_table("", "strategy", "pooling", found.score, "95 % interval", "behind the best")
     for column in (table.columns[0], *table.columns[3:]):
         column.justify = "right"
-    together = found.together
     for place, each in enumerate((*found.vectors, *found.baselines), start=1):
         of_vectors = place <= len(found.vectors)
         strategy, _, pooling = each.name.rpartition(".") if of_vectors else (each.name, "", "")
@@ -284,13 +288,25 @@ def _show(found: Ranking, what: str, handle: Any) -> None:
         screen.print(f"mix with {pooling}: of the embedding and each block {shares}", markup=False)
     repeats = "" if found.repeats == 1 else f", {found.repeats} times"
     best = found.vectors[0].name
-    others = [name for name in together if name != best]
-    said = f"not told apart from it: {', '.join(others)}" if others else "all others are worse"
     screen.print(
         f"logistic regression, {found.folds} folds{repeats}, {found.examples:,} {what}, {len(found.labels)} labels; "
-        f"intervals by bootstrap over texts, of the difference in points. Best: {best}; {said}.",
+        f"intervals by bootstrap over texts, of the difference in points. Best: {best}; {_beside(found)}.",
         markup=False,
     )
+
+
+def _beside(found: Ranking) -> str:
+    """What the best vectors are not told apart from, and which baselines are better, in words."""
+    best = found.vectors[0].name
+    behind = {each.name: each.behind for each in found.baselines if each.behind is not None}
+    better = [name for name, difference in behind.items() if difference.low > 0]
+    equal = [name for name, difference in behind.items() if difference.low <= 0 <= difference.high]
+    told = {
+        "better than it": better,
+        "not told apart from it": [name for name in found.together if name != best] + equal,
+    }
+    said = [f"{what}: {', '.join(names)}" for what, names in told.items() if names]
+    return "; ".join(said) or "all others are worse"
 
 
 def _points(value: float) -> str:

@@ -13,6 +13,7 @@ from glassformer.cli.options import Device, Json, Out, Threads
 from glassformer.cli.readers import reader_of
 from glassformer.cli.screen import console, escaped, plain_table, record, refuse_out_over_input, results
 from glassformer.cli.texts import batches, records
+from glassformer.errors import DataError
 
 
 def search_ask(
@@ -51,6 +52,8 @@ def search_ask(
     opened = None if model is None else open_model(model, device=device)
     found = SearchIndex.open(index, opened, backend=backend, device=device)
     refuse_out_over_input(out, file, text=column)
+    if out is not None and index.resolve() in out.resolve().parents:
+        raise DataError("answers need a file outside the index", got=f"{out}", do="choose another --out")
     reader = reader_of({"text": column}, {}, blank=False)
     with results(out) as handle:
         for some in batches(records(question, file, reader)):

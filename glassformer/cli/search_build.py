@@ -54,12 +54,19 @@ def search_build(
     told_of(opened, (pooling,))
     reader = reader_of({"text": column}, {}, blank=False)
 
+    blank = 0
+
     def read() -> Iterator[tuple[dict[str, object], str, object]]:
+        nonlocal blank
+        blank = 0
         for each in records(None, paths, reader):
+            blank += not str(each.values["text"]).strip()
             yield dict(each.values), each.where, each.kept.get("id")
 
     total = sum(1 for _ in read()) if "-" not in paths else None
     named = which if travels(which) or which.startswith("hub:") else str(Path(which).resolve())
     with counted(out, 0, what="texts", total=total) as advance:
         count = build(out, read(), opened, strategy=strategy, pooling=pooling, named=named, advance=advance)
+    if blank:
+        note(f"{blank:,} texts are blank: their vectors are those of the special tokens alone")
     note(f"{out}: an index of {count:,} texts, made by {which}")

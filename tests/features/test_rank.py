@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score
 
 from glassformer.cli.__main__ import main
+from glassformer.cli.embed_compare import _beside
 from glassformer.errors import DataError
 from glassformer.features import rank as ranking
-from glassformer.features.rank import check_labels, rank
+from glassformer.features.rank import Ranked, Ranking, check_labels, rank
+from glassformer.tasks.measure import Interval
 from tests.refusals import refused
 
 GENERATOR = np.random.default_rng(0)
@@ -115,3 +118,35 @@ def test_the_command_ranks_words_too(saved: Path, tmp_path: Path, capsys: pytest
     assert told[0]["accuracy"]["value"] > 0.75
     assert told[0]["behind_the_best"] is None
     assert told[1]["accuracy"]["value"] == pytest.approx(5 / 7)
+
+
+def test_copies_of_a_text_stay_in_one_fold(
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, given = tmp_path / "twice.tsv", list[list[int]]()
+    rows = [f"the {number} dog\t{'yn'[number % 2]}\n" for number in range(8)]
+    file.write_text("".join(rows * 2))
+
+    def ranked(*values: Any, **options: Any) -> Any:
+        given.append(values[4].tolist())
+        return rank(*values, **options)
+
+    monkeypatch.setattr(ranking, "rank", ranked)
+    asked = ["embed", "compare", str(saved), str(file), "--text", "0", "--label", "1", "--folds", "2", "-s", "last"]
+    assert main([*asked, "-p", "mean"]) == 0
+    assert given == [[*range(8), *range(8)]]
+    assert "8 of 16" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("behind", "said"),
+    [
+        ((-0.2, -0.1), "all others are worse"),
+        ((-0.2, 0.1), "not told apart from it: most frequent"),
+        ((0.1, 0.2), "better than it: most frequent"),
+    ],
+)
+def test_the_verdict_names_baselines_too(behind: tuple[float, float], said: str) -> None:
+    best = Ranked("last.mean", {}, None)
+    beside = Ranked("most frequent", {}, Interval(sum(behind) / 2, *behind))
+    assert _beside(Ranking("accuracy", 9, ("a", "b"), 2, 1, (best,), (beside,), {})) == said

@@ -11,6 +11,7 @@ import pytest
 import torch
 import transformers
 
+import glassformer as gf
 from glassformer.artefact.embed import embed, same_word, vectors_of
 from glassformer.artefact.model import Model
 from glassformer.errors import ConfigError, DataError, NotFiniteError, TokenizerError
@@ -211,6 +212,14 @@ def test_one_word_in_two_sentences(encoder: Model) -> None:
     assert found.cosines[-1][0] == pytest.approx(cosine, abs=1e-6)
     with refused(DataError, wanted="waterfall", got="0"):
         same_word(encoder, "waterfall", TEXTS)
+
+
+@pytest.mark.parametrize("name", ["en-fr", "writer"])
+def test_one_text_of_a_model_without_tokens_before_it(name: str) -> None:
+    """Alone a text is cut into windows, beside others it is tokenized with them."""
+    model = gf.load(name)
+    one, *_ = model.embed(["I am a student.", "The dog sat."])
+    assert np.allclose(model.embed("I am a student."), one, atol=1e-6)  # float32 of batches of one and of two
 
 
 def test_features_of_a_decoder_and_what_its_tokens_have_seen(tokenizer: Tokenizer) -> None:

@@ -173,6 +173,9 @@ def test_the_commands(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert [hit["text"] for hit in told["hits"]] == [TEXTS[hit["id"]] for hit in told["hits"]]
     assert main(["search", "ask", index, "the dog"]) == 0
     assert "cosine" in capsys.readouterr().out
+    assert main(["search", "ask", index, "the dog", "--out", f"{index}/texts.jsonl"]) == 2
+    assert main(["search", "ask", index, "the dog"]) == 0
+    capsys.readouterr()
     assert main(["search"]) == 2
     assert "search build" in capsys.readouterr().err
     assert main(["search", "ask", str(saved), "x"]) == 2
