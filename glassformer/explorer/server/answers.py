@@ -7,7 +7,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -221,10 +220,8 @@ class Run:
                 raise UnknownNameError(f"{axis} of {name} counts from 0 to {whole - 1}", got=str(index))
             cell[axis] = index
         worked = work_out(name, cell, formula, self.numbers.source(self.key, trace, [name, *read]))
-        terms, values = worked.terms, values_of(worked.terms)
-        running = list(accumulate(values))
-        order = sorted(range(len(terms)), key=list(map(abs, values)).__getitem__, reverse=True)
-        shown = sorted(order[:MOST_TERMS])
+        terms, values = worked.terms, torch.tensor(values_of(worked.terms), dtype=torch.float64)
+        shown = largest_places(values, MOST_TERMS)
         told: dict[str, Any] = {
             "name": name,
             "cell": list(asked),
@@ -232,17 +229,13 @@ class Run:
             "terms": [
                 {
                     "what": term.what,
-                    "factors": [[factor.name, list(factor.index), factor.value] for factor in term.factors],
+                    "factors": [[factor.name, factor.index, factor.value] for factor in term.factors],
                     "value": term.value,
                     "added": term.added,
-                    "running": running[index],
                 }
-                for index, term in ((index, terms[index]) for index in shown)
+                for term in map(terms.__getitem__, shown)
             ],
-            "left": {
-                "count": len(terms) - len(shown),
-                "sum": sum(values[index] for index in sorted(order[MOST_TERMS:])),
-            },
+            "left": {"count": len(terms) - len(shown), "sum": sum_without(values, shown)},
             "quantities": dict(worked.quantities),
             "recomputed": worked.recomputed,
             "difference": worked.difference,
@@ -345,6 +338,24 @@ def begin(
     )
     record, whole = overview(model, asked, found, tuple(makers or ()))
     return Run(asked.key, found, record, whole, numbers, asked.model, model, makers or {})
+
+
+def largest_places(values: torch.Tensor, most: int) -> list[int]:
+    """The places of so many of the largest absolute values, in order; of equal ones the first. `values` is [N]."""
+    if len(values) <= most:
+        return list(range(len(values)))
+    sizes = values.abs().nan_to_num(nan=math.inf)
+    least = sizes.topk(most).values[-1]
+    above = sizes > least
+    above[(sizes == least).nonzero()[: most - int(above.sum())]] = True
+    return [int(place) for place in above.nonzero()[:, 0]]
+
+
+def sum_without(values: torch.Tensor, places: list[int]) -> float:
+    """What the others add up to, one after the other. `values` is [N]."""
+    others = torch.ones(len(values), dtype=torch.bool)
+    others[places] = False
+    return float(values[others].cumsum(0)[-1]) if others.any() else 0.0
 
 
 def weights_of(model: Model) -> bytes:
