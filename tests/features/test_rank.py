@@ -111,14 +111,14 @@ def test_the_command_refuses_at_once_what_it_could_not_write(
 def test_the_command_ranks_words_too(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "names.conll"
     first, second = "the\tO\ndog\tB-x\n", "he\tO\nlikes\tO\nthe\tO\ndog\tB-x\n"
-    file.write_text("\n".join(each + "sat\tO\n" * number for number in range(6) for each in (first, second)))
+    file.write_text("\n".join(first * (number + 1) + second + "sat\tO\n" for number in range(8)))
     asked = ["embed", "compare", str(saved), str(file), "--words", "--folds", "2", "-s", "last", "-p", "first"]
     assert main([*asked, "--json"]) == 0
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [each.get("strategy", each.get("baseline")) for each in told] == ["last", "most frequent"]
-    assert told[0]["accuracy"]["value"] > 0.85
+    assert told[0]["accuracy"]["value"] > 0.75
     assert told[0]["behind_the_best"] is None
-    assert told[1]["accuracy"]["value"] == pytest.approx(54 / 66)
+    assert told[1]["accuracy"]["value"] == pytest.approx((36 + 32) / (80 + 32))
 
 
 def test_copies_of_a_text_stay_in_one_fold(
