@@ -196,7 +196,7 @@ class Trial:
                 loss = losses_of(batch)["masked_words"] / batch.counts["masked_words"]
                 loss.backward()
                 torch.nn.utils.clip_grad_norm_(self.model.parameters(), settings.clip or float("inf"))
-                rate = settings.learning_rate * schedule(RunProgress(step=read - 1))
+                rate = settings.rate * schedule(RunProgress(step=read - 1))
                 for group in optimizer.param_groups:
                     group["lr"] = rate * group["scale"]
                 optimizer.step()

@@ -37,6 +37,7 @@ from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from glassformer.training.run import check
 from glassformer.training.settings import EpochsByData
+from glassformer.training.tune import rate_by_weights
 
 # The files whose lines stand beside those of other files, where a task reads such.
 _TARGETS = {"files": "target_files", "validation_files": "validation_target_files"}
@@ -90,6 +91,8 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
         progress.note(which)
     if start is not None:
         tokenizer = start.tokenizer
+        if recipe.train.learning_rate is None:
+            recipe = _with_rate(recipe, rate_by_weights(start.module), progress)
     elif tokenizer is None and recipe.tokenizer.file is not None:
         tokenizer = load_tokenizer(Path(recipe.tokenizer.file))
     _check_tokenizer(recipe, tokenizer)
@@ -317,6 +320,11 @@ def _module(
         freeze = recipe.model.freeze_vectors
         progress.note(use_vectors(module, tokenizer, recipe.model.vectors, freeze=freeze))
     return module
+
+
+def _with_rate(recipe: Recipe, rate: float, progress: Progress) -> Recipe:
+    progress.note(f"learning rate {rate:g}: by the size of the start's weights; --learning-rate chooses otherwise")
+    return recipe.model_copy(update={"train": recipe.train.model_copy(update={"learning_rate": rate})})
 
 
 def _start(recipe: Recipe) -> Model:

@@ -15,7 +15,7 @@ from glassformer.tasks import TASKS, TaskEntry
 from glassformer.training.settings import EpochsByData, TrainSection, TuneSection
 
 # What no value stands for.
-_NONE = {"train.threads": "all", "model.size": "the family's own"}
+_NONE = {"train.threads": "all", "model.size": "the family's own", "train.learning_rate": "by the weights"}
 # Tables that are absent where nothing of them is set.
 _TABLES = {"tune.adapters.rank": "tune.adapters"}
 

@@ -11,6 +11,7 @@ from glassformer.cli.screen import Few, note, note_windows
 from glassformer.cli.show import on_screen
 from glassformer.cli.texts import TYPED
 from glassformer.errors import ConfigError
+from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
@@ -51,7 +52,7 @@ def stream_words(opened: Model, verb: str, asked: Iterable[Text], options: Mappi
     for text in asked:
         words = stream_answer(opened, verb, text.values, text.where, options)
         lines = verb == "generate" or (verb == "translate" and "\n" in str(text.values["text"]))
-        lines = lines or (verb == "chat" and handle.isatty())
+        lines = lines or (VERBS[verb].turns and handle.isatty())
         before = str(text.values["text"]) if verb == "generate" else ""
         try:
             found = _written(words, handle, lines=lines, before=before)

@@ -97,7 +97,7 @@ def _steps(run: Run, tune: TuneSection, out: Path, watched: WatchedSentences | N
             if not math.isfinite(loss + norm):
                 raise _not_finite(run, out, parts, of_parts)
 
-            rate = settings.learning_rate * run.schedule(progress)
+            rate = settings.rate * run.schedule(progress)
             for group in state.optimizer.param_groups:
                 group["lr"] = rate * group["scale"]
             run.tuned.step(state.optimizer, progress.step)

@@ -52,7 +52,7 @@ def smoothed_loss(progress: RunProgress) -> float:
 
 
 def _causes(settings: TrainSection, *, masked: bool) -> list[str]:
-    rate = f"{settings.learning_rate:g}"
+    rate = f"{settings.rate:g}"
     batch = f"{settings.batch:,} rows" if settings.batch_tokens is None else f"{settings.batch_tokens:,} tokens"
     causes = ["too few steps so far: this plateau is normal at first, and lasts longer for larger models"]
     causes.append(f"a learning rate that is too low or too high (now {rate}; try a third and three times as much)")

@@ -73,7 +73,7 @@ def build_optimizer(
 def _adamw(groups: list[dict[str, Any]], settings: TrainSection) -> torch.optim.AdamW:
     optimizer = torch.optim.AdamW(
         groups,
-        lr=settings.learning_rate,
+        lr=settings.rate,
         betas=(settings.beta1, settings.beta2),
         eps=settings.epsilon,
         fused=True,

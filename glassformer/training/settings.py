@@ -9,6 +9,9 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from glassformer.settings import MOST_ROWS, Seed, Settings
 
+# The highest learning rate where none is set and no model is there to start from.
+_RATE = 1e-3
+
 
 class EpochsByData(Settings):
     """How many epochs a fine-tuning has: `least`, and with little data more, up to `most`, until it has `steps` steps.
@@ -46,6 +49,9 @@ class TrainSection(Settings):
     `seeds` above 1 trains as many models, with the seeds 0, 1, 2 …, each in a folder of its own, and gives the mean and
     the deviation of their scores.
 
+    Where no `learning_rate` is set it is that of the weights of the model to start from
+    (`glassformer.training.tune.rate_by_weights`), without one 1e-3.
+
     With `optimizer = "muon"` the matrices inside the blocks are trained by Muon (Jordan et al. 2024) at
     `matrix_learning_rate` with `momentum`, and everything else by AdamW at `learning_rate`; both follow the schedule.
     Muon turns the gradient in the type of the matrix products. In bfloat16 its last digit may fall on the other side of
@@ -60,7 +66,7 @@ class TrainSection(Settings):
     batch_tokens: int | None = Field(default=None, ge=1, le=MOST_ROWS)
     accumulate: int = Field(default=1, ge=1)
     optimizer: Literal["adamw", "bert-adam", "muon"] = "adamw"
-    learning_rate: float = Field(default=1e-3, gt=0)
+    learning_rate: float | None = Field(default=None, gt=0)
     matrix_learning_rate: float = Field(default=0.02, gt=0)
     crf_learning_rate: float | None = Field(default=None, gt=0)
     momentum: float = Field(default=0.95, ge=0, lt=1)
@@ -88,6 +94,11 @@ class TrainSection(Settings):
     checkpoint_every: int | None = Field(default=None, ge=1)
     keep: int = Field(default=2, ge=1)
     tensorboard: bool = False
+
+    @property
+    def rate(self) -> float:
+        """The highest learning rate."""
+        return _RATE if self.learning_rate is None else self.learning_rate
 
     @property
     def fitted_epochs(self) -> EpochsByData | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 from torch import nn
 
 from glassformer.errors import ConfigError
-from glassformer.models.transformer import HEADS
+from glassformer.models.transformer import HEADS, Transformer
 from glassformer.parts.projection import Adapter
 from glassformer.training.settings import ALL_BUT_HEAD, GRADUALLY, TrainSection, TuneSection
 
@@ -45,6 +46,20 @@ class Stages:
         """The names of all that is trained in a stage; without one, by the end of the run."""
         until = len(self.names) if stage is None else stage + 1
         return tuple(name for begun in self.names[:until] for name in begun)
+
+
+def rate_by_weights(model: Transformer) -> float:
+    """The highest learning rate for a model that was trained before: the root mean square of the matrices inside its
+    blocks divided by its width, to two digits.
+
+    AdamW moves each number by about the rate, and what that changes in a product grows with its size: so a step changes
+    all models alike. For BERT-base (0.04 and 768, from memory) it is the paper's 5e-5, which is too little for small
+    models with larger weights (decisions/2026-11-23-the-learning-rate-of-fine-tuning.md).
+    """
+    matrices = [each for each in model.output_stack.blocks.parameters() if each.ndim == 2]
+    squares = sum(float(each.detach().double().square().sum()) for each in matrices)
+    size = math.sqrt(squares / sum(each.numel() for each in matrices))
+    return float(f"{size / model.config.output_stack.width:.2g}")
 
 
 def choose(model: nn.Module, tune: TuneSection) -> Stages:
@@ -97,7 +112,7 @@ def parameter_groups(model: nn.Module, settings: TrainSection, tune: TuneSection
     blocks, except those of adapters, which have a rate of their own, as the scores of a CRF may have.
     """
     muon = settings.optimizer == "muon"
-    of_matrices = settings.matrix_learning_rate / settings.learning_rate
+    of_matrices = settings.matrix_learning_rate / settings.rate
     decay = None if tune is None else tune.layer_decay
     chosen: dict[tuple[float, bool, bool], list[nn.Parameter]] = {}
     for name, parameter in trained(model).items():
@@ -105,7 +120,7 @@ def parameter_groups(model: nn.Module, settings: TrainSection, tune: TuneSection
         matrix = muon and parameter.dim() == 2 and _BLOCK.match(name) is not None and ".adapter." not in name
         scale = (1.0 if decay is None else decay ** depth_of(name, model)) * (of_matrices if matrix else 1.0)
         if settings.crf_learning_rate is not None and name.startswith(_CRF):
-            scale = settings.crf_learning_rate / settings.learning_rate
+            scale = settings.crf_learning_rate / settings.rate
         chosen.setdefault((scale, parameter.dim() <= 1, matrix), []).append(parameter)
     return [
         {"params": chosen[key], "weight_decay": 0.0 if key[1] else settings.decay, "scale": key[0], "matrices": key[2]}

@@ -64,7 +64,7 @@ def test_the_recipe_of_the_paper_has_its_learning_rate(step: int) -> None:
     """Equation 3 of Vaswani et al. 2017."""
     train = resolve("vaswani2017").train
     schedule = Schedule.of(train, Budget.of(train, steps_per_epoch=1.0))
-    rate = train.learning_rate * schedule(RunProgress(step=step - 1))
+    rate = train.rate * schedule(RunProgress(step=step - 1))
     assert rate == pytest.approx(512**-0.5 * min(step**-0.5, step * 4000**-1.5))
 
 

@@ -1,12 +1,15 @@
-"""Fine-tuning on few records: how many epochs it has, what `plan` tells of it, and what is said about both."""
+"""What a fine-tuning chooses by its records and by the model to start from, and what is said of it: epochs, rate."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
+import glassformer as gf
 from glassformer.artefact.recipe import read_saved_recipe
 from glassformer.training.settings import EpochsByData
 from tests.artefact.heads import TEXTS, model_for
@@ -51,6 +54,33 @@ def test_a_run_does_the_steps_that_were_told_and_keeps_the_rule(run: Run, asked:
     known = read_saved_recipe(out)
     assert known is not None
     assert known.train.fitted_epochs == EpochsByData(least=1, steps=9, most=5)
+
+
+def test_the_learning_rate_is_that_of_the_start_and_is_kept(run: Run, asked: list[str], tmp_path: Path) -> None:
+    start, rates = gf.load(tmp_path / "start"), {}
+    for times in (1, 10):
+        with torch.no_grad():
+            for parameter in start.module.parameters():
+                parameter.mul_(times)
+        start.save(tmp_path / "start")
+        matrices = [
+            parameter.detach().numpy().ravel()
+            for name, parameter in start.module.named_parameters()
+            if ".blocks." in name and parameter.ndim == 2
+        ]
+        done = run("train", *asked, "--steps", "2", "--out", tmp_path / f"run-{times}")
+        known = read_saved_recipe(tmp_path / f"run-{times}")
+        assert known is not None
+        rates[times] = known.train.learning_rate
+        size = float(np.sqrt(np.mean(np.square(np.concatenate(matrices)), dtype=np.float64)))
+        assert rates[times] == pytest.approx(size / start.config.output_stack.width, rel=0.05)  # to two digits
+        assert f"learning rate {rates[times]:g}" in done.err
+    assert rates[10] == pytest.approx(10 * rates[1], rel=0.1)
+    told = run("train", *asked, "--steps", "2", "--learning-rate", "0.0007", "--out", tmp_path / "own")
+    known = read_saved_recipe(tmp_path / "own")
+    assert known is not None
+    assert known.train.learning_rate == 0.0007
+    assert "by the size of the start" not in told.err
 
 
 def test_the_time_of_several_seeds_is_that_of_all_runs(run: Run, asked: list[str]) -> None:

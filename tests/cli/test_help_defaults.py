@@ -59,7 +59,7 @@ def test_the_default_is_that_of_the_recipe_that_is_used(setting: str, line: str)
     for (task, starts), value in known.items():
         shown = by_task[starts].get(task, by_task[False][task])
         if value is None:
-            assert shown in ("none", "all", "the family's own")
+            assert shown in ("none", "all", "the family's own", "by the weights")
         elif isinstance(value, tuple):
             assert shown == (", ".join(value) or "none")
         else:
@@ -68,7 +68,7 @@ def test_the_default_is_that_of_the_recipe_that_is_used(setting: str, line: str)
 
 
 def test_the_help_tells_what_fine_tuning_does_otherwise() -> None:
-    for setting, value in (("train.epochs", "3 to 20 by the data"), ("train.learning_rate", "5e-05")):
+    for setting, value in (("train.epochs", "3 to 20 by the data"), ("train.learning_rate", "by the weights")):
         assert f"; {value} with --start for classify, " in defaults.told(setting)
 
 

@@ -235,7 +235,7 @@ def test_n13_adam_without_bias_correction_and_decay_off_for_vectors() -> None:
             update = mean[name] / (square[name].sqrt() + settings.epsilon)
             if parameter.dim() > 1:
                 update = update + settings.decay * expected[name]
-            expected[name] = expected[name] - settings.learning_rate * update
+            expected[name] = expected[name] - settings.rate * update
         optimizer.step()
     for name, parameter in model.named_parameters():
         torch.testing.assert_close(parameter.detach(), expected[name], rtol=0, atol=1e-12)

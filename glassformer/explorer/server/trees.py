@@ -14,6 +14,7 @@ from glassformer.explorer.server.asked import Name, Text, read_body
 from glassformer.explorer.server.overview import packed
 from glassformer.explorer.server.refusals import TooLargeError
 from glassformer.settings import Seed, Settings
+from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
@@ -60,5 +61,5 @@ def grow(model: Model, asked: AskedTree) -> bytes:
         raise TooLargeError(f"a search is drawn for at most {MOST_TOKENS} tokens of a text", got=f"{tokens:,}")
     options = asked.model_dump(exclude={"model", "text"})
     verb = writing_verb(model)
-    text = asked.text.split("\n") if verb == "chat" else asked.text
+    text = asked.text.split("\n") if VERBS[verb].turns else asked.text
     return packed(as_json(search_tree(model, text, options, verb=verb).to_dict()))
