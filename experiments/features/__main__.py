@@ -156,7 +156,8 @@ def corrected_interval(scores: Sequence[float]) -> dict[str, float]:
 
 def spam() -> dict[str, Any]:
     """The strategy and pooling are chosen on the training messages alone, by cross-validation."""
-    from glassformer.features.rank import _fit, rank
+    from glassformer.features.rank import rank
+    from glassformer.features.regression import fit
     from glassformer.features.strategies import SIX
 
     splits, plan = sms_spam(), PLANS["sms_spam"]
@@ -173,7 +174,7 @@ def spam() -> dict[str, Any]:
     for name in dict.fromkeys((best, "last.mean", "last.first")):
         train, test = arrays[name][:count], arrays[name][count:]
         mean, spread = train.mean(axis=0), train.std(axis=0) + 1e-8
-        fitted = _fit((train - mean) / spread, np.array(labels), 0.03)
+        fitted = fit((train - mean) / spread, np.array(labels), 0.03)
         predicted = fitted.predict((test - mean) / spread).tolist()
         intervals = measure(plan, splits.test, [predicted]).intervals()
         found[name] = {score: value._asdict() for score, value in intervals.items()}
