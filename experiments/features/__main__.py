@@ -109,6 +109,7 @@ def sst2() -> dict[str, Any]:
             TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), LogisticRegression(max_iter=2000)
         ),
     )
+    systems["TF-IDF, words alone"] = (words, lambda: make_pipeline(TfidfVectorizer(), LogisticRegression()))
     done = WORK / "sst2-systems.json"
     found = json.loads(done.read_text(encoding="utf-8")) if done.exists() else {}
     for name, (given, make) in systems.items():
