@@ -105,6 +105,7 @@ def _show_int8(found: OnnxExport) -> None:
     )
     screen = console()
     screen.print(f"8 bits change {far}{cosine}" + _same(found.int8.changed, found.int8.answers))
+    screen.print("In 8 bits an answer also depends on what shares its batch: one scale rounds the numbers of all.")
     if not found.scores:
         screen.print("So few texts do not tell what 8 bits cost: --data FILE scores both on labelled records.")
 
