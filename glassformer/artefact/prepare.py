@@ -37,7 +37,7 @@ from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from glassformer.training.run import check
 from glassformer.training.settings import EpochsByData
-from glassformer.training.tune import rate_by_weights
+from glassformer.training.tune import check_without_start, rate_by_weights
 
 # The files whose lines stand beside those of other files, where a task reads such.
 _TARGETS = {"files": "target_files", "validation_files": "validation_target_files"}
@@ -98,6 +98,7 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     _check_tokenizer(recipe, tokenizer)
     _check_row(recipe, tokenizer)
     if start is None:  # an impossible model must be refused before an hour of reading
+        check_without_start(recipe.tune)
         sizes = [recipe.tokenizer.vocabulary] * _sides(recipe, tokenizer) if tokenizer is None else _sizes(tokenizer)
         planned = body_config(recipe, *sizes)
         kind = task_of(recipe.task.name, planned)

@@ -73,17 +73,20 @@ def compare(
         if json:
             record({"first": model, "second": other, **found.to_dict()}, handle)
             return
-        table = plain_table("", "first", "second", "difference", "95 % interval", "first is")
-        for column in table.columns[1:5]:
+        table = plain_table("", "first", "second", "difference", "first is")
+        for column in table.columns[1:4]:
             column.justify = "right"
         for name, each in found.differences.items():
-            ends = f"{difference(name, each.low)} … {difference(name, each.high)}"
-            numbers = shown(name, each.mine), shown(name, each.other), difference(name, each.difference), ends
+            value, low, high = (difference(name, number) for number in (each.difference, each.low, each.high))
+            numbers = shown(name, each.mine), shown(name, each.other), f"{value} ({low} … {high})"
             table.add_row(escaped(name.replace("_", " ")), *numbers, each.verdict)
         screen = console(handle)
         screen.print(printable(f"first: {model}, second: {other}"), markup=False)
         print_table(screen, table)
-        parts = [f"measured on the same {found.count:,} {found.unit}", "paired bootstrap over them"]
+        parts = [
+            f"measured on the same {found.count:,} {found.unit}",
+            "in brackets 95 % intervals by paired bootstrap over them",
+        ]
         screen.print(escaped("; ".join(filter(None, [*parts, told_lower(found.differences)]))))
         if found.left_out:
             screen.print(f"not compared: {', '.join(found.left_out)}, which are per token: the vocabularies differ")

@@ -61,11 +61,18 @@ def distil(
     numbers, candidates, tags, answers, masked words), and beside it what the teacher answers.
     """
     from glassformer.artefact.open import load
+    from glassformer.artefact.recipe import parse_changes
 
     asked = {"layers": layers, "temperature": temperature, "soft": soft, "hard": hard, "cosine": cosine}
     task = load(teacher, device="cpu").task
     if task is None:
         raise ConfigError("a teacher was trained for a task", got=teacher, do="train one: glassformer train --help")
+    if (other := parse_changes(set or []).get("task.name", task.name)) != task.name:
+        raise ConfigError(
+            f"a student learns the task of its teacher, {task.name}",
+            got=f"task.name = {other}",
+            do=f"leave it out, or name a teacher for {other}",
+        )
     changes = {
         "distil.teacher": teacher,
         **{f"distil.{name}": value for name, value in asked.items() if value is not None},

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from glassformer.cli.destination import set_aside
 from glassformer.cli.embed import told_of
 from glassformer.cli.embed_compare_out import Made, refuse_outs, write_mix_of, write_probe_of
+from glassformer.cli.embed_compare_rows import Examples, drawn, tell_of_labels, texts_of, words_of
 from glassformer.cli.layout import print_table
 from glassformer.cli.opened import open_model, split_model
 from glassformer.cli.options import (
@@ -18,11 +19,11 @@ from glassformer.cli.options import (
     Json,
     NamedModel,
     Out,
-    Poolings,
-    Strategies,
+    Rejects,
     Threads,
 )
 from glassformer.cli.screen import console, note, plain_table, record, results
+from glassformer.data.lines import stop_unless
 from glassformer.errors import ConfigError, DataError
 from glassformer.wrapping import printable
 
@@ -57,8 +58,25 @@ def embed_compare(
         str | None,
         typer.Option("--tags", "--tags-column", help="Column with their tags.  [default: the last, or UPOS]"),
     ] = None,
-    strategy: Strategies = None,
-    pooling: Poolings = None,
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--strategy",
+            "-s",
+            help="Layers of the vectors, as of `glassformer embed` (repeatable); mix without a file is learned from "
+            "the labels.  [default: embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4 and mix, all "
+            "that the model has layers for]",
+        ),
+    ] = None,
+    pooling: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pooling",
+            "-p",
+            help="How tokens become one vector: first, mean, max, last-token (repeatable).  [default: first, mean and "
+            "max; with --words first and mean]",
+        ),
+    ] = None,
     rows: Annotated[
         int, typer.Option("--rows", min=10, help="At most so many texts or words, drawn at random.")
     ] = MOST_ROWS,
@@ -81,6 +99,7 @@ def embed_compare(
         ),
     ] = None,
     out: Out = None,
+    rejects: Rejects = None,
     json: Json = False,
     fast: Fast = False,
     device: Device = "auto",
@@ -88,7 +107,8 @@ def embed_compare(
 ) -> None:
     """Rank strategies and poolings on your own labels: a logistic regression on each, by cross-validation.
 
-    Without --strategy the six of the BERT paper and a learned mix are ranked, without --pooling first, mean and max.
+    Without --strategy the six of the BERT paper and a learned mix are ranked, without --pooling first, mean and, of
+    texts, max.
     """
     from glassformer.data.files import files_of
 
@@ -97,14 +117,16 @@ def embed_compare(
     which, paths = split_model("embed compare", files, model, is_data=lambda path: Path(path).exists())
     if not paths:
         raise DataError("a file with texts and labels is needed", got="none", do="glassformer embed compare --help")
-    refuse_outs((out, mix_out, probe_out), paths, text)
+    refuse_outs((out, mix_out, probe_out, rejects), paths, text)
     if mix_out is not None and strategy and "mix" not in strategy:
         raise ConfigError("a mix is written where one was learned", got="--mix-out without the strategy mix")
     opened = open_model(which, device=device, fast=fast, threads=threads)
     asked = list(pooling or (["first", "mean", "max"] if not words else ["first", "mean"]))
     told_of(opened, asked)
     read = files_of(paths, text=text, reads="words" if words else "tables")
-    examples = _words(read, words_column, tags) if words else _texts(read, text, label)
+    with set_aside(rejects, out, paths, text=text) as aside:
+        bad = aside or stop_unless("rejects")
+        examples = words_of(read, words_column, tags, bad) if words else texts_of(read, text, label, bad)
     with results(out) as handle:  # before the work: what cannot be written is refused at once
         made = _ranked(
             opened, examples, list(strategy or ()), asked, rows, words=words, folds=folds, repeats=repeats,
@@ -122,45 +144,9 @@ def embed_compare(
         write_probe_of(probe_out, made, opened, read)
 
 
-class _Examples:
-    """What vectors are made of, with the labels of each: one of a text, one for each of its words."""
-
-    def __init__(self) -> None:
-        self.records: list[tuple[dict[str, object], str]] = []
-        self.labels: list[tuple[str, ...]] = []
-
-    def add(self, values: dict[str, object], where: str, labels: Sequence[str]) -> None:
-        self.records.append((values, where))
-        self.labels.append(tuple(labels))
-
-
-def _texts(files: Sequence[Path], text: str, label: str) -> _Examples:
-    from glassformer.data.rows import read_table
-    from glassformer.tasks.values import label_of, text_of
-
-    found = _Examples()
-    for path in files:
-        for row in read_table(path, [text, label]):
-            said = text_of(row.values[text], row.where)
-            found.add({"text": said}, row.where, [label_of(row.values[label], row.where)])
-    return found
-
-
-def _words(files: Sequence[Path], words: str | None, tags: str | None) -> _Examples:
-    from glassformer.data.lines import stop
-    from glassformer.data.settings import TagData
-    from glassformer.tasks.tagged import sentence_of, tagged_rows
-
-    found, data = _Examples(), TagData(words=words, tags=tags)
-    for path in files:
-        for row in tagged_rows(path, data, bad=stop, tagged=True):
-            found.add(dict(row.values), row.where, sentence_of(row.values, row.where).tags or ())
-    return found
-
-
 def _ranked(
     model: Model,
-    examples: _Examples,
+    examples: Examples,
     strategies: list[str],
     poolings: list[str],
     rows: int,
@@ -175,7 +161,8 @@ def _ranked(
 
     from glassformer.artefact.embed import embed, vectors_of
     from glassformer.artefact.progress import ConsoleProgress
-    from glassformer.features.rank import check_labels, rank
+    from glassformer.features.rank import MOST_LABELS, check_labels, rank
+    from glassformer.features.regression import ACCURACY
     from glassformer.features.strategies import SIX, resolve
     from glassformer.features.vectors import blocks_of
 
@@ -192,16 +179,15 @@ def _ranked(
     plain = [each for each in strategies if each != "mix"]
     for each in plain:
         resolve(each, blocks)
-    kept = _drawn(examples, rows, seed)
-    labels = [label for number in kept for label in examples.labels[number]]
-    names = sorted(set(labels))
+    kept = drawn(examples, rows, seed)
+    labels = examples.labels_of(kept)
+    names, of = np.unique(np.array(labels, object), return_inverse=True)
     # Copies of a text are one group: else the fold that is measured on would hold texts that were learned from.
-    first: dict[str, int] = {}
-    of_text = [first.setdefault(repr(sorted(examples.records[number][0].items())), len(first)) for number in kept]
-    if len(first) < len(kept):
-        note(f"{len(kept) - len(first):,} of {len(kept):,} texts repeat another: copies stay in one fold")
-    groups = np.repeat(of_text, [len(examples.labels[number]) for number in kept])
-    check_labels(names, np.array([names.index(each) for each in labels], np.int64), folds, groups)
+    groups = examples.groups_of(kept)
+    check_labels(names.tolist(), of, folds, groups, words=words)
+    tell_of_labels(examples, kept, folds)
+    if score != ACCURACY and len(names) > MOST_LABELS:
+        note(f"{len(names):,} labels are ranked by accuracy: macro F1 is counted of at most {MOST_LABELS}")
     layers = [str(layer) for layer in range(blocks + 1)] if mixed else []
     maker = vectors_of(model, [*plain, *(each for each in layers if each not in plain)], poolings, words=words)
     arrays: dict[str, list[Any]] = {feature.name: [] for feature in maker.features}
@@ -224,7 +210,7 @@ def _ranked(
             chosen, of_layers, texts, labels, groups, folds=folds, repeats=repeats, score=score, seed=seed,
             advance=advance,
         )  # fmt: skip
-    return Made(found, chosen, of_layers, labels)
+    return Made(found, chosen, of_layers, labels, groups)
 
 
 def _has(name: str, blocks: int) -> bool:
@@ -235,19 +221,6 @@ def _has(name: str, blocks: int) -> bool:
     except ConfigError:
         return False
     return True
-
-
-def _drawn(examples: _Examples, rows: int, seed: int) -> list[int]:
-    """The numbers of the texts that are read: all, or as many drawn at random as have so many labels."""
-    import numpy as np
-
-    sizes = np.array([len(labels) for labels in examples.labels], np.int64)
-    if sizes.sum() <= rows:
-        return list(range(len(sizes)))
-    order = np.random.default_rng(seed).permutation(len(sizes))
-    enough = order[: max(1, int((sizes[order].cumsum() <= rows).sum()))]
-    note(f"{int(sizes[enough].sum()):,} of {int(sizes.sum()):,} labels were drawn at random (--rows)")
-    return sorted(enough.tolist())
 
 
 def as_record(found: Ranking, each: Ranked) -> dict[str, Any]:
@@ -262,35 +235,32 @@ def as_record(found: Ranking, each: Ranked) -> dict[str, Any]:
 
 def _show(found: Ranking, what: str, handle: Any) -> None:
     screen = console(handle)
-    table = plain_table("", "strategy", "pooling", found.score, "95 % interval", "behind the best")
+    table = plain_table("", "strategy", "pooling", f"{found.score}, %", "behind the best")
     for column in (table.columns[0], *table.columns[3:]):
         column.justify = "right"
     for place, each in enumerate((*found.vectors, *found.baselines), start=1):
         of_vectors = place <= len(found.vectors)
         strategy, _, pooling = each.name.rpartition(".") if of_vectors else (each.name, "", "")
-        value = each.scores[found.score]
-        behind = (
-            ""
-            if each.behind is None
-            else f"{_points(each.behind.value)} ({_points(each.behind.low)} … {_points(each.behind.high)})"
-        )
+        score = " … ".join(f"{100 * end:.1f}" for end in each.scores[found.score][1:])
+        behind = "" if each.behind is None else " … ".join(_points(end) for end in each.behind[1:])
         table.add_row(
             str(place) if of_vectors else "",
             printable(strategy),
             pooling,
-            f"{value.value:.1%}",
-            f"{value.low:.1%} … {value.high:.1%}",
-            behind,
+            f"{100 * each.scores[found.score].value:.1f} ({score})",
+            "" if each.behind is None else f"{_points(each.behind.value)} ({behind})",
         )
     print_table(screen, table)
     for pooling, mix in found.mixes.items():
         shares = ", ".join(f"{share:.0%}" for share in mix.shares)
         screen.print(f"mix with {pooling}: of the embedding and each block {shares}", markup=False)
     repeats = "" if found.repeats == 1 else f", {found.repeats} times"
+    drawn_of = "sentences" if what == "words" else "texts"
     best = found.vectors[0].name
     screen.print(
         f"logistic regression, {found.folds} folds{repeats}, {found.examples:,} {what}, {len(found.labels)} labels; "
-        f"intervals by bootstrap over texts, of the difference in points. Best: {best}; {_beside(found)}.",
+        f"in brackets 95 % intervals by bootstrap over {drawn_of}, of the difference in points. "
+        f"Best: {best}; {_beside(found)}.",
         markup=False,
     )
 

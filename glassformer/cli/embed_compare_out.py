@@ -17,18 +17,20 @@ if TYPE_CHECKING:
     from glassformer.artefact.model import Model
     from glassformer.features.rank import Ranking
     from glassformer.features.vectors import Reals
+    from glassformer.tasks.measure import Integers
 
 
 @dataclass(frozen=True)
 class Made:
-    """A ranking with what it was made from: vectors [E, F] by name, by pooling the layers [E, K, F] of a mix, and the
-    labels.
+    """A ranking with what it was made from: vectors [E, F] by name, by pooling the layers [E, K, F] of a mix, the
+    labels, and which examples stay together, [E].
     """
 
     ranking: Ranking
     vectors: Mapping[str, Reals]
     layers: Mapping[str, Reals]
     labels: Sequence[str]
+    groups: Integers
 
 
 def refuse_outs(outs: Sequence[Path | None], files: Sequence[str], text: str) -> None:
@@ -85,6 +87,8 @@ def write_probe_of(path: Path, made: Made, model: Model, files: Sequence[Path]) 
         pooling=pooling,
         model=fingerprint(model.module),
         mix=mix,
+        groups=made.groups,
+        score=found.score,
         learned={
             "from": ", ".join(file.name for file in files),
             "texts": found.examples,

@@ -105,31 +105,30 @@ def _show_int8(found: OnnxExport) -> None:
     )
     screen = console()
     screen.print(f"8 bits change {far}{cosine}" + _same(found.int8.changed, found.int8.answers))
+    screen.print("In 8 bits an answer also depends on what shares its batch: one scale rounds the numbers of all.")
     if not found.scores:
         screen.print("So few texts do not tell what 8 bits cost: --data FILE scores both on labelled records.")
 
 
 def _show_scores(found: OnnxExport) -> None:
     from glassformer.cli.layout import print_table
-    from glassformer.cli.screen import console, plain_table
+    from glassformer.cli.screen import console, escaped, plain_table
     from glassformer.tasks.verdict import difference, shown
 
     if not found.scores:
         return
-    graphs = ["onnx float32", *(["onnx int8", "int8 less float32"] if found.int8 is not None else [])]
+    graphs = ["float32", *(["int8", "int8 less float32"] if found.int8 is not None else [])]
     table = plain_table("", "glassformer", *graphs)
+    for column in table.columns[1:]:
+        column.justify = "right"
     for each in found.scores:
-        cells = [
-            ""
-            if its is None
-            else f"{write(each.name, its[0])} ({write(each.name, its[1])} … {write(each.name, its[2])})"
-            for its, write in (
-                (each.glassformer, shown),
-                (each.float32, shown),
-                (each.int8, shown),
-                (each.lost, difference),
-            )
-        ]
-        table.add_row(each.name.replace("_", " "), *cells[: 1 + len(graphs)])
+        cells = ["" if its is None else shown(each.name, its[0]) for its in (each.glassformer, each.float32, each.int8)]
+        if each.lost is not None:
+            value, low, high = (difference(each.name, number) for number in each.lost)
+            cells.append(f"{value} ({low} … {high})")
+        table.add_row(escaped(each.name.replace("_", " ")), *cells[: 1 + len(graphs)])
     print_table(console(), table)
-    console().print("In brackets: the 95 % interval, bootstrap over the examples; of a difference, over the same ones.")
+    told = ["float32 and int8: onnxruntime"]
+    if found.int8 is not None:
+        told.append("in brackets 95 % intervals by paired bootstrap over the examples")
+    console().print(f"{'; '.join(told)}. --json has the interval of each score.")

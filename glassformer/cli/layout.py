@@ -17,8 +17,9 @@ from glassformer.wrapping import wrapped
 BARS = "█▏▎▍▌▋▊▉"
 # The columns beside the cells of a table of `plain_table`: a blank at each end, three between two cells.
 _ENDS, _BETWEEN = 2, 3
-# A longer word, which is no number, may be broken; beside a bar a column of words keeps so many columns.
-_LONGEST_WORD, _BESIDE_A_BAR = 24, 16
+# A longer word, which is no number, may be broken; beside a bar a column of words keeps so many columns, and so many
+# before a column of numbers is narrowed, so that a number and its interval stay on one line.
+_LONGEST_WORD, _BESIDE_A_BAR, _BESIDE_NUMBERS = 24, 16, 12
 
 
 def print_table(screen: Console, table: Table) -> None:
@@ -38,16 +39,18 @@ def print_table(screen: Console, table: Table) -> None:
             _write(screen, table, columns, natural)
         return
     bars = [_is_bar(cells) for cells in columns]
+    words = [column.justify != "right" for column in table.columns]
     least = [_least(cells) for cells in columns]
     beside = [
         width if bar else max(its, min(width, _BESIDE_A_BAR))
         for width, its, bar in zip(natural, least, bars, strict=True)
     ]
-    if (widths := _narrowed(natural, beside, screen.width)) is not None:
+    if (widths := _narrowed(natural, beside, words, screen.width)) is not None:
         screen.print(_with_widths(table, widths, range(len(columns))))
         return
     kept = [place for place, bar in enumerate(bars) if not bar]
-    widths = _narrowed([natural[place] for place in kept], [least[place] for place in kept], screen.width)
+    natural, least, words = ([of[place] for place in kept] for of in (natural, least, words))
+    widths = _narrowed(natural, least, words, screen.width)
     if widths is not None:
         screen.print(_with_widths(table, widths, kept))
     else:
@@ -76,14 +79,17 @@ def _least(cells: list[str]) -> int:
     )
 
 
-def _narrowed(natural: list[int], least: list[int], width: int) -> list[int] | None:
-    """Widths that fit, the widest columns narrowed first; None where the least widths do not."""
+def _narrowed(natural: list[int], least: list[int], words: list[bool], width: int) -> list[int] | None:
+    """Widths that fit, columns of words narrowed before those of numbers, and the widest first; None where the least
+    widths do not.
+    """
     if _total(least) > width:
         return None
     widths = list(natural)
     while _total(widths) > width:
-        widest = max((place for place in range(len(widths)) if widths[place] > least[place]), key=widths.__getitem__)
-        widths[widest] -= 1
+        wide = [place for place in range(len(widths)) if widths[place] > least[place]]
+        told = [place for place in wide if words[place] and widths[place] > _BESIDE_NUMBERS]
+        widths[max(told or wide, key=widths.__getitem__)] -= 1
     return widths
 
 

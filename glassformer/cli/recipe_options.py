@@ -176,9 +176,10 @@ def requested_recipe(
         changes["data.files"] = list(files)
     if "data.target_files" in changes and what in TASKS and TASKS[what].data != "TranslateData":
         raise ConfigError("files of targets belong to pairs of texts", got=f"--target with {what}", do="leave it out")
-    if what in TASKS and "data.files" not in changes:
-        raise DataError("data to learn from is needed", got="no files", do=f"glassformer train {what} FILES")
     teaches = "distil.teacher" in changes
+    if what in TASKS and "data.files" not in changes:
+        verb = f"distil {changes['distil.teacher']}" if teaches else f"train {what}"
+        raise DataError("data to learn from is needed", got="no files", do=f"glassformer {verb} FILES")
     starts = "model.start" in changes or teaches
     if starts and "model.family" in changes:
         raise ConfigError(

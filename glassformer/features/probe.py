@@ -16,10 +16,11 @@ import numpy as np
 from glassformer.atomic import atomic_write
 from glassformer.errors import CheckpointError
 from glassformer.features.mix import Mix
-from glassformer.features.rank import fitted
+from glassformer.features.regression import ACCURACY, fitted
 from glassformer.features.vectors import Reals
 from glassformer.json_text import read_json
 from glassformer.paths import check_path
+from glassformer.tasks.measure import Integers
 
 _MADE_FOR = "glassformer probe, format 1"
 
@@ -61,11 +62,15 @@ def learn_probe(
     model: str = "",
     mix: Mix | None = None,
     learned: Mapping[str, Any] | None = None,
+    groups: Integers | None = None,
+    score: str = ACCURACY,
 ) -> Probe:
-    """A logistic regression on vectors [E, F], fitted as `embed compare` fits each fold; the others as of `Probe`."""
+    """A logistic regression on vectors [E, F], fitted as `embed compare` fits each fold: `groups` [E] and `score` as of
+    `rank`, the others as of `Probe`.
+    """
     names = tuple(sorted(set(labels)))
     of = np.array([names.index(label) for label in labels])
-    regression, mean, spread = fitted(vectors, of)
+    regression, mean, spread = fitted(vectors, of, groups, score)
     weights = np.asarray(regression.coef_, np.float64) / spread  # [K, F]
     bias = np.asarray(regression.intercept_, np.float64) - weights @ mean.astype(np.float64)  # [K]
     return Probe(strategy, pooling, names, weights, bias, model, mix, learned or {})

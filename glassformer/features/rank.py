@@ -16,16 +16,17 @@ import numpy.typing as npt
 
 from glassformer.errors import DataError
 from glassformer.features.mix import Mix, learn_mix
+from glassformer.features.regression import ACCURACY, MACRO_F1, STRENGTHS_OF_WORDS, chosen_strength, fitted
 from glassformer.features.vectors import Reals
+from glassformer.tasks.agreement import macro_f1
 from glassformer.tasks.measure import Integers, Interval, Measure
 
-# Strengths of the regularization (scikit-learn's C) among which each fold chooses, on a fifth of what it learns from.
-STRENGTHS = (0.003, 0.03, 0.3)
-_ASIDE, _ITERATIONS = 0.2, 500
 # Above so many labels the F1 of each is not counted.
 MOST_LABELS = 100
 
 Advance = Callable[[int], None]
+# What a fold learns from, and what it is measured on: numbers of examples.
+Cut = tuple[Integers, Integers]
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def rank(
     *,
     folds: int = 5,
     repeats: int = 1,
-    score: str = "accuracy",
+    score: str = ACCURACY,
     seed: int = 0,
     advance: Advance = lambda done: None,
 ) -> Ranking:
@@ -75,27 +76,28 @@ def rank(
 
     `texts` are those that a TF-IDF baseline reads, None where there is none. Examples of one group, [E] from 0, are
     never in two folds; without groups each example is its own. Each fold standardizes the numbers and chooses the
-    strength of the regularization from what it learns from. Raises DataError for labels that cannot be told apart.
+    strength of the regularization by the same score from what it learns from. Above MOST_LABELS labels the score is
+    the accuracy. Raises DataError for labels that cannot be told apart.
     """
     names = tuple(sorted(set(labels)))
     of = np.array([names.index(label) for label in labels])  # [E]
     groups = np.arange(len(of)) if groups is None else groups
-    check_labels(names, of, folds, groups)
+    check_labels(names, of, folds, groups, words=texts is None)
+    score = score if len(names) <= MOST_LABELS else ACCURACY
     cuts = [cut for repeat in range(repeats) for cut in _cuts(of, groups, folds, seed + repeat)]
     measured: dict[str, Measure] = {}
     for name, each in vectors.items():
-        found = (_learned(each[train], of[train], each[test]) for train, test in cuts)
+        found = (_learned(each, of, groups, cut, score) for cut in cuts)
         measured[name] = _measure(found, cuts, of, groups, len(names), advance)
     mixes: dict[str, Mix] = {}
     for pooling, each in layers.items():
-        found = (_mixed(each, of, train, test) for train, test in cuts)
+        found = (_mixed(each, of, groups, cut, score) for cut in cuts)
         measured[f"mix.{pooling}"] = _measure(found, cuts, of, groups, len(names), advance)
         mixes[pooling] = _mix_of(each, of)
     beside = {"most frequent": _measure((_frequent(of, *cut) for cut in cuts), cuts, of, groups, len(names), advance)}
     if texts is not None:
-        found = (_tfidf(texts, of, train, test) for train, test in cuts)
+        found = (_tfidf(texts, of, groups, cut, score) for cut in cuts)
         beside["TF-IDF"] = _measure(found, cuts, of, groups, len(names), advance)
-    score = score if len(names) <= MOST_LABELS else "accuracy"
     order = sorted(measured, key=lambda name: -measured[name].values()[score])
     best = measured[order[0]]
     return Ranking(
@@ -113,15 +115,27 @@ def rank(
     )
 
 
-def check_labels(names: Sequence[str], of: Integers, folds: int, groups: Integers | None = None) -> None:
-    """Raise DataError unless there are two labels, and examples and groups enough for so many folds."""
+def check_labels(
+    names: Sequence[str], of: Integers, folds: int, groups: Integers | None = None, *, words: bool = False
+) -> None:
+    """Raise DataError unless there are two labels that repeat, and examples and groups enough for so many folds. Groups
+    are equal texts, or with `words` sentences.
+    """
     if len(names) < 2:
         raise DataError(
             "to compare features there must be at least two labels",
             got=f"{len(names)} in {len(of):,} examples" + (f", always {names[0]!r}" if len(names) else ""),
             do="check which column holds the labels (--label)",
         )
-    second = sorted(np.bincount(of, minlength=len(names)).tolist())[-2]
+    counts = np.bincount(of, minlength=len(names))  # [L]
+    if (alone := int((counts == 1).sum())) * 2 > len(of):
+        shown = ", ".join(repr(names[place])[:40] for place in np.flatnonzero(counts == 1)[:3])
+        raise DataError(
+            "labels must repeat, so that each is learned from some examples and guessed of others",
+            got=f"{len(names):,} labels in {len(of):,} examples, {alone:,} of them once: {shown} …",
+            do="check which column holds the labels (--label): this one may hold numbers or names of rows",
+        )
+    second = sorted(counts.tolist())[-2]
     if second < folds:
         raise DataError(
             f"{folds} folds need at least {folds} examples of two labels",
@@ -129,14 +143,15 @@ def check_labels(names: Sequence[str], of: Integers, folds: int, groups: Integer
             do="give more rows, or fewer --folds",
         )
     if groups is not None and (count := len(np.unique(groups))) < folds:
+        what = "sentences: words of one" if words else "different texts: copies of one"
         raise DataError(
-            f"{folds} folds need at least {folds} sentences: words of one are never in two folds",
+            f"{folds} folds need at least {folds} {what} are never in two folds",
             got=f"{count}",
-            do="give more sentences, or fewer --folds",
+            do=f"give more {what.partition(':')[0]}, or fewer --folds",
         )
 
 
-def _cuts(of: Integers, groups: Integers, folds: int, seed: int) -> list[tuple[Integers, Integers]]:
+def _cuts(of: Integers, groups: Integers, folds: int, seed: int) -> list[Cut]:
     """What each fold learns from, and what it is measured on: labels alike in all folds, as far as groups allow."""
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
@@ -148,41 +163,16 @@ def _cuts(of: Integers, groups: Integers, folds: int, seed: int) -> list[tuple[I
         return [cut for cut in cuts if len(cut[1])]  # a large group may leave a fold without any
 
 
-def fitted(train: Reals, of: Integers) -> tuple[Any, Reals, Reals]:
-    """scikit-learn's logistic regression on vectors [E, F] that were brought to mean 0 and spread 1, of the strength of
-    regularization that does best on a fifth of them; and this mean and spread, [F].
-    """
-    mean, spread = train.mean(axis=0), train.std(axis=0)
-    spread[spread < 1e-8] = 1.0
-    train = (train - mean) / spread
-    generator = np.random.default_rng(0)
-    aside = generator.random(len(train)) < _ASIDE
-    chosen = STRENGTHS[len(STRENGTHS) // 2]
-    if aside.sum() > 0 and len(np.unique(of[~aside])) > 1:
-        right = [
-            float((_fit(train[~aside], of[~aside], c).predict(train[aside]) == of[aside]).mean()) for c in STRENGTHS
-        ]
-        chosen = STRENGTHS[int(np.argmax(right))]
-    return _fit(train, of, chosen), mean, spread
-
-
-def _learned(train: Reals, of: Integers, test: Reals) -> Integers:
+def _learned(vectors: Reals, of: Integers, groups: Integers, cut: Cut, score: str) -> Integers:
     """The labels that a logistic regression gives to the vectors [E, F] of a fold; where this has one label alone to
     learn from, as all examples of another may be in one group, that one.
     """
-    if len(np.unique(of)) < 2:
-        return np.full(len(test), of[0])
-    regression, mean, spread = fitted(train, of)
-    found: Integers = regression.predict((test - mean) / spread)
+    train, test = cut
+    if len(np.unique(of[train])) < 2:
+        return np.full(len(test), of[train][0])
+    regression, mean, spread = fitted(vectors[train], of[train], groups[train], score)
+    found: Integers = regression.predict((vectors[test] - mean) / spread)
     return found
-
-
-def _fit(train: Reals, of: Integers, strength: float) -> Any:
-    from sklearn.linear_model import LogisticRegression
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a fit that ends at its last step is good enough to compare with
-        return LogisticRegression(C=strength, max_iter=_ITERATIONS).fit(train, of)
 
 
 def _mix_of(layers: Reals, of: Integers) -> Mix:
@@ -191,31 +181,42 @@ def _mix_of(layers: Reals, of: Integers) -> Mix:
     return learn_mix(torch.from_numpy(np.ascontiguousarray(layers, np.float32)), torch.from_numpy(of))
 
 
-def _mixed(layers: Reals, of: Integers, train: Integers, test: Integers) -> Integers:
+def _mixed(layers: Reals, of: Integers, groups: Integers, cut: Cut, score: str) -> Integers:
     """The same for a mix that is learned from what the fold learns from."""
-    known, own = np.unique(of[train], return_inverse=True)
+    train, _ = cut
+    _, own = np.unique(of[train], return_inverse=True)
     mix = _mix_of(layers[train], own)
     weights = np.array(mix.weights, np.float32) * mix.scale  # [K]
     vectors = np.einsum("k,ekw->ew", weights, layers)  # [E, W]
-    found: Integers = known[_learned(vectors[train], own, vectors[test])]
-    return found
+    return _learned(vectors, of, groups, cut, score)
 
 
 def _frequent(of: Integers, train: Integers, test: Integers) -> Integers:
     return np.full(len(test), np.bincount(of[train]).argmax())
 
 
-def _tfidf(texts: Sequence[str], of: Integers, train: Integers, test: Integers) -> Integers:
-    """The package's TF-IDF baseline: words and pairs of words, and a logistic regression."""
+def _tfidf(texts: Sequence[str], of: Integers, groups: Integers, cut: Cut, score: str) -> Integers:
+    """The package's TF-IDF baseline: words and pairs of words, and a logistic regression whose strength is chosen as
+    that of vectors is.
+    """
     from glassformer.tasks.baselines import Lesson, TfIdf
 
-    model = TfIdf([Lesson(texts[number], None, int(of[number])) for number in train], int(of.max()) + 1)
-    return np.array([int(np.argmax(each)) for each in model.guess([Lesson(texts[n], None, 0) for n in test])])
+    train, test = cut
+    lessons = [Lesson(text, None, int(label)) for text, label in zip(texts, of, strict=True)]
+
+    def guess(kept: Integers, tried: Integers, strength: float) -> Integers:
+        model = TfIdf([lessons[number] for number in kept], int(of.max()) + 1, strength=strength)
+        return np.array([int(np.argmax(each)) for each in model.guess([lessons[number] for number in tried])])
+
+    chosen = chosen_strength(
+        STRENGTHS_OF_WORDS, of[train], groups[train], score, lambda kept, tried, c: guess(train[kept], train[tried], c)
+    )
+    return guess(train, test, chosen)
 
 
 def _measure(
     found: Iterator[Integers],
-    cuts: Sequence[tuple[Integers, Integers]],
+    cuts: Sequence[Cut],
     of: Integers,
     groups: Integers,
     count: int,
@@ -240,13 +241,10 @@ def _measure(
         advance(1)
 
     def scores(sums: npt.NDArray[np.float64]) -> dict[str, npt.NDArray[np.float64]]:
-        values = {"accuracy": sums[..., 0] / sums[..., 1]}
+        values = {ACCURACY: sums[..., 0] / sums[..., 1]}
         if counted:
             right, told, there = (sums[..., 2 + k :: 3] for k in range(3))  # [..., L] each
-            occurs = told + there
-            with np.errstate(invalid="ignore"):
-                each = np.where(occurs > 0, 2 * right / np.maximum(occurs, 1), np.nan)
-            values["macro F1"] = np.nanmean(each, axis=-1)
+            values[MACRO_F1] = macro_f1(right, told + there, np.ones(counted, bool))  # each label occurs
         return values
 
     return Measure(sums, scores)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
+import numpy.typing as npt
 
 from glassformer.tasks.measure import Counts, Integers, Measure, Reals
 
@@ -22,6 +23,7 @@ def one_label(losses: Sequence[float], true: Sequence[int], guessed: Sequence[in
     `accuracy`; `macro_f1`, the mean of the F1 of the labels that occur among either; `matthews`, the correlation
     coefficient of L labels (Gorodkin 2004), 0 where it is not defined; with two labels the F1 of each.
     """
+    occurring = np.isin(np.arange(len(names)), [*true, *guessed])
 
     def scores(sums: Reals) -> Mapping[str, Reals]:
         count, loss, right, both, ours, theirs = _parts(sums, len(names))
@@ -32,7 +34,7 @@ def one_label(losses: Sequence[float], true: Sequence[int], guessed: Sequence[in
             "loss": loss / count,
             "perplexity": np.exp(np.minimum(loss / count, 700.0)),
             "accuracy": right / count,
-            "macro_f1": _mean(f1),
+            "macro_f1": macro_f1(both, ours + theirs, occurring),
             "matthews": np.nan_to_num(_divided(agreed, np.sqrt(spread))),
         }
         return found | (
@@ -51,6 +53,7 @@ def several_labels(
     `accuracy`, the share of the examples whose whole set is right (subset accuracy); `micro_f1`, the F1 of all
     decisions together; `macro_f1`, the mean of the F1 of the labels that occur among the right or the guessed ones.
     """
+    occurring = np.isin(np.arange(len(names)), [*chain(*true), *chain(*guessed)])
 
     def scores(sums: Reals) -> Mapping[str, Reals]:
         count, loss, right, both, ours, theirs = _parts(sums, len(names))
@@ -59,10 +62,21 @@ def several_labels(
             "loss": loss / count,
             "accuracy": right / count,
             "micro_f1": np.nan_to_num(micro),
-            "macro_f1": np.nan_to_num(_mean(_divided(2 * both, ours + theirs))),
+            "macro_f1": macro_f1(both, ours + theirs, occurring),
         }
 
     return _measure(losses, true, guessed, len(names), scores)
+
+
+def macro_f1(both: Reals, ours_and_theirs: Reals, occurring: npt.NDArray[np.bool_]) -> Reals:
+    """The mean of the labels' F1: how often each was guessed rightly, and how often it was guessed or right, added up
+    [..., L]; over the labels that occur among all examples, [L]. -> [...]
+
+    A bootstrap sample in which a label does not occur counts it as 0, as scikit-learn does where `labels` names it, so
+    that all samples are means over the same labels; 0 where no label occurs.
+    """
+    f1 = np.nan_to_num(_divided(2 * both, ours_and_theirs))[..., occurring]  # [..., O]
+    return np.asarray(f1.sum(axis=-1) / max(1, f1.shape[-1]))
 
 
 def numbers(true: Reals, guessed: Reals, *, deviation: float) -> Measure:
@@ -146,9 +160,3 @@ def _divided(above: Reals, below: Reals) -> Reals:
     """NaN where it would be divided by 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(below > 0, above / below, np.nan)
-
-
-def _mean(values: Reals) -> Reals:
-    """The mean over the last axis of what is not NaN."""
-    known = np.isfinite(values)
-    return _divided(np.where(known, values, 0).sum(axis=-1), known.sum(axis=-1).astype(np.float64))

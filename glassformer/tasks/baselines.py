@@ -48,10 +48,11 @@ class TfIdf:
     multinomial logistic regression for one label, one regression for each of several, ridge for a number.
 
     A pair has the features of both texts, their products, and their cosine. Deterministic. What the fit may cost is
-    bounded whatever the data: `note` tells what was left out of it, "" when nothing was.
+    bounded whatever the data: `note` tells what was left out of it, "" when nothing was. `strength` is that of the
+    regularization for one label (scikit-learn's C, of which a small one regularizes more).
     """
 
-    def __init__(self, lessons: Sequence[Lesson], labels: int) -> None:
+    def __init__(self, lessons: Sequence[Lesson], labels: int, *, strength: float = 1.0) -> None:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         chosen, kept = _kept_labels(lessons, _sample(lessons))
@@ -72,7 +73,7 @@ class TfIdf:
             self.note = _left_out(len(lessons), len(chosen), labels, len(kept))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a fit that ends at its last step is good enough to compare with
-            self._predict = _fitted(features, [lesson.target for lesson in chosen], labels)
+            self._predict = _fitted(features, [lesson.target for lesson in chosen], labels, strength)
 
     def guess(self, lessons: Sequence[Lesson]) -> Iterator[list[float]]:
         """For each lesson what a model's head gives, [L]: the log-probabilities of the labels; where there may be
@@ -152,13 +153,13 @@ def repeated(task: Learner[Example, Any], train: Sequence[Example], measured: Se
 class _Classes:
     """Multinomial logistic regression; labels it has not seen share what add-one smoothing leaves them."""
 
-    def __init__(self, features: Any, targets: Sequence[int], labels: int) -> None:
+    def __init__(self, features: Any, targets: Sequence[int], labels: int, strength: float) -> None:
         from sklearn.linear_model import LogisticRegression
 
         self._seen, self._labels = np.unique(np.asarray(targets)), labels
         self._model = None
         if len(self._seen) > 1:
-            self._model = LogisticRegression(max_iter=_STEPS).fit(features, targets)
+            self._model = LogisticRegression(C=strength, max_iter=_STEPS).fit(features, targets)
         unseen = labels - len(self._seen)
         self._rest = unseen / (len(targets) + labels)
 
@@ -211,10 +212,12 @@ class _Number:
         return np.asarray(self._model.predict(features))[:, None]
 
 
-def _fitted(features: Any, targets: Sequence[Any], labels: int) -> Any:
+def _fitted(features: Any, targets: Sequence[Any], labels: int, strength: float) -> Any:
     if isinstance(targets[0], tuple):
         return _Several(features, targets, labels)
-    return _Number(features, targets) if isinstance(targets[0], float) else _Classes(features, targets, labels)
+    if isinstance(targets[0], float):
+        return _Number(features, targets)
+    return _Classes(features, targets, labels, strength)
 
 
 def _sample(lessons: Sequence[Lesson]) -> list[Lesson]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -244,6 +244,7 @@ class Tag(RecordTask[Tagged, Tagging]):
             more = f" and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
             preparation.log(f"{found.total():,} words with {len(found):,} labels: {shown}{more}")
             unlearned.note(labels, "sentences", preparation.log)
+            _note_short(labels, {*found, *unlearned.places}, preparation.log)
             _note_words(sentences, preparation.log)
         facts = preparation.facts.get("word_tag_counts")
         return cls(
@@ -301,6 +302,14 @@ def _sentences(records: Iterable[Record]) -> Iterator[tuple[str, Sentence]]:
     for record in records:
         with suppress(DataError):
             yield record.where, sentence_of(record.values, record.where)
+
+
+def _note_short(labels: Sequence[str], found: Collection[str], log: Callable[[str], None]) -> None:
+    """Log of which types no span has a second word: their I- is a label all the same, and legal in an answer."""
+    never = [label for label in labels if label.startswith("I-") and f"B-{label[2:]}" in found and label not in found]
+    if never:
+        shown = ", ".join(label[:30] for label in never[:_SHOWN]) + (" …" if len(never) > _SHOWN else "")
+        log(f"no span has a second word: {shown} {'is a label' if len(never) == 1 else 'are labels'}, never learned")
 
 
 def _note_words(sentences: Sequence[Sentence], log: Callable[[str], None]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from glassformer.tasks.agreement import macro_f1
 from glassformer.tasks.bio import TagSpan
 from glassformer.tasks.measure import Measure, Reals
 
@@ -42,19 +43,18 @@ def span_measure(
             for span in spans:
                 row[kind * len(types) + number[span.label]] += 1
         row[-2:] = agree, count
-    return Measure(statistics, lambda sums: _scores(sums, len(types)))
+    occurring = statistics[:, : 3 * len(types)].sum(axis=0).reshape(3, len(types)).sum(axis=0) > 0  # [T]
+    return Measure(statistics, lambda sums: _scores(sums, len(types), occurring))
 
 
-def _scores(sums: Reals, types: int) -> dict[str, Reals]:
+def _scores(sums: Reals, types: int, occurring: Any) -> dict[str, Reals]:
     hits, extra, missed = (sums[..., kind * types : (kind + 1) * types] for kind in range(3))  # [..., T]
     precision, recall, f1 = rates(hits.sum(axis=-1), extra.sum(axis=-1), missed.sum(axis=-1))
-    there = (hits + extra + missed) > 0
-    of_each = np.where(there, rates(hits, extra, missed)[2], 0.0)  # [..., T]
     return {
         "f1": f1,
         "precision": precision,
         "recall": recall,
-        "macro_f1": _share(of_each.sum(axis=-1), there.sum(axis=-1)),
+        "macro_f1": macro_f1(hits, 2 * hits + extra + missed, occurring),
         "accuracy": _share(sums[..., -2], sums[..., -1]),
     }
 

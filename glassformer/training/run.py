@@ -108,7 +108,7 @@ class Run:
             feed=feed,
             held_out=held_out,
             settings=settings,
-            tuned=Tuned(model, stages, log),
+            tuned=Tuned(model, stages, log, asked=tune != TuneSection()),
             machine=machine,
             budget=budget,
             schedule=Schedule.of(settings, budget),

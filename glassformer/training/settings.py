@@ -149,6 +149,11 @@ class TuneSection(Settings):
         if GRADUALLY in self.freeze and (ALL_BUT_HEAD in self.freeze or self.adapters is not None):
             other = "adapters" if self.adapters is not None else f"freeze = {ALL_BUT_HEAD!r}"
             raise ValueError(f"freeze = {GRADUALLY!r} trains all blocks in the end: leave it out, or {other}")
+        if ALL_BUT_HEAD in self.freeze and self.adapters is not None:
+            raise ValueError(
+                f"adapters already freeze all but the heads and themselves: leave out freeze = {ALL_BUT_HEAD!r}, which "
+                "would freeze them too, or adapters"
+            )
         if self.all_after != 0.5 and GRADUALLY not in self.freeze:
             raise ValueError(f"all_after belongs to freeze = {GRADUALLY!r}: set it too, or leave all_after out")
         return self

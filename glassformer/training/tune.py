@@ -75,6 +75,12 @@ def choose(model: nn.Module, tune: TuneSection) -> Stages:
         frozen = {name for name in known if not name.startswith((*heads, *inside))}
     for pattern in (pattern for word in tune.freeze for pattern in _WORDS.get(word, (word,))):
         frozen = _changed(frozen, pattern, known, asked=tune.freeze)
+    if still := [name for name in frozen if ".adapter." in name]:
+        raise ConfigError(
+            "adapters are there to be trained",
+            got=f"a tune.freeze that freezes {still[0]}",
+            do="choose the layers that have one with tune.adapters.layers: their own weights are frozen already",
+        )
     left = [name for name in known if name not in frozen]
     if not left:
         raise ConfigError("training needs parameters", got="a tune.freeze that leaves none", do="freeze fewer of them")
@@ -84,6 +90,17 @@ def choose(model: nn.Module, tune: TuneSection) -> Stages:
     for name in left:
         by_depth.setdefault(depth_of(name, model), []).append(name)
     return Stages(tuple(tuple(by_depth[depth]) for depth in sorted(by_depth)), tune.all_after)
+
+
+def check_without_start(tune: TuneSection) -> None:
+    """Raise ConfigError where a model that begins at random would keep nearly all of its random weights."""
+    asked = "tune.adapters" if tune.adapters is not None else f"tune.freeze = {ALL_BUT_HEAD}"
+    if tune.adapters is not None or ALL_BUT_HEAD in tune.freeze:
+        raise ConfigError(
+            "what is frozen must have been learned before",
+            got=f"{asked} and no model to start from: all but the head would stay random",
+            do="name one with --start MODEL, or leave it out",
+        )
 
 
 def _changed(frozen: set[str], pattern: str, known: Iterable[str], *, asked: Sequence[str]) -> set[str]:

@@ -17,12 +17,13 @@ from glassformer.training.tune import Stages, told
 @dataclass
 class Tuned:
     """A model whose parameters are in one of the stages; `checked`: a step of this stage was found to move exactly
-    those that are trained.
+    those that are trained. `asked`: [tune] asks for something, so that this is checked also where all are trained.
     """
 
     model: Transformer
     stages: Stages
     log: Log
+    asked: bool = False
     stage: int = 0
     checked: bool = False
 
@@ -43,10 +44,11 @@ class Tuned:
 
     def step(self, optimizer: Optimizers, step: int) -> None:
         """Change the parameters once, after `step` steps. The first time in a stage, check that exactly those that are
-        trained have moved, unless all of them are. Raises TrainingError where a frozen one has.
+        trained have moved, unless nothing was asked for. Raises TrainingError where a frozen one has.
         """
         now = self.stages.trained(self.stage)
-        before = None if self.checked or len(now) == len(list(self.model.parameters())) else BeforeStep.of(self.model)
+        usual = not self.asked and len(now) == len(list(self.model.parameters()))
+        before = None if self.checked or usual else BeforeStep.of(self.model)
         optimizer.step()
         self.checked = True
         if before is not None:

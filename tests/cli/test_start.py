@@ -52,6 +52,7 @@ def test_every_verb_has_its_module_and_every_module_its_verb() -> None:
         "defaults",
         "destination",
         "embed_compare_out",
+        "embed_compare_rows",
         "explain_writing",
         "layout",
         "opened",

@@ -62,6 +62,7 @@ def test_a_plan_and_a_run_tell_the_same(run: Run, asked: list[str], tmp_path: Pa
         (("--adapters", "0"), "0"),
         (("--set", "train.freeze=['*']"), "its older name train.freeze"),
         (("--adapters", "2", "--set", "tune.adapters.layers=['*.gate']"), "*.gate"),
+        (("--adapters", "2", "--freeze", "encoder.blocks.0.*"), "encoder.blocks.0.self_attention.body.query.adapter"),
     ],
 )
 def test_what_cannot_be_trained_is_refused_and_leaves_nothing(
@@ -71,3 +72,25 @@ def test_what_cannot_be_trained_is_refused_and_leaves_nothing(
     assert done.code == ConfigError.exit_code
     assert carries(done.err.replace("\n", " "), got)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("words", [("--freeze", "all-but-head"), ("--adapters", "2")])
+def test_random_weights_are_not_frozen(run: Run, asked: list[str], tmp_path: Path, words: tuple[str, ...]) -> None:
+    done = run("train", *asked[:2], *SMALL, *words, "--out", tmp_path / "run")
+    assert done.code == ConfigError.exit_code
+    assert "--start" in done.err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [((), "glassformer distil {start} FILES"), (("few.jsonl", "--set", "task.name=tag"), "task.name = tag")],
+)
+def test_a_student_is_asked_for_in_its_own_words(
+    run: Run, asked: list[str], tmp_path: Path, words: tuple[str, ...], told: str
+) -> None:
+    start = tmp_path / "start"
+    done = run("distil", start, *words, "--out", tmp_path / "run")
+    assert done.code == 2
+    assert told.format(start=start) in " ".join(done.err.split())
+    assert "train classify" not in done.err

@@ -15,6 +15,7 @@ from glassformer.cli.__main__ import main
 from glassformer.cli.embed_compare import _beside
 from glassformer.errors import DataError
 from glassformer.features import rank as ranking
+from glassformer.features import regression
 from glassformer.features.rank import Ranked, Ranking, check_labels, rank
 from glassformer.tasks.measure import Interval
 from tests.refusals import refused
@@ -54,7 +55,7 @@ def test_nothing_of_what_is_held_out_is_learned_from() -> None:
 
 
 def test_the_scores_are_those_of_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranking, "STRENGTHS", (0.5,))
+    monkeypatch.setattr(regression, "STRENGTHS", (0.5,))
     groups = np.repeat(np.arange(50), 3)  # sentences of three words
     found = rank({"good.mean": GOOD}, {}, None, LABELS, groups, folds=4, score="macro F1")
     of = np.array([sorted(set(LABELS)).index(label) for label in LABELS])
@@ -75,7 +76,35 @@ def test_labels_that_cannot_be_ranked_by_are_refused() -> None:
     with refused(DataError, wanted="5", got="2"):
         check_labels(["a", "b"], np.array([0] * 9 + [1] * 2), 5)
     with refused(DataError, wanted="3 sentences", got="2", do="--folds"):
+        check_labels(["a", "b"], np.array([0, 1] * 6), 3, np.array([0] * 6 + [1] * 6), words=True)
+    with refused(DataError, wanted="3 different texts", got="2", do="--folds"):
         check_labels(["a", "b"], np.array([0, 1] * 6), 3, np.array([0] * 6 + [1] * 6))
+    names = [f"row {number}" for number in range(9)]
+    with refused(DataError, got=("9", "12", "7", "'row 2'"), do="--label"):  # names of rows, two of them twice
+        check_labels(names, np.array([0, 0, 0, 1, 1, *range(2, 9)]), 2)
+
+
+@pytest.mark.parametrize(("score", "strength"), [("accuracy", 0.3), ("macro F1", 3.0)])
+def test_the_strength_is_chosen_by_the_score_that_ranks_and_of_equals_the_smallest(score: str, strength: float) -> None:
+    groups = np.repeat(np.arange(40), 3)
+    of = np.where(np.arange(120) % 10 == 0, 1, 0)  # a tenth has the rare label
+    seen = []
+
+    def guess(kept: Any, tried: Any, c: float) -> Any:
+        seen.append((set(groups[kept]), set(groups[tried])))
+        # Never the rare label, or always it where it is right and once in four where it is not.
+        return np.zeros(len(tried), int) if c < 1 else np.where(np.arange(len(tried)) % 4 == 0, 1, of[tried])
+
+    assert regression.chosen_strength((30.0, 3.0, 0.3, 0.9), of, groups, score, guess) == strength
+    assert all(kept and tried and not kept & tried for kept, tried in seen)
+
+
+def test_tfidf_chooses_its_strength_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"the {label} text" for label in LABELS]
+    for strengths, least, most in (((1e-9,), 0.0, 0.5), ((1e-9, 1.0), 0.9, 1.0)):
+        monkeypatch.setattr(ranking, "STRENGTHS_OF_WORDS", strengths)
+        found = rank({"noise.mean": NOISE}, {}, texts, LABELS, folds=2).baselines[1]
+        assert least <= found.scores["accuracy"].value <= most
 
 
 def test_a_label_of_one_sentence_alone_is_never_guessed_there() -> None:
@@ -119,6 +148,28 @@ def test_the_command_ranks_words_too(saved: Path, tmp_path: Path, capsys: pytest
     assert told[0]["accuracy"]["value"] > 0.75
     assert told[0]["behind_the_best"] is None
     assert told[1]["accuracy"]["value"] == pytest.approx((36 + 32) / (80 + 32))
+
+
+def test_what_the_labels_lack_is_told_and_rows_without_one_are_set_aside(
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    file, aside = tmp_path / "labelled.tsv", tmp_path / "aside.jsonl"
+    rows = [f"the {number} dog\t{'yn'[number % 2]}\n" for number in range(40)]
+    file.write_text("".join([*rows, "a dog\t\n", "no dog\t0.5\n"]))
+    asked = ["embed", "compare", str(saved), str(file), "--text", "0", "--label", "1", "-s", "last", "-s", "embedding"]
+    assert main(asked) == 2
+    shown = capsys.readouterr()
+    assert f"{file}, line 41" in shown.err
+    assert "--rejects" in shown.err
+    assert main([*asked, "--rejects", str(aside), "--folds", "3"]) == 0
+    shown = capsys.readouterr()
+    assert [json.loads(line)["line"] for line in aside.read_text().splitlines()] == [41]
+    assert "3 folds" in shown.err  # the label 0.5 is rarer
+    assert max(map(len, shown.out.splitlines())) <= 80
+    assert "behind the best" in shown.out  # one line for a row: nothing stands below it
+    assert main([*asked, "--rejects", str(aside), "--folds", "2", "--rows", "12"]) == 0
+    assert "'0.5'" in capsys.readouterr().err  # not among the twelve that were drawn
 
 
 def test_copies_of_a_text_stay_in_one_fold(

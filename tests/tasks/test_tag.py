@@ -201,6 +201,7 @@ def test_what_was_found_is_told_and_what_comes_out_goes_in_again(tmp_path: Path)
     assert model.task is not None
     assert model.task.model_dump()["labels"] == ("O", "B-LOC", "I-LOC", "B-MISC", "I-MISC", "B-ORG", "I-ORG")
     assert any("BIO" in note and "30 illegal" in note for note in notes)
+    assert any("I-LOC, I-MISC, I-ORG" in note for note in notes)  # labels all the same, of which nothing is learned
     text = "Whether the EU rejects,\nor not:  the German call."
     found = model.tag(text)
     assert all(text[span.start : span.end] == span.text for span in found.spans)

@@ -56,6 +56,7 @@ def test_what_cannot_be_frozen_is_refused(words: tuple[str, ...], got: str) -> N
     [
         {"freeze": ["gradually", "all-but-head"]},
         {"freeze": "gradually", "adapters": {"rank": 2}},
+        {"freeze": "all-but-head", "adapters": {"rank": 2}},
         {"all_after": 0.3},
         {"layer_decay": 1.5},
     ],
