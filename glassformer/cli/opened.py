@@ -30,13 +30,15 @@ def split_model(
     *,
     files: Sequence[str] | None = None,
     is_data: Callable[[str], bool] | None = None,
+    data: str = "a file to measure on",
 ) -> tuple[str, list[str]]:
     """The model for a verb, and the words that are its texts, or its files where `is_data` tells them.
 
-    `model` is the one of the option --model, beside which all words are texts. Without it the first word is the model
-    when it is a folder, the name of a model in the package, or `hub:...`. Else it is a text, and a model of the package
-    answers, as a note says. Refused as a mistyped model are a path, a file, and a single word before other texts: the
-    answer of another model than the one that was meant would not be noticed. `files` are those of the option --file.
+    `data` is what such a file is. `model` is the one of the option --model, beside which all words are texts.
+    Without it the first word is the model when it is a folder, the name of a model in the package, or `hub:...`.
+    Else it is a text, and a model of the package answers, as a note says. Refused as a mistyped model are a path, a
+    file, and a single word before other texts: the answer of another model than the one that was meant would not be
+    noticed. `files` are those of the option --file.
 
     Raises CheckpointError for a mistyped model, ConfigError when no model of the package answers this verb, DataError
     when there is neither a model nor a text.
@@ -44,7 +46,7 @@ def split_model(
     words = list(words or ())
     if model is not None:
         return model, words
-    wanted = "a text" if is_data is None else "a file to measure on"
+    wanted = "a text" if is_data is None else data
     if not words and not files:
         if verb in VERBS and VERBS[verb].turns:  # a conversation begins
             return _told(verb), []

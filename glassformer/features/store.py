@@ -21,7 +21,7 @@ import numpy as np
 
 from glassformer.atomic import atomic_write, flush_one
 from glassformer.checksum import read_sealed_json, sealed_json
-from glassformer.errors import DataError, GlassformerError
+from glassformer.errors import DataError
 from glassformer.features.formats import WRITERS, Content
 from glassformer.features.vectors import Vectors
 from glassformer.locking import lock
@@ -76,11 +76,12 @@ class _Stream:
 
 @dataclass(frozen=True)
 class Format:
-    """How vectors are kept: `write` makes the file or, with `is_folder`, the folder; `prepared` are those of a text as
-    they are kept; `with_texts`: its words are kept beside them.
+    """How vectors are kept: `write` makes the file, or the folder where `is_folder`; `what` it is called; `prepared`
+    are those of a text as they are kept; `with_texts`: the text is kept beside them.
     """
 
     write: Callable[[Path, Content], None]
+    what: str = "vectors"
     is_folder: bool = False
     with_texts: bool = False
     prepared: Callable[[Vectors], Vectors] = lambda each: each
@@ -223,33 +224,39 @@ def vectors_file(
     try:
         writing = _begun(out, folder, tuple(features), tuple(widths), request, format, words=words, resume=resume)
         with _locked(folder, out):
-            for stream in writing.streams.values():
-                stream.open()
             try:
-                yield writing
-            finally:
-                for stream in writing.streams.values():
-                    stream.close()
-            if not writing.texts:
-                raise DataError("vectors need a text", got="none")
-            with atomic_write(out) as draft:
-                format.write(draft, writing.content())
-            flush_one(out.parent)
+                yield from _written(writing, out)
+            except KeyboardInterrupt as stopped:
+                if _clean(folder, keep=request is not None):
+                    stopped.add_note(f"{writing.kept:,} texts are kept in {folder}")
+                raise
+            except BaseException:
+                _clean(folder, keep=request is not None)
+                raise
         shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
         kept = "what is written is kept: free disk space, then add --resume" if (folder / _STATE).is_file() else ""
         raise DataError(
-            f"vectors must be written to {out}",
+            f"{format.what} must be written to {out}",
             got=error.strerror or str(error),
             do=kept or "choose another path",
         ) from None
-    except KeyboardInterrupt as stopped:
-        if _clean(folder, keep=request is not None):
-            stopped.add_note(f"{writing.kept:,} texts are kept in {folder}")
-        raise
-    except GlassformerError:
-        _clean(folder, keep=request is not None)
-        raise
+
+
+def _written(writing: VectorsFile, out: Path) -> Iterator[VectorsFile]:
+    """The file to put vectors into, and then what is written from them."""
+    for stream in writing.streams.values():
+        stream.open()
+    try:
+        yield writing
+    finally:
+        for stream in writing.streams.values():
+            stream.close()
+    if not writing.texts:
+        raise DataError("at least one text is needed", got="none")
+    with atomic_write(out) as draft:
+        writing.format.write(draft, writing.content())
+    flush_one(out.parent)
 
 
 def _clean(folder: Path, *, keep: bool) -> bool:
