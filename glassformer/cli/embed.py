@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glassformer.cli.destination import Answers, counted, destination, is_once, request_of, set_aside, told_to_go_on
-from glassformer.cli.embed_fill import at_least_one, fill, made, skip, usable
+from glassformer.cli.embed_fill import at_least_one, fill, made, note_unread, skip, usable
 from glassformer.cli.embed_json import JsonRecords
 from glassformer.cli.embed_show import COMPARED, show_cosines, show_vectors, show_word
 from glassformer.cli.opened import open_model, split_model
@@ -32,7 +32,10 @@ from glassformer.cli.screen import Few, note, note_windows, results
 from glassformer.cli.screen import refuse_out_over_input as refuse_over
 from glassformer.cli.texts import batches, records
 from glassformer.data.lines import stop_unless
-from glassformer.errors import DataError
+from glassformer.errors import ConfigError, DataError
+
+# What a file of numbers is called.
+BINARY = (".npy", ".parquet", ".safetensors")
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
@@ -73,6 +76,12 @@ def embed(
     embed compare ranks the ways to make them on labelled data of yours: glassformer embed compare --help.
     """
     which, texts = split_model("embed", text, model, files=file)
+    if json and out is not None and out.suffix.lower() in BINARY:
+        raise ConfigError(
+            "--json writes JSON lines",
+            got=f"{out}, whose name says something else",
+            do="leave out --json, or choose a .jsonl file",
+        )
     opened = open_model(which, device=device, fast=fast, threads=threads)
     columns = {"text": column}
     refuse_over(out, file, text=column)
@@ -98,8 +107,8 @@ def embed(
     machine = {"fast": fast, "device": device, "threads": threads}
     values: dict[str, Any] = {"out": out, "text": texts, "file": file, "resume": resume, **machine}
 
-    def read(bad: OnBad) -> Iterator[Text]:
-        return records(texts, file, reader, bad=bad)
+    def read(bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
+        return records(texts, file, reader, bad=bad, tell=tell)
 
     with set_aside(rejects, out, file, text=column) as bad:
         them = at_least_one(usable(maker, read(bad or stop_unless("rejects")), bad), bad)
@@ -110,7 +119,7 @@ def embed(
             once = is_once(texts, file)
             if resume and once:
                 raise DataError("--resume needs files that can be read again", got="standard input or a pipe")
-            total = None if once else sum(1 for _ in read(_ignore))
+            total = None if once else sum(1 for _ in read(_ignore, _ignore))
             request = None if once else request_of(opened, texts, file or (), {**options, **machine})
             with told_to_go_on():
                 _write(opened, maker, them, out, request, total, resume=resume)
@@ -124,7 +133,7 @@ def told_of(model: Model, poolings: Sequence[str]) -> None:
         note(said)
 
 
-def _ignore(error: DataError) -> None:
+def _ignore(said: object) -> None:
     """For the pass that only counts."""
 
 
@@ -155,6 +164,7 @@ def _write(
         texts_told, rows = file.texts, file.rows
     if blank:
         note(f"{blank:,} texts are blank: their vectors are those of the special tokens alone")
+    note_unread(maker)
     of = f"{rows:,} words of {texts_told:,} texts" if maker.words else f"{texts_told:,} texts"
     shapes = ", ".join(f"{name} {width}" for name, width in zip(names, maker.widths, strict=True))
     note(f"{out}: {of}; {shapes} float32 numbers each")
@@ -189,5 +199,6 @@ def _answer(
                     advance(1)
             answers.handle.flush()
         long.rest()
+        note_unread(maker)
         if not json and not maker.words and 2 <= len(kept) <= COMPARED:
             show_cosines(kept, answers.handle)

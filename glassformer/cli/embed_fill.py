@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from glassformer.cli.readers import Text
-from glassformer.cli.screen import Few, note_windows
+from glassformer.cli.screen import Few, note, note_windows
 from glassformer.errors import DataError
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _TOGETHER, _CHARACTERS = 4096, 1 << 23
 # Characters from which on it is told that a text is cut into tokens, which takes seconds.
 _LONG = 1 << 20
+# Characters of a word in a note.
+_QUOTED = 20
 
 
 def usable(maker: VectorsOf, texts: Iterable[Text], bad: Callable[[DataError], object] | None) -> Iterator[Text]:
@@ -90,6 +92,15 @@ def fill(
             advance(1)
         file.commit()
     long.rest()
+
+
+def note_unread(maker: VectorsOf) -> None:
+    """Note how many words have no token of their own."""
+    if maker.unread:
+        note(
+            f"{maker.unread:,} words have no token, the first {maker.first_unread[:_QUOTED]!r}: their vectors are "
+            "those of the unknown token"
+        )
 
 
 def _chunks(texts: Iterator[Text]) -> Iterator[list[Text]]:

@@ -9,7 +9,7 @@ import typer
 
 from glassformer.cli.destination import counted, is_once
 from glassformer.cli.layout import print_table
-from glassformer.cli.opened import open_model
+from glassformer.cli.opened import note_no_text, open_model
 from glassformer.cli.options import Device, Json, Out, Threads
 from glassformer.cli.readers import Reader, reader_of
 from glassformer.cli.screen import console, escaped, note, plain_table, record, refuse_out_over_input, results
@@ -58,6 +58,8 @@ def search_ask(
     refuse_out_over_input(out, file, text=column)
     if out is not None and index.resolve() in out.resolve().parents:
         raise DataError("answers need a file outside the index", got=f"{out}", do="choose another --out")
+    if not file:
+        note_no_text("search ask", question or ())
     reader, blank = reader_of({"text": column}, {}, blank=True), list[str]()
     with (
         results(out) as handle,
@@ -96,4 +98,4 @@ def _count(given: list[str] | None, files: list[str] | None, reader: Reader, out
     """How many questions there are, where that is shown and can be known before."""
     if out is None or is_once(given or (), files):
         return None
-    return sum(1 for _ in records(given, files, reader))
+    return sum(1 for _ in records(given, files, reader, tell=lambda said: None))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -74,8 +74,8 @@ def search_build(
     if resume and once:
         raise DataError("--resume needs files that can be read again", got="standard input or a pipe")
 
-    def read(bad: OnBad) -> Iterator[Text]:
-        return records(None, paths, reader, bad=bad)
+    def read(bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
+        return records(None, paths, reader, bad=bad, tell=tell)
 
     blank: list[str] = []
     options = {"columns": {"text": column}, "strategy": layers, "pooling": pooled, "rejects": bool(rejects)}
@@ -83,7 +83,7 @@ def search_build(
     named = which if travels(which) or which.startswith("hub:") else str(Path(which).resolve())
     with set_aside(rejects, out, paths, text=column) as bad:
         request = None if once else request_of(opened, (), paths, options)
-        total = None if once else sum(1 for _ in read(lambda error: None))
+        total = None if once else sum(1 for _ in read(lambda error: None, lambda said: None))
         with (
             told_to_go_on(),
             building(

@@ -320,7 +320,7 @@ def _begun(
         if was.get(name) != value:
             raise DataError(
                 f"vectors go on as they began, with the same {name}",
-                got=f"another {name}" if isinstance(value, dict) else f"{value!r} instead of {was.get(name)!r}"[:200],
+                got=_difference(was.get(name), value)[:200],
                 do=f"ask as before, delete {folder} to begin anew, or choose another --out",
             )
     if files.keys() != new.streams.keys():
@@ -331,6 +331,14 @@ def _begun(
             raise _not_ours(folder)
     new.texts, new.rows, new.kept, new.with_ids = texts, rows, texts, bool(known["with_ids"])
     return new
+
+
+def _difference(was: object, now: object) -> str:
+    """Both values, of a group those that differ."""
+    if not isinstance(was, dict) or not isinstance(now, dict):
+        return f"{now!r} instead of {was!r}"
+    changed = [key for key in {**was, **now} if was.get(key) != now.get(key)]
+    return ", ".join(f"{key} {now.get(key)!r} instead of {was.get(key)!r}" for key in changed)
 
 
 def _not_ours(folder: Path) -> DataError:

@@ -112,6 +112,7 @@ class VectorsOf(Predictor[Sentence, Vectors]):
         each = sum(self.widths) * (_USUAL if words else 1)
         self.read_ahead = min(16_384, max(_NUMBERS // each, 1))
         self.read_ahead_tokens = max(_NUMBERS // sum(self.widths), 1) if words else _AHEAD
+        self.unread, self.first_unread = 0, ""  # words for which the tokenizer has no token, and the first of them
         self.pieces, self.special = False, sum(map(len, tokenizer.frame_ids))
 
     @classmethod
@@ -163,7 +164,9 @@ class VectorsOf(Predictor[Sentence, Vectors]):
     def rows(self, example: Sentence) -> Iterable[Row]:
         """A row for each window; the label of a token is the number of the part it belongs to."""
         if self.words:
-            ids, first = word_tokens(self.tokenizer, example.text, example.words)
+            ids, first, unread = word_tokens(self.tokenizer, example.text, example.words)
+            self.unread += len(unread)
+            self.first_unread = self.first_unread or (example.text[slice(*example.words[unread[0]])] if unread else "")
             return self._rows_of(example, ids, first.searchsorted(np.arange(len(ids)), side="right") - 1)
         return self._rows_of(example, np.asarray(ids_of(self.tokenizer, example.text), np.int32))
 
