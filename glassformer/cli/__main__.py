@@ -170,7 +170,8 @@ def _with_its_columns(error: DataError, command: Callable[..., None]) -> DataErr
 
     parameters = inspect.signature(command, eval_str=True).parameters.values()
     told = [of for each in parameters for of in getattr(each.annotation, "__metadata__", ())]
-    its = {name for of in told for name in getattr(of, "param_decls", None) or ()}
+    # Typer keeps the first name of an option in an Annotated as its default.
+    its = {name for of in told for name in (getattr(of, "default", ""), *(getattr(of, "param_decls", None) or ()))}
     mine = [name for name in COLUMN_OPTIONS if name in its]
     if NAME_IT not in error.do or not mine:
         return error

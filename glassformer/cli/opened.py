@@ -62,7 +62,7 @@ def note_no_text(verb: str, texts: Sequence[str]) -> None:
     if len(text) < _LONGEST_PATH and os.path.isfile(text):
         note(f"{text} is read as a text, though it is a file; did you mean --file {shlex.quote(text)}?")
     elif near.startswith("did"):
-        note(f"{text} is read as a text; {near.replace('mean ', f'mean {verb} ')}")
+        note(f"{text} is read as a text; " + near.replace("mean '", f"mean '{verb} "))
 
 
 def _split(
@@ -115,7 +115,7 @@ def _nearest(word: str, verb: str) -> str:
 
     hint = did_you_mean(word, PARTS.get(verb, ()))
     if hint.startswith("did"):
-        return f"{hint.replace('mean ', f'mean {verb} ')} "
+        return hint.replace("mean '", f"mean '{verb} ") + " "
     hint = did_you_mean(word, travelling())
     return f"{hint} " if hint.startswith("did") else ""
 
