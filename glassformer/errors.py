@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from pickle import PicklingError
 from typing import ClassVar, Self
 
 
@@ -69,6 +70,10 @@ class TokenizerError(GlassformerError):
 
 class CheckpointError(GlassformerError):
     """A saved model is missing, cut short, of another version, or unsafe to open."""
+
+
+class PickleRefusedError(GlassformerError, PicklingError):
+    """A model is never written by pickle, nor by what uses it."""
 
 
 class DeviceError(GlassformerError):

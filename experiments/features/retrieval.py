@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from experiments import results
-from glassformer.search.index import normalized
+from glassformer.search.building import normalized
 from glassformer.search.nearest import Exact
 from glassformer.tasks.measure import share_of
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, Self
 
 import torch
 
@@ -14,7 +15,7 @@ from glassformer.artefact.recipe import Recipe, read_saved_recipe
 from glassformer.config import ModelConfig
 from glassformer.data.settings import DataSection
 from glassformer.decode.defaults import SearchDefaults
-from glassformer.errors import ConfigError, TokenizerError
+from glassformer.errors import ConfigError, PickleRefusedError, TokenizerError
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import has_fast_bfloat16
 from glassformer.runtime.int8 import is_int8
@@ -117,6 +118,27 @@ class Artefact:
     @property
     def _converted(self) -> bool:
         return next(self.module.parameters()).dtype != torch.float64
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A copy with weights of its own, as `copy.deepcopy` makes it where it does not ask for a pickle."""
+        new = type(self).__new__(type(self))
+        memo[id(self)] = new
+        new.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return new
+
+    def __copy__(self) -> Self:
+        """The same model under another name."""
+        new = type(self).__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        return new
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise PickleRefusedError(
+            "a model is never written by pickle, joblib or another process",
+            got=type(self).__name__,
+            do="write it with save(FOLDER), an estimator as well, and open it with gf.load(FOLDER) or the estimator's "
+            "own load(FOLDER)",
+        )
 
     @property
     def config(self) -> ModelConfig:

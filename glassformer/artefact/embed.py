@@ -15,7 +15,7 @@ from glassformer.errors import DataError
 from glassformer.features.mix import Mix
 from glassformer.features.strategies import features_of
 from glassformer.features.vectors import Reals, Vectors, VectorsOf, blocks_of
-from glassformer.tasks.predict import predict
+from glassformer.tasks.predict import Within, predict
 
 
 def vectors_of(
@@ -35,15 +35,17 @@ def embed(
     records: Iterable[tuple[Mapping[str, object], str]],
     *,
     fast: bool | None = None,
+    within: Within = lambda done, total: None,
 ) -> Iterator[Vectors]:
     """The vectors of each record (its text or words, and its file and line), in order, in bounded memory; in bfloat16
-    where `fast` and the machine is faster in it (None: as the model was opened).
+    where `fast` and the machine is faster in it (None: as the model was opened). `within` is told how far a long text
+    is, in parts.
 
     Raises DataError for a record that cannot be used.
     """
     examples = (maker.example(values, where) for values, where in records)
     fast = model.fast if fast is None else fast and model.can_be_fast
-    return predict(maker, model.module, examples, fast=fast)
+    return predict(maker, model.module, examples, fast=fast, within=within)
 
 
 @dataclass(frozen=True)

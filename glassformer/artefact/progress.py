@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
@@ -13,6 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
+from glassformer.artefact.counting import Counting, clock, now_and_then
 from glassformer.training.record import Step
 from glassformer.wrapping import printable, table_width, wrapped
 
@@ -70,10 +70,6 @@ class ToldOnce:
             self.progress.note(message)
 
 
-# Seconds until a count is shown where there is no terminal, and the most between two of them.
-_FIRST, _MOST = 10.0, 600.0
-
-
 def standard_error() -> Console:
     """A console on standard error that draws bars and colours only where it is a terminal.
 
@@ -123,34 +119,21 @@ class ConsoleProgress:
             yield lambda done: bars.advance(bar, done)
 
     @contextmanager
-    def counting(self, what: str, done: int = 0, *, total: int | None = None) -> Iterator[Advance]:
+    def counting(self, what: str, done: int = 0, *, total: int | None = None) -> Iterator[Counting]:
         """How many of them there are, and how many come in a second; where their number is known before, of how many,
         and the time left.
 
         Without a terminal a line after 10 seconds, and then after times that double, up to 10 minutes.
         """
-        count = _Count(what, done, total)
         if not self._console.is_terminal:
-            wait, last = _FIRST, time.monotonic()
-
-            def advance(more: int) -> None:
-                nonlocal wait, last
-                count.add(more)
-                if time.monotonic() - last >= wait:
-                    self.note(str(count))
-                    wait, last = min(2 * wait, _MOST), time.monotonic()
-
-            yield advance
+            yield Counting(what, done, total, now_and_then(self.note))
             return
         columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
         with Bars(*columns, console=self._console, transient=True) as bars:
-            bar = bars.add_task(str(count), total=None)
-
-            def show(more: int) -> None:
-                count.add(more)
-                bars.update(bar, description=str(count))
-
-            yield show
+            bar = bars.add_task("", total=None)
+            count = Counting(what, done, total, lambda count: bars.update(bar, description=escape(str(count))))
+            bars.update(bar, description=str(count))
+            yield count
 
     def training(self, steps: Iterator[Step]) -> Iterator[Step]:
         """A bar with loss, speed and time left; each evaluation stays as a line."""
@@ -212,25 +195,6 @@ def _beside(name: str, scores: Mapping[str, float], baselines: Sequence[str]) ->
     return ""
 
 
-class _Count:
-    """A number of things, how many of them come in a second, and where their `total` is known the time left."""
-
-    def __init__(self, what: str, done: int, total: int | None = None) -> None:
-        self._what, self._before, self._now, self._began = what, done, done, time.monotonic()
-        self._total = total
-
-    def add(self, more: int) -> None:
-        self._now += more
-
-    def __str__(self) -> str:
-        speed = (self._now - self._before) / max(time.monotonic() - self._began, 1e-9)
-        of = "" if self._total is None else f" of {self._total:,}"
-        left = ""
-        if self._total is not None and speed > 0:
-            left = f", {clock(max(self._total - self._now, 0) / speed)} left"
-        return f"{self._now:,}{of} {self._what}, {speed:,.{0 if speed >= 10 else 1}f} a second{left}"
-
-
 class _Pace:
     """The speed, smoothed over the last steps of this process, and the facts of a step that are shown."""
 
@@ -257,10 +221,3 @@ def _fitting(facts: list[str], width: int) -> str:
             break
         line += f", {fact}"
     return line
-
-
-def clock(seconds: float) -> str:
-    """Seconds as 1:02:03 or 2:03."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

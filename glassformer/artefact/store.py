@@ -295,7 +295,11 @@ def _metrics(path: Path, checksum: str | None) -> tuple[dict[str, Any], tuple[st
 def _tokenizer(directory: Path, facts: TokenizerFacts, model: ModelConfig) -> Tokenizer:
     path = directory / FILE
     if not path.is_file():
-        raise CheckpointError(f"the model's tokenizer is needed at {path}", got="no such file")
+        raise CheckpointError(
+            f"the model's tokenizer is needed at {path}",
+            got="no such file",
+            do="copy it from where the model was saved, or save the model again",
+        )
     tokenizer = load_tokenizer(directory)
     check_compatible(tokenizer, model)
     if _sha256(directory) != facts.sha256:

@@ -160,8 +160,25 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
     except wrong_usage as error:
         raise _readable(verb, error) from None
     except DataError as error:
-        raise _advised(error, inspect.signature(command).parameters) from None
+        raise _advised(_with_its_columns(error, command), inspect.signature(command).parameters) from None
     return code if isinstance(code, int) else DONE
+
+
+def _with_its_columns(error: DataError, command: Callable[..., None]) -> DataError:
+    """The error of a missing column with the options of this command that name columns, instead of those of all."""
+    from glassformer.data.named_rows import COLUMN_OPTIONS, NAME_IT
+
+    parameters = inspect.signature(command, eval_str=True).parameters.values()
+    told = [of for each in parameters for of in getattr(each.annotation, "__metadata__", ())]
+    # Typer keeps the first name of an option in an Annotated as its default.
+    its = {name for of in told for name in (getattr(of, "default", ""), *(getattr(of, "param_decls", None) or ()))}
+    mine = [name for name in COLUMN_OPTIONS if name in its]
+    if NAME_IT not in error.do or not mine:
+        return error
+    advice = error.do.replace(NAME_IT, f"name the column with {' or '.join(mine)}")
+    changed = type(error)(error.wanted, got=error.got, do=advice)
+    changed.left_out_by = error.left_out_by
+    return changed
 
 
 def _advised(error: DataError, options: Collection[str]) -> DataError:

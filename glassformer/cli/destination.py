@@ -7,7 +7,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
@@ -18,6 +18,7 @@ from glassformer.errors import DataError
 from glassformer.paths import is_stream
 
 if TYPE_CHECKING:
+    from glassformer.artefact.counting import Counting
     from glassformer.artefact.model import Model
     from glassformer.data.rejects import RejectsFile
 
@@ -62,20 +63,31 @@ def destination(model: Model, values: Mapping[str, Any], asks: Mapping[str, Any]
     options = {**asks, **({"pair": pair} if pair is not None else {})}
     options |= {name: values[name] for name in ("fast", "int8", "device", "threads") if name in values}
     request = request_of(model, texts, files, options)
+    with told_to_go_on(), resumable(out, request, resume=values["resume"]) as partial:
+        if values["resume"]:
+            note(
+                f"going on after {partial.done:,} answers"
+                if partial.done
+                else f"{out} has no unfinished answers: beginning at the first"
+            )
+        yield partial
+
+
+@contextmanager
+def told_to_go_on() -> Iterator[None]:
+    """Inside, Ctrl-C that leaves something, as a note of it says, is told with the command that goes on."""
     try:
-        with resumable(out, request, resume=values["resume"]) as partial:
-            if values["resume"]:
-                note(
-                    f"going on after {partial.done:,} answers"
-                    if partial.done
-                    else f"{out} has no unfinished answers: beginning at the first"
-                )
-            yield partial
+        yield
     except KeyboardInterrupt as stopped:
         if getattr(stopped, "__notes__", ()):
             words = [word for word in sys.argv[1:] if word != "--resume"]
             stopped.add_note(f"go on with: {shlex.join(['glassformer', *words, '--resume'])}")
         raise
+
+
+def is_once(texts: Sequence[str], files: Sequence[str] | None) -> bool:
+    """Whether the input can be read only once."""
+    return "-" in (*texts, *(files or ())) or any(map(is_stream, files or ()))
 
 
 def request_of(model: Model, texts: Sequence[str], files: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,14 +127,16 @@ def set_aside(
 
 
 @contextmanager
-def counted(
-    out: Path | None, done: int, *, what: str = "answers", total: int | None = None
-) -> Iterator[Callable[[int], None]]:
+def counted(out: Path | None, done: int, *, what: str = "answers", total: int | None = None) -> Iterator[Counting]:
     """Progress on standard error where the answers go to a file; inside, call the function with each number of answers
-    that was just written. `total`: how many there will be, where that is known.
+    that was just written. `total`: how many there will be, where that is known. Of answers on the screen, which show
+    themselves how many there are, only of one that takes long is it told how far it is.
     """
     if out is None:
-        yield lambda more: None
+        from glassformer.artefact.counting import Counting, now_and_then
+
+        lines = now_and_then(note)
+        yield Counting(what, done, total, lambda count: lines(count) if count.is_within else None)
         return
     from glassformer.artefact.progress import ConsoleProgress
 
@@ -134,7 +148,7 @@ def _not_resumable(out: Path | None, texts: Sequence[str], files: Sequence[str])
     """Why a later command could not go on; "" where it can."""
     if out is None:
         return "no --out"
-    if "-" in (*texts, *files) or any(map(is_stream, files)):
+    if is_once(texts, files):
         return "an input that can be read only once"
     if not files:
         return "no --file"

@@ -10,6 +10,7 @@ import typer
 
 from glassformer.cli.options import DATA_FILES, Json, ModelFolder
 from glassformer.cli.screen import note, record
+from glassformer.errors import ConfigError
 
 if TYPE_CHECKING:
     from glassformer.artefact.onnx_folder import OnnxExport
@@ -23,8 +24,9 @@ def export(
         bool, typer.Option("--features", help="onnx: hidden states and the vector of a text, not the head's answers.")
     ] = False,
     pooling: Annotated[
-        Literal["mean", "first", "max"], typer.Option("--pooling", help="onnx: how states become that vector.")
-    ] = "mean",
+        Literal["mean", "first", "max"] | None,
+        typer.Option("--pooling", help="onnx, with --features: how states become that vector.  [default: mean]"),
+    ] = None,
     int8: Annotated[
         bool, typer.Option("--int8", help="onnx: also with matrices of 8 bits, and what they cost.")
     ] = False,
@@ -49,7 +51,9 @@ def export(
     from glassformer.artefact.open import open_as_saved
     from glassformer.artefact.progress import ConsoleProgress
 
-    options = ExportOptions(features, pooling, int8, tuple(text or ()), tuple(data or ()))
+    if pooling is not None and not features:
+        raise ConfigError("--pooling makes the vector of --features", got="no --features", do="add it, or leave it out")
+    options = ExportOptions(features, pooling or "mean", int8, tuple(text or ()), tuple(data or ()))
     found = write(open_as_saved(model), out, to, options, ConsoleProgress())
     if json:
         more = {} if found.onnx is None else found.onnx.to_dict()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ _HUB = "hub:"
 # What may be a mistyped model: a word without blanks and brackets; and one that must be meant as a path.
 _WORD = re.compile(r"[^\s\[\]]*")
 _PATH = re.compile(r"~.*|.*[/\\].*")
+_LONGEST_PATH = 4096
 
 
 def split_model(
@@ -30,21 +32,50 @@ def split_model(
     *,
     files: Sequence[str] | None = None,
     is_data: Callable[[str], bool] | None = None,
+    data: str = "a file to measure on",
 ) -> tuple[str, list[str]]:
     """The model for a verb, and the words that are its texts, or its files where `is_data` tells them.
 
-    `model` is the one of the option --model, beside which all words are texts. Without it the first word is the model
-    when it is a folder, the name of a model in the package, or `hub:...`. Else it is a text, and a model of the package
-    answers, as a note says. Refused as a mistyped model are a path, a file, and a single word before other texts: the
-    answer of another model than the one that was meant would not be noticed. `files` are those of the option --file.
+    `data` is what such a file is. `model` is the one of the option --model, beside which all words are texts.
+    Without it the first word is the model when it is a folder, the name of a model in the package, or `hub:...`.
+    Else it is a text, and a model of the package answers, as a note says. Refused as a mistyped model are a path, a
+    file, and a single word before other texts: the answer of another model than the one that was meant would not be
+    noticed. `files` are those of the option --file.
 
     Raises CheckpointError for a mistyped model, ConfigError when no model of the package answers this verb, DataError
     when there is neither a model nor a text.
     """
-    words = list(words or ())
+    which, texts = _split(verb, list(words or ()), model, files, is_data, data)
+    if is_data is None and not files:
+        note_no_text(verb, texts)
+    return which, texts
+
+
+def note_no_text(verb: str, texts: Sequence[str]) -> None:
+    """Note of a verb's only text that it may be meant as a file, or as the second word of a verb."""
+    from glassformer.cli.__main__ import PARTS
+
+    if len(texts) != 1:
+        return
+    (text,) = texts
+    near = did_you_mean(text, PARTS.get(verb, ()))
+    if len(text) < _LONGEST_PATH and os.path.isfile(text):
+        note(f"{text} is read as a text, though it is a file; did you mean --file {shlex.quote(text)}?")
+    elif near.startswith("did"):
+        note(f"{text} is read as a text; " + near.replace("mean '", f"mean '{verb} "))
+
+
+def _split(
+    verb: str,
+    words: list[str],
+    model: str | None,
+    files: Sequence[str] | None,
+    is_data: Callable[[str], bool] | None,
+    data: str,
+) -> tuple[str, list[str]]:
     if model is not None:
         return model, words
-    wanted = "a text" if is_data is None else "a file to measure on"
+    wanted = "a text" if is_data is None else data
     if not words and not files:
         if verb in VERBS and VERBS[verb].turns:  # a conversation begins
             return _told(verb), []
@@ -59,7 +90,7 @@ def split_model(
         raise CheckpointError(
             f"a saved model is needed at {first}",
             got="no such folder",
-            do=f"{_nearest(first)}if it is {wanted}, name the model too: glassformer {verb} --model MODEL ...",
+            do=f"{_nearest(first, verb)}if it is {wanted}, name the model too: glassformer {verb} --model MODEL ...",
         )
     return _told(verb), words
 
@@ -79,7 +110,12 @@ def _is_mistyped(verb: str, words: Sequence[str], files: Sequence[str] | None) -
     return len(words) > 1 or bool(files) or verb == "fill" or os.path.lexists(first) or bool(_PATH.fullmatch(first))
 
 
-def _nearest(word: str) -> str:
+def _nearest(word: str, verb: str) -> str:
+    from glassformer.cli.__main__ import PARTS
+
+    hint = did_you_mean(word, PARTS.get(verb, ()))
+    if hint.startswith("did"):
+        return hint.replace("mean '", f"mean '{verb} ") + " "
     hint = did_you_mean(word, travelling())
     return f"{hint} " if hint.startswith("did") else ""
 

@@ -50,7 +50,7 @@ def plan(
 
 
 def _show(found: Plan) -> None:
-    from glassformer.artefact.progress import clock
+    from glassformer.artefact.counting import clock
 
     rows = {
         "machine": found.machine,

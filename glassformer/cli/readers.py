@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -14,6 +14,7 @@ from glassformer.errors import DataError
 if TYPE_CHECKING:
     from glassformer.data.named_rows import Row
     from glassformer.data.rows import Columns
+    from glassformer.data.table_format import TableFormat
 
 # The field of a record that comes back with its answer, to tell which record it is of.
 _KEPT = ("id",)
@@ -43,8 +44,8 @@ class Reader(Protocol):
     plain: bool
     blank: bool
 
-    def of_file(self, path: Path, bad: OnBad) -> Iterator[Text]:
-        """The records of a file."""
+    def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None]) -> Iterator[Text]:
+        """The records of a file; what it was taken for is told where its name does not say so."""
         ...
 
     def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
@@ -73,8 +74,10 @@ class TableReader:
         self.blank = blank and self.plain
         self._columns, self._usual, self._pairs, self._lists = columns, usual, pairs, lists
 
-    def of_file(self, path: Path, bad: OnBad) -> Iterator[Text]:
-        """A record for each row, or for each line of a file that is no table where a text is all that is read."""
+    def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None]) -> Iterator[Text]:
+        """A record for each row, or for each line of a file that is no table where a text is all that is read: one
+        whose first line names the column is a table, whatever its name.
+        """
         from glassformer.data.lines import read_lines
         from glassformer.data.named_rows import json_rows
         from glassformer.data.read import read
@@ -82,6 +85,12 @@ class TableReader:
         from glassformer.data.table_format import names_columns, table_kind
 
         objects = _holds_objects(path)
+        table = None if objects or not self.plain else _table_without_suffix(path, self.column)
+        if table is not None:
+            tell(f"{path.name} is read as a table ({table}): its first line names the column {self.column!r}")
+            for row in read_table(path, [self.column], optional=_KEPT, format=table, bad=bad):
+                yield from _by_role(row, {"text": self.column}, bad, lists=False)
+            return
         if self.plain and not objects and table_kind(path) is None:
             for line in read_lines(path, bad=bad) if self.blank else ():
                 yield Text({"text": line.text}, f"{path}, line {line.number}", own=line.text)
@@ -135,7 +144,7 @@ class SentenceReader:
         self.column = self._data.text
         self._lines = TableReader({"text": self.column})
 
-    def of_file(self, path: Path, bad: OnBad) -> Iterator[Text]:
+    def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None]) -> Iterator[Text]:
         """The sentences of a file; each line of a file that is neither a table nor words in columns."""
         from glassformer.data.named_rows import json_rows
         from glassformer.data.table_format import table_kind
@@ -148,7 +157,7 @@ class SentenceReader:
             data = self._data if kind == "conll" else self._named
             yield from map(_sentence, tagged_rows(path, data, bad=bad, tagged=False))
         else:
-            yield from self._lines.of_file(path, bad)
+            yield from self._lines.of_file(path, bad, tell)
 
     def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
         """The sentence of an object."""
@@ -194,6 +203,22 @@ def read_lines_as(reader: Reader, lines: Iterable[Text], bad: OnBad) -> Iterator
             yield from (each._replace(last=line.last) for each in reader.of_line(text, line.where, bad))
         except DataError as error:
             bad(error)
+
+
+def _table_without_suffix(path: Path, column: str) -> TableFormat | None:
+    """The format of a file that is a table with this column, though its name does not say so; None for another one."""
+    from glassformer.data.lines import decoded_head
+    from glassformer.data.table_format import DELIMITERS, find_format, is_number, table_kind
+
+    if table_kind(path) is not None or is_number(column):
+        return None
+    first = decoded_head(path, _HEAD)[0].partition("\n")[0].strip()
+    if not any(column in [cell.strip('" ') for cell in first.split(mark)] for mark in DELIMITERS if mark in first):
+        return None
+    try:
+        return find_format(path, [column], as_text=True)
+    except DataError:
+        return None
 
 
 def _holds_objects(path: Path) -> bool:

@@ -7,13 +7,17 @@ from typing import Annotated, Literal
 
 import typer
 
+from glassformer.cli.destination import counted, is_once
 from glassformer.cli.layout import print_table
-from glassformer.cli.opened import open_model
+from glassformer.cli.opened import note_no_text, open_model
 from glassformer.cli.options import Device, Json, Out, Threads
-from glassformer.cli.readers import reader_of
-from glassformer.cli.screen import console, escaped, plain_table, record, refuse_out_over_input, results
+from glassformer.cli.readers import Reader, reader_of
+from glassformer.cli.screen import console, escaped, note, plain_table, record, refuse_out_over_input, results
 from glassformer.cli.texts import batches, records
 from glassformer.errors import DataError
+
+# The questions without words that a note names by their lines.
+_NAMED = 5
 
 
 def search_ask(
@@ -54,22 +58,44 @@ def search_ask(
     refuse_out_over_input(out, file, text=column)
     if out is not None and index.resolve() in out.resolve().parents:
         raise DataError("answers need a file outside the index", got=f"{out}", do="choose another --out")
-    reader = reader_of({"text": column}, {}, blank=False)
-    with results(out) as handle:
+    if not file:
+        note_no_text("search ask", question or ())
+    reader, blank = reader_of({"text": column}, {}, blank=True), list[str]()
+    with (
+        results(out) as handle,
+        counted(out, 0, what="questions", total=_count(question, file, reader, out)) as advance,
+    ):
         for some in batches(records(question, file, reader)):
             asked = [str(each.values["text"]) for each in some]
-            for one, text, hits in zip(some, asked, found.ask(asked, top=top), strict=True):
+            answers = found.answers(asked, top=top, within=advance.rows_within)
+            for number, (one, text, hits) in enumerate(zip(some, asked, answers, strict=True), start=1):
+                advance(1)
+                if hits is None:
+                    blank.append(one.where or f"question {number}")
                 if json:
-                    record({**one.kept, "text": text, "hits": [vars(hit) for hit in hits]}, handle)
+                    record({**one.kept, "text": text, "hits": [vars(hit) for hit in hits or ()]}, handle)
                     continue
                 screen = console(handle)
                 screen.print(f"[bold]{escaped(text)}[/bold]")
                 table = plain_table("", "cosine", "row", "text")
                 for column_ in table.columns[:3]:
                     column_.justify = "right"
+                if hits is None:
+                    screen.print("[dim]no words, so nothing is found[/dim]")
+                    continue
                 for hit in hits:
                     shown = " ".join(hit.text.split())
                     shown = shown if len(shown) <= 160 else f"{shown[:160]}…"
                     table.add_row(str(hit.rank), f"{hit.score:.4f}", f"{hit.row:,}", escaped(shown))
                 print_table(screen, table)
             handle.flush()
+    if blank:
+        more = f" and {len(blank) - _NAMED:,} more" if len(blank) > _NAMED else ""
+        note(f"{len(blank):,} questions without words have no answer: {'; '.join(blank[:_NAMED])}{more}")
+
+
+def _count(given: list[str] | None, files: list[str] | None, reader: Reader, out: Path | None) -> int | None:
+    """How many questions there are, where that is shown and can be known before."""
+    if out is None or is_once(given or (), files):
+        return None
+    return sum(1 for _ in records(given, files, reader, tell=lambda said: None))

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from glassformer.cli.destination import counted
+from glassformer.cli.destination import counted, is_once, request_of, set_aside, told_to_go_on
 from glassformer.cli.embed import told_of
+from glassformer.cli.embed_fill import at_least_one, fill, skip, usable
 from glassformer.cli.opened import open_model, split_model
-from glassformer.cli.options import Device, Fast, NamedModel, Threads
-from glassformer.cli.readers import reader_of
+from glassformer.cli.options import Device, Fast, NamedModel, Rejects, Resume, Threads
+from glassformer.cli.readers import Text, reader_of
 from glassformer.cli.screen import note
 from glassformer.cli.texts import records
-from glassformer.errors import DataError
+from glassformer.data.lines import stop_unless
+from glassformer.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from glassformer.data.lines import OnBad
+
+# The blank texts that a note names by their lines.
+_NAMED = 5
 
 
 def search_build(
@@ -34,39 +42,73 @@ def search_build(
     model: NamedModel = None,
     column: Annotated[str, typer.Option("--column", "--text", help="Column of a table with the text.")] = "text",
     strategy: Annotated[
-        str, typer.Option("--strategy", "-s", help="Layers of the vectors, as of glassformer embed.")
-    ] = "last",
-    pooling: Annotated[str, typer.Option("--pooling", "-p", help="first, mean, max or last-token.")] = "mean",
+        list[str] | None,
+        typer.Option("--strategy", "-s", help="Layers of the vectors, as of glassformer embed.  [default: last]"),
+    ] = None,
+    pooling: Annotated[
+        list[str] | None,
+        typer.Option("--pooling", "-p", help="first, mean, max or last-token.  [default: mean]"),
+    ] = None,
+    resume: Resume = False,
+    rejects: Rejects = None,
     fast: Fast = False,
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
     """Make an index of texts by their vectors: a folder, whole or absent, that knows the model which made it."""
-    which, paths = split_model("search build", files, model, is_data=lambda path: Path(path).exists())
+    which, paths = split_model(
+        "search build", files, model, is_data=lambda path: Path(path).exists(), data="a file of texts"
+    )
     if not paths:
         raise DataError("a file with texts is needed", got="none", do="glassformer search build --help")
     if out is None:
         raise DataError("an index needs a folder", got="no --out", do="add --out INDEX")
+    layers, pooled = _one("strategy", strategy, "last"), _one("pooling", pooling, "mean")
     from glassformer.artefact.travelling import travels
-    from glassformer.search.index import build
+    from glassformer.search.building import building
 
     opened = open_model(which, device=device, fast=fast, threads=threads)
-    told_of(opened, (pooling,))
-    reader = reader_of({"text": column}, {}, blank=False)
+    told_of(opened, (pooled,))
+    reader = reader_of({"text": column}, {}, blank=True)
+    once = is_once((), paths)
+    if resume and once:
+        raise DataError("--resume needs files that can be read again", got="standard input or a pipe")
 
-    blank = 0
+    def read(bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
+        return records(None, paths, reader, bad=bad, tell=tell)
 
-    def read() -> Iterator[tuple[dict[str, object], str, object]]:
-        nonlocal blank
-        blank = 0
-        for each in records(None, paths, reader):
-            blank += not str(each.values["text"]).strip()
-            yield dict(each.values), each.where, each.kept.get("id")
-
-    total = sum(1 for _ in read()) if "-" not in paths else None
+    blank: list[str] = []
+    options = {"columns": {"text": column}, "strategy": layers, "pooling": pooled, "rejects": bool(rejects)}
+    options |= {"fast": fast, "device": device, "threads": threads}
     named = which if travels(which) or which.startswith("hub:") else str(Path(which).resolve())
-    with counted(out, 0, what="texts", total=total) as advance:
-        count = build(out, read(), opened, strategy=strategy, pooling=pooling, named=named, advance=advance)
+    with set_aside(rejects, out, paths, text=column) as bad:
+        request = None if once else request_of(opened, (), paths, options)
+        total = None if once else sum(1 for _ in read(lambda error: None, lambda said: None))
+        with (
+            told_to_go_on(),
+            building(
+                out, opened, strategy=layers, pooling=pooled, named=named, request=request, resume=resume
+            ) as begun,
+        ):
+            if resume:
+                note(
+                    f"going on after {begun.file.texts:,} texts"
+                    if begun.file.texts
+                    else f"{out} has no unfinished index"
+                )
+            texts = at_least_one(usable(begun.maker, read(bad or stop_unless("rejects")), bad), bad)
+            skip(texts, begun.file.texts)
+            with counted(out, begun.file.texts, what="texts", total=total) as advance:
+                fill(opened, begun.maker, texts, begun.file, advance, lambda text: blank.append(text.where))
+            count = begun.file.texts
     if blank:
-        note(f"{blank:,} texts are blank: their vectors are those of the special tokens alone")
+        more = f" and {len(blank) - _NAMED:,} more" if len(blank) > _NAMED else ""
+        note(f"{len(blank):,} texts without words are never found: {'; '.join(blank[:_NAMED])}{more}")
     note(f"{out}: an index of {count:,} texts, made by {which}")
+
+
+def _one(what: str, asked: list[str] | None, default: str) -> str:
+    """The only one; raises ConfigError for several."""
+    if asked is not None and len(asked) > 1:
+        raise ConfigError(f"an index is made with one {what}", got=", ".join(asked), do="build an index for each")
+    return asked[0] if asked else default

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from glassformer.cli.readers import Reader, TableReader, Text, read_lines_as
+from glassformer.cli.screen import note
 from glassformer.data.lines import UTF8_MARK, OnBad, decoded, stop
 from glassformer.errors import DataError
 from glassformer.paths import check_path, is_stream, refuse_endless
@@ -32,10 +33,11 @@ def records(
     also: Mapping[str, str | Sequence[str]] = MappingProxyType({}),
     *,
     bad: OnBad = stop,
+    tell: Callable[[str], None] = note,
 ) -> Iterator[Text]:
     """All records for a verb; `reader` reads files, `also` is what every text of the command has by role (candidates
-    and a target those of files, too). A line or row that cannot be used goes to `bad`. Raises DataError when there is
-    none or a file cannot be read.
+    and a target those of files, too). A line or row that cannot be used goes to `bad`; which files of a folder are not
+    read, and what was taken for a table, is told. Raises DataError when there is none or a file cannot be read.
     """
     if not given and not files:
         raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")
@@ -51,7 +53,7 @@ def records(
         else:
             yield Text({"text": _without_surrogates(text), **more})
     for file in files or ():
-        for each in _of_one(file, reader, bad):
+        for each in _of_one(file, reader, bad, tell):
             yield each._replace(values={**each.values, **same})
 
 
@@ -59,7 +61,7 @@ def _standard_input() -> BufferedReader:
     return cast("BufferedReader", sys.stdin.buffer)
 
 
-def _of_one(file: str, reader: Reader, bad: OnBad) -> Iterator[Text]:
+def _of_one(file: str, reader: Reader, bad: OnBad, tell: Callable[[str], None]) -> Iterator[Text]:
     """The records of a file, or for - those of standard input; what can be read only once is opened once."""
     if file == "-":
         yield from read_lines_as(reader, _lines_of(_standard_input(), TYPED, bad, blank=reader.blank), bad)
@@ -67,7 +69,7 @@ def _of_one(file: str, reader: Reader, bad: OnBad) -> Iterator[Text]:
         with _opened(file) as stream:
             yield from read_lines_as(reader, _lines_of(stream, file, bad, blank=reader.blank), bad)
     else:
-        yield from _of_file(file, reader, bad)
+        yield from _of_file(file, reader, bad, tell)
 
 
 def _opened(file: str) -> BufferedReader:
@@ -77,13 +79,16 @@ def _opened(file: str) -> BufferedReader:
         raise DataError(f"{file} must be readable", got=error.strerror or str(error)) from None
 
 
-def _of_file(file: str, reader: Reader, bad: OnBad) -> Iterator[Text]:
-    from glassformer.data.files import files_of
+def _of_file(file: str, reader: Reader, bad: OnBad, tell: Callable[[str], None]) -> Iterator[Text]:
+    from glassformer.data.files import find_files
     from glassformer.data.lines import of_each
 
     check_path(file, DataError)
     refuse_endless(file, DataError, do="- reads standard input")
-    yield from of_each(files_of([file], text=reader.column), lambda path: reader.of_file(path, bad), bad)
+    found = find_files([file], text=reader.column)
+    if found.left_aside:
+        tell(f"{file}: {found}")
+    yield from of_each(found.used, lambda path: reader.of_file(path, bad, tell), bad)
 
 
 def texts_to_explain(texts: Sequence[str]) -> Iterator[str]:

@@ -162,6 +162,7 @@ def decoded_head(path: Path, size: int) -> tuple[str, bool]:
         head = handle.read(size)
         whole = not handle.read(1)
     _refuse_binary(path, head)
+    head = head.replace(b"\r", b"\n") if ends_in_returns(head) else head
     return head.decode("utf-8-sig", errors="replace"), whole
 
 
@@ -256,10 +257,33 @@ def _parts(path: Path, handle: BinaryIO, longest: int) -> Iterator[bytes]:
         more = handle.read(_HEAD - len(head))
         handle.seek(place)
     _refuse_binary(path, head + more)
+    del more
+    if ends_in_returns(head):
+        yield from _between_returns(head, handle, longest)
+        return
     yield head
-    del head, more
+    del head
     while part := handle.readline(longest):
         yield part
+
+
+def ends_in_returns(head: bytes) -> bool:
+    """Whether the beginning of a file has lines that end in a carriage return alone, as an old Macintosh wrote them."""
+    return b"\n" not in head and b"\r" in head
+
+
+def _between_returns(head: bytes, handle: BinaryIO, longest: int) -> Iterator[bytes]:
+    """The parts of such a file, its lines ending as all others do."""
+    held, chunk = b"", head
+    while chunk:
+        *lines, held = (held + chunk).replace(b"\r", b"\n").splitlines(keepends=True)
+        yield from lines
+        if held.endswith(b"\n") or len(held) >= longest:
+            yield held
+            held = b""
+        chunk = handle.read(longest - len(held))
+    if held:
+        yield held
 
 
 def _last_boundary(raw: bytes) -> int:

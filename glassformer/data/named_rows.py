@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 _COLUMNS_TOLD, _NAME_TOLD = 20, 40
 # The rows of a Parquet file that are in memory together: each may be a book, which the file stores once for all rows.
 _PARQUET_ROWS = 64
-# What to do where a table has no column of the name that is looked for: the options of all verbs that read tables.
-NAME_IT = (
-    "name the column with --column (where a command reads more: --pair-column, --choices-column, --label-column, "
-    "--answers-column, --target-column)"
-)
+COLUMN_OPTIONS = (
+    "--column", "--pair-column", "--choices-column", "--label-column", "--answers-column", "--target-column",
+)  # fmt: skip
+"""The options that name columns, of all verbs that read tables."""
+# What to do where a table has no column of the name that is looked for.
+NAME_IT = f"name the column with {COLUMN_OPTIONS[0]} (where a command reads more: {', '.join(COLUMN_OPTIONS[1:])})"
 
 
 class Row(NamedTuple):
@@ -61,7 +62,7 @@ def json_row(line: str, where: str, columns: Sequence[str] = (), optional: Seque
     try:
         values = parse_json(line)
     except json.JSONDecodeError as error:
-        got = f"{error.msg} at column {error.colno}"
+        got = f"{error.msg.removesuffix(' at')} at column {error.colno}"
         raise DataError(f"{where} must be JSON", got=got).about(where, line) from None
     except ValueError as error:
         raise DataError(f"{where} must be JSON", got=str(error).partition(";")[0]).about(where, line) from None

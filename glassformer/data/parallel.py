@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from glassformer.data.lines import Line, OnBad, failing, open_bytes, read_lines, stop
+from glassformer.data.lines import Line, OnBad, ends_in_returns, failing, open_bytes, read_lines, stop
 from glassformer.data.named_rows import Row
 from glassformer.data.rows import read_table
 from glassformer.errors import DataError
@@ -136,6 +136,8 @@ def _line_lengths(path: Path) -> npt.NDArray[np.int64]:
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
+    returns: bool | None = None
     with open_bytes(path) as handle, failing(path):
         while block := handle.read(_BLOCK):
-            yield block
+            returns = ends_in_returns(block) if returns is None else returns
+            yield block.replace(b"\r", b"\n") if returns else block

@@ -72,7 +72,7 @@ def _paragraphs(path: Path, bad: OnBad) -> Iterator[tuple[Mapping[str, Any], str
     try:
         whole = parse_json(_text_of(path), marked=True)
     except json.JSONDecodeError as error:
-        where, got = f"{path}, line {error.lineno}", f"{error.msg} at column {error.colno}"
+        where, got = f"{path}, line {error.lineno}", f"{error.msg.removesuffix(' at')} at column {error.colno}"
         raise DataError(f"{where} must be JSON", got=got) from None
     except ValueError as error:
         raise DataError(f"{path} must be JSON", got=str(error).partition(";")[0]) from None

@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?", re.ASCII)
 _NAME = re.compile(r"[^\W\d]\w{0,29}")
 _OPEN = re.compile(r'"[^"]*+(?:""[^"]*+)*+')
 _NEEDS_QUOTES = ",;"
-_DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe"}
+DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe"}
 _NAMES = {"jsonl": "JSON lines", "parquet": "Parquet", "squad": "SQuAD's JSON"}
 _BY_SUFFIX = {".csv": ",;\t|", ".tsv": "\t", ".txt": "\t,;|"}
 
@@ -53,7 +53,7 @@ class TableFormat:
         if self.kind != "delimited":
             return f"{_NAMES[self.kind]}, {count}"
         quoting, header = ("quoted" if self.quoted else "no quoting"), ("a header" if self.header else "no header")
-        return f"{_DELIMITERS.get(self.delimiter, repr(self.delimiter))}-separated, {quoting}, {header}, {count}"
+        return f"{DELIMITERS.get(self.delimiter, repr(self.delimiter))}-separated, {quoting}, {header}, {count}"
 
 
 def table_kind(path: Path) -> Literal["jsonl", "csv", "tsv", "parquet", "conll", "squad"] | None:
@@ -84,11 +84,14 @@ def is_number(column: str) -> bool:
     return column.isascii() and column.isdecimal() and len(column) < 9
 
 
-def find_format(path: Path, columns: Sequence[str] = (), *, header: bool | None = None) -> TableFormat:
+def find_format(
+    path: Path, columns: Sequence[str] = (), *, header: bool | None = None, as_text: bool = False
+) -> TableFormat:
     """The format of the table at `path`, for reading `columns`; detected from its first 200 rows.
 
     Names in `columns` need a header; where all are numbers, a first row unlike the others is taken for a header, unless
-    `header` says whether there is one. Raises DataError for what is no table or cannot be read.
+    `header` says whether there is one. `as_text`: whatever its suffix, as one of .txt. Raises DataError for what is no
+    table or cannot be read.
     """
     kind = table_kind(path)
     if kind == "squad":
@@ -100,7 +103,8 @@ def find_format(path: Path, columns: Sequence[str] = (), *, header: bool | None 
         return TableFormat(kind, "", False, True, first)
     if kind == "conll":
         return conll_format(path)
-    if _suffix(path) not in _BY_SUFFIX:
+    suffix = ".txt" if as_text else _suffix(path)
+    if suffix not in _BY_SUFFIX:
         raise DataError(
             f"{path} must be a table",
             got="another file",
@@ -109,7 +113,7 @@ def find_format(path: Path, columns: Sequence[str] = (), *, header: bool | None 
     sample, whole = _beginning(path)
     if not sample.strip():
         raise DataError(f"{path} must hold rows", got="only blanks")
-    delimiter, quoted, rows = _written(path, sample, whole)
+    delimiter, quoted, rows = _written(path, suffix, sample, whole)
     if header is None:
         header = not all(map(is_number, columns)) or _first_is_header(rows[:_ROWS])
     names = rows[0] if header else [str(place) for place in range(len(rows[0]))]
@@ -139,9 +143,9 @@ def _beginning(path: Path) -> tuple[str, bool]:
 # --------------------------------------------------------------------------- delimiter and quoting
 
 
-def _written(path: Path, sample: str, whole: bool) -> tuple[str, bool, list[list[str]]]:
+def _written(path: Path, suffix: str, sample: str, whole: bool) -> tuple[str, bool, list[list[str]]]:
     """The delimiter that makes rows of equal length, whether cells are quoted, and the rows of the sample."""
-    candidates = _BY_SUFFIX[_suffix(path)]
+    candidates = _BY_SUFFIX[suffix]
     readings = {delimiter: _read_with(sample, delimiter, whole) for delimiter in candidates}
     alike = {delimiter: _alike(rows) for delimiter, (_, rows) in readings.items()}
     usual = candidates[0]
@@ -153,7 +157,7 @@ def _written(path: Path, sample: str, whole: bool) -> tuple[str, bool, list[list
     # as they are, a quote is an ordinary character.
     plain = _alike([line.split(best) for line in lines if line.strip()]) >= _ALIKE
     parted = any(not line.strip() for line in lines) and (plain or not readings[best][0])
-    if _suffix(path) == ".txt" and (alike[best] < _ALIKE or len(readings[best][1]) < 2 or parted):
+    if suffix == ".txt" and (alike[best] < _ALIKE or len(readings[best][1]) < 2 or parted):
         raise DataError(
             f"{path} must be a table: each line with the same number of cells",
             got="text without a tab, comma, semicolon or pipe that splits its lines so",

@@ -23,7 +23,8 @@ _GROUP = 1 << 22
 @dataclass(frozen=True)
 class Content:
     """What a file is written from: for each feature a file of N·F float32 numbers, and F; the ids of the texts, one
-    JSON value a line; of words these and, for each, the text it is in and its characters [start, end), N·3 int64.
+    JSON value a line; in `said` the texts with their ids, where they are kept; of words these and, for each, the text
+    it is in and its characters [start, end), N·3 int64.
     """
 
     texts: int
@@ -31,6 +32,7 @@ class Content:
     features: Mapping[str, tuple[Path, int]]
     ids: Path | None
     words: tuple[Path, Path] | None
+    said: Path | None
     facts: Mapping[str, str]
 
 

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,7 @@ import numpy as np
 
 from glassformer.atomic import atomic_write, flush_one
 from glassformer.checksum import read_sealed_json, sealed_json
-from glassformer.errors import DataError, GlassformerError
+from glassformer.errors import DataError
 from glassformer.features.formats import WRITERS, Content
 from glassformer.features.vectors import Vectors
 from glassformer.locking import lock
@@ -29,8 +29,9 @@ from glassformer.paths import behind_links, check_path
 
 _MADE_FOR = "glassformer embed --resume, format 1"
 _STATE, _LOCK = "state.json", "lock"
-# The files beside those of the features: ids of the texts; the words, and which text and characters each is.
-IDS, WORDS, PLACES = "ids.jsonl", "words.jsonl", "places.i64"
+# The files beside those of the features: ids of the texts, or texts with their ids; the words, and which text and
+# characters each is.
+IDS, TEXTS, WORDS, PLACES = "ids.jsonl", "texts.jsonl", "words.jsonl", "places.i64"
 _AT_ONCE = 1 << 22
 
 
@@ -73,41 +74,77 @@ class _Stream:
         return not left and total == self.checksum
 
 
+@dataclass(frozen=True)
+class Format:
+    """How vectors are kept: `write` makes the file, or the folder where `is_folder`; `what` it is called; `prepared`
+    are those of a text as they are kept; `with_texts`: the text is kept beside them.
+    """
+
+    write: Callable[[Path, Content], None]
+    what: str = "vectors"
+    is_folder: bool = False
+    with_texts: bool = False
+    prepared: Callable[[Vectors], Vectors] = lambda each: each
+
+
 @dataclass
 class VectorsFile:
-    """Where vectors are written to. `texts`: how many are whole, those of before included; `rows` of vectors."""
+    """Where vectors are written to. `texts`: how many are there, those of before included, of which `kept` outlive a
+    command that is stopped; `rows` of vectors.
+    """
 
     folder: Path
     features: tuple[str, ...]
     widths: tuple[int, ...]
     words: bool
-    request: Mapping[str, Any]
+    request: Mapping[str, Any] | None
+    format: Format
     texts: int = 0
     rows: int = 0
     with_ids: bool = False
+    kept: int = 0
     streams: dict[str, _Stream] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         names = [f"{number}.f32" for number in range(len(self.features))]
-        for name in (*names, IDS, *((WORDS, PLACES) if self.words else ())):
+        beside = TEXTS if self.format.with_texts else IDS
+        for name in (*names, beside, *((WORDS, PLACES) if self.words else ())):
             self.streams.setdefault(name, _Stream(self.folder / name))
 
     def add(self, found: Sequence[Vectors], ids: Sequence[object]) -> None:
         """Append the vectors of texts, with the id of each, None where it has none; all of them or none are whole."""
+        for each, own in zip(found, ids, strict=True):
+            self.put(each, own)
+        self.commit()
+
+    def put(self, each: Vectors, own: object) -> None:
+        """Append the vectors of a text, or of words of it that more will follow, and its id, None where it has none.
+        They are whole with the next `commit`.
+        """
+        each = self.format.prepared(each)
         for number, feature in enumerate(self.features):
-            blocks = [np.asarray(each.vectors[feature], "<f4") for each in found]
-            rows = np.concatenate(blocks) if self.words else np.stack(blocks)
-            self.streams[f"{number}.f32"].write(rows.tobytes())
-        self.rows += len(rows)
+            self.streams[f"{number}.f32"].write(np.asarray(each.vectors[feature], "<f4").tobytes())
         if self.words:
-            places = [(self.texts + n, *word) for n, each in enumerate(found) for word in each.offsets or ()]
-            self.streams[PLACES].write(np.array(places, "<i8").tobytes())
-            said = (json.dumps(word) for each in found for word in each.words or ())
-            self.streams[WORDS].write("".join(f"{word}\n" for word in said).encode())
-        self.with_ids = self.with_ids or any(each is not None for each in ids)
-        self.streams[IDS].write("".join(f"{json.dumps(each)}\n" for each in ids).encode())
-        self.texts += len(found)
+            offsets = each.offsets or ()
+            self.rows += len(offsets)
+            self.streams[PLACES].write(np.array([(self.texts, *word) for word in offsets], "<i8").tobytes())
+            self.streams[WORDS].write("".join(f"{json.dumps(word)}\n" for word in each.words or ()).encode())
+        else:
+            self.rows += 1
+        if each.more:
+            return
+        self.with_ids = self.with_ids or own is not None
+        if self.format.with_texts:
+            said: object = {"text": each.text, **({} if own is None else {"id": own})}
+        else:
+            said = own
+        self.streams[TEXTS if self.format.with_texts else IDS].write(f"{json.dumps(said)}\n".encode())
+        self.texts += 1
+
+    def commit(self) -> None:
+        """Make whole what was put."""
         self._commit()
+        self.kept = self.texts
 
     def _commit(self) -> None:
         for stream in self.streams.values():
@@ -132,9 +169,10 @@ class VectorsFile:
                 name: (self.folder / f"{number}.f32", width)
                 for number, (name, width) in enumerate(zip(self.features, self.widths, strict=True))
             },
-            ids=self.folder / IDS if self.with_ids else None,
+            ids=self.folder / IDS if self.with_ids and not self.format.with_texts else None,
+            said=self.folder / TEXTS if self.format.with_texts else None,
             words=(self.folder / WORDS, self.folder / PLACES) if self.words else None,
-            facts={"strategies and poolings": ", ".join(self.features), **self.request.get("facts", {})},
+            facts={"strategies and poolings": ", ".join(self.features), **(self.request or {}).get("facts", {})},
         )
 
 
@@ -166,56 +204,64 @@ def vectors_file(
     out: Path,
     features: Sequence[str],
     widths: Sequence[int],
-    request: Mapping[str, Any],
+    request: Mapping[str, Any] | None,
     *,
     words: bool,
     resume: bool,
+    format: Format | None = None,
 ) -> Iterator[VectorsFile]:
     """Inside, add the vectors; at the end they are in `out`, whatever was there before.
 
     Vectors of a command that was stopped or killed stay, and with `resume` the same request goes on after them.
-    `request` is what the vectors depend on, as JSON: what has changed is named. Raises DataError where the vectors
-    cannot be written, are of another request or damaged, and without `resume` when there are some.
+    `request` is what the vectors depend on, as JSON: what has changed is named; None where nothing can go on, so that
+    nothing stays. `format` is by default that of the name of `out`. Raises DataError where the vectors cannot be
+    written, are of another request or damaged, and without `resume` when there are some.
     """
     check_path(out, DataError)
     out = behind_links(out, DataError)
-    kind = kind_of(out, features, words=words)
+    format = Format(WRITERS[kind_of(out, features, words=words)]) if format is None else format
     folder = out.with_name(f"{out.name}.partial")
     try:
-        writing = _begun(out, folder, tuple(features), tuple(widths), request, words=words, resume=resume)
+        writing = _begun(out, folder, tuple(features), tuple(widths), request, format, words=words, resume=resume)
         with _locked(folder, out):
-            for stream in writing.streams.values():
-                stream.open()
             try:
-                yield writing
-            finally:
-                for stream in writing.streams.values():
-                    stream.close()
-            if not writing.texts:
-                raise DataError("vectors need a text", got="none")
-            with atomic_write(out) as draft:
-                WRITERS[kind](draft, writing.content())
-            flush_one(out.parent)
+                yield from _written(writing, out)
+            except KeyboardInterrupt as stopped:
+                if _clean(folder, keep=request is not None):
+                    stopped.add_note(f"{writing.kept:,} texts are kept in {folder}")
+                raise
+            except BaseException:
+                _clean(folder, keep=request is not None)
+                raise
         shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
         kept = "what is written is kept: free disk space, then add --resume" if (folder / _STATE).is_file() else ""
         raise DataError(
-            f"vectors must be written to {out}",
+            f"{format.what} must be written to {out}",
             got=error.strerror or str(error),
             do=kept or "choose another path",
         ) from None
-    except KeyboardInterrupt as stopped:
-        if _clean(folder):
-            stopped.add_note(f"{writing.texts:,} texts are kept in {folder}")
-        raise
-    except GlassformerError:
-        _clean(folder)
-        raise
 
 
-def _clean(folder: Path) -> bool:
-    """Remove the folder where no text in it is whole; whether there are some."""
-    if (folder / _STATE).is_file():
+def _written(writing: VectorsFile, out: Path) -> Iterator[VectorsFile]:
+    """The file to put vectors into, and then what is written from them."""
+    for stream in writing.streams.values():
+        stream.open()
+    try:
+        yield writing
+    finally:
+        for stream in writing.streams.values():
+            stream.close()
+    if not writing.texts:
+        raise DataError("at least one text is needed", got="none")
+    with atomic_write(out) as draft:
+        writing.format.write(draft, writing.content())
+    flush_one(out.parent)
+
+
+def _clean(folder: Path, *, keep: bool) -> bool:
+    """Remove the folder where no text in it is whole, or is to be kept; whether there are some."""
+    if keep and (folder / _STATE).is_file():
         return True
     if (folder / _LOCK).is_file():
         shutil.rmtree(folder, ignore_errors=True)
@@ -239,15 +285,16 @@ def _begun(
     folder: Path,
     features: tuple[str, ...],
     widths: tuple[int, ...],
-    request: Mapping[str, Any],
+    request: Mapping[str, Any] | None,
+    format: Format,
     *,
     words: bool,
     resume: bool,
 ) -> VectorsFile:
     """From where to go on; raises DataError where that is not possible, or was not asked for."""
-    if out.exists() and not out.is_file():
+    if out.exists() and not (format.is_folder or out.is_file()):
         raise DataError("vectors need a file", got=f"{out}, which is something else", do="choose another --out")
-    new = VectorsFile(folder, features, widths, words, json.loads(json.dumps(request)))
+    new = VectorsFile(folder, features, widths, words, json.loads(json.dumps(request)), format)
     if not (folder / _STATE).exists():
         if folder.exists() and not (folder / _LOCK).is_file() and (not folder.is_dir() or any(folder.iterdir())):
             raise _not_ours(folder)
@@ -258,20 +305,22 @@ def _begun(
         if known.get("made_for") != _MADE_FOR:
             raise ValueError("another file")
         texts, rows, files = int(known["texts"]), int(known["rows"]), dict(known["files"])
-        was = dict(known["request"])
+        was = dict(known["request"] or {})
     except (OSError, ValueError, KeyError, TypeError):
         raise _not_ours(folder) from None
+    if known["request"] is None:  # of a command that was killed and cannot go on
+        return new
     if not resume:
         raise DataError(
             f"vectors for {out} must not replace those of another command",
             got=f"{texts:,} texts of a command that was stopped, in {folder}",
             do="add --resume to go on with them, delete that folder to begin anew, or choose another --out",
         )
-    for name, value in new.request.items():
+    for name, value in (new.request or {}).items():
         if was.get(name) != value:
             raise DataError(
                 f"vectors go on as they began, with the same {name}",
-                got=f"another {name}" if isinstance(value, dict) else f"{value!r} instead of {was.get(name)!r}"[:200],
+                got=_difference(was.get(name), value)[:200],
                 do=f"ask as before, delete {folder} to begin anew, or choose another --out",
             )
     if files.keys() != new.streams.keys():
@@ -280,8 +329,16 @@ def _begun(
         stream.size, stream.checksum = files[name]
         if not stream.is_whole():
             raise _not_ours(folder)
-    new.texts, new.rows, new.with_ids = texts, rows, bool(known["with_ids"])
+    new.texts, new.rows, new.kept, new.with_ids = texts, rows, texts, bool(known["with_ids"])
     return new
+
+
+def _difference(was: object, now: object) -> str:
+    """Both values, of a group those that differ."""
+    if not isinstance(was, dict) or not isinstance(now, dict):
+        return f"{now!r} instead of {was!r}"
+    changed = [key for key in {**was, **now} if was.get(key) != now.get(key)]
+    return ", ".join(f"{key} {now.get(key)!r} instead of {was.get(key)!r}" for key in changed)
 
 
 def _not_ours(folder: Path) -> DataError:

@@ -7,7 +7,7 @@ P parts of a text: its words, or 1 for the text as a whole · n tokens of the pa
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -36,6 +36,9 @@ Reals = npt.NDArray[np.floating[Any]]
 
 # Numbers of all vectors that are in memory together, and the tokens of a usual row of words.
 _NUMBERS, _USUAL = 1 << 25, 64
+# Tokens of whole texts that are read ahead: each pass leaves small results between the large tensors that it has freed,
+# where those of the next pass do not fit, so that memory grows with the passes until their results are put together.
+_AHEAD = 1 << 18
 # Texts that are tokenized together.
 _TOKENIZED = 64
 
@@ -45,7 +48,8 @@ class Vectors:
     """The vectors of a text by the name of the feature: [F] of the text as a whole, or [P, F] of its words.
 
     `offsets` are the characters [start, end) of each word in the text, None of a text as a whole; `windows`: in how
-    many parts the text was read; `given`: whether the words came with the text.
+    many parts the text was read; `given`: whether the words came with the text; `tokens`: how many its vectors are made
+    of, without the special ones; `more`: these are not all words of the text, the next ones follow.
     """
 
     text: str
@@ -53,6 +57,8 @@ class Vectors:
     offsets: tuple[Span, ...] | None = None
     windows: int = 1
     given: bool = False
+    tokens: int = 1
+    more: bool = False
 
     @property
     def words(self) -> tuple[str, ...] | None:
@@ -61,13 +67,27 @@ class Vectors:
 
 
 class _Pooled(NamedTuple):
-    """What a row tells of its parts, of which the first is number `begin`: by feature, sums, largest numbers or the
-    states of single tokens [p, F]; and the number of tokens of each part in this row, [p].
+    """What a row, or several, `rows`, tell of their parts, of which the first is number `begin`: by feature, sums,
+    largest numbers or the states of single tokens [p, F]; and the number of tokens of each part in them, [p].
     """
 
     begin: int
     tokens: npt.NDArray[np.int64]
     values: Sequence[Reals]
+    rows: int = 1
+
+
+class _Windows(Sized, Iterable[Row]):
+    """The rows of a text, each made when it is asked for, and how many they are."""
+
+    def __init__(self, count: int, row: Callable[[int], Row]) -> None:
+        self._count, self._row = count, row
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Row]:
+        return map(self._row, range(self._count))
 
 
 class VectorsOf(Predictor[Sentence, Vectors]):
@@ -75,7 +95,8 @@ class VectorsOf(Predictor[Sentence, Vectors]):
 
     The mean and the largest numbers are those of all tokens of a text, its special tokens included, as
     `sentence-transformers` takes them; those of a word, of all its tokens. Of a text that is longer than a row each
-    token counts once, in the window that shows most text around it.
+    token counts once, in the window that shows most text around it. With `pieces`, the words of a very long text come
+    piece by piece (`Vectors.more`), so that they are never in memory together.
     """
 
     axes: ClassVar[Mapping[str, Axis]] = {"part": "token"}
@@ -90,7 +111,9 @@ class VectorsOf(Predictor[Sentence, Vectors]):
         self.needed = sorted({layer for feature in features for layer in feature.strategy.layers})
         each = sum(self.widths) * (_USUAL if words else 1)
         self.read_ahead = min(16_384, max(_NUMBERS // each, 1))
-        self.read_ahead_tokens = max(_NUMBERS // sum(self.widths), 1) if words else self.read_ahead_tokens
+        self.read_ahead_tokens = max(_NUMBERS // sum(self.widths), 1) if words else _AHEAD
+        self.unread, self.first_unread = 0, ""  # words for which the tokenizer has no token, and the first of them
+        self.pieces, self.special = False, sum(map(len, tokenizer.frame_ids))
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
@@ -138,22 +161,26 @@ class VectorsOf(Predictor[Sentence, Vectors]):
             return None
         return Row(ids=array("i", (*before, *ids, *after)), labels={"part": array("i", bytes(4 * length))})
 
-    def rows(self, example: Sentence) -> Iterator[Row]:
+    def rows(self, example: Sentence) -> Iterable[Row]:
         """A row for each window; the label of a token is the number of the part it belongs to."""
         if self.words:
-            ids, first = word_tokens(self.tokenizer, example.text, example.words)
+            ids, first, unread = word_tokens(self.tokenizer, example.text, example.words)
+            self.unread += len(unread)
+            self.first_unread = self.first_unread or (example.text[slice(*example.words[unread[0]])] if unread else "")
             return self._rows_of(example, ids, first.searchsorted(np.arange(len(ids)), side="right") - 1)
         return self._rows_of(example, np.asarray(ids_of(self.tokenizer, example.text), np.int32))
 
     def _rows_of(
         self, example: Sentence, ids: npt.NDArray[np.int32], parts: npt.NDArray[np.int64] | None = None
-    ) -> Iterator[Row]:
+    ) -> _Windows:
         """The rows of a text's tokens; `parts` says what part each belongs to, None where the text has one."""
         before, after = (np.array(frame, np.int32) for frame in self.tokenizer.frame_ids)
         if not len(ids) and (self.words or not len(before) + len(after)):
             raise DataError("a text needs at least one token", got=repr(example.text[:40]))
         cut = windows(len(ids), room_beside(len(before) + len(after), self.length))
-        for number, window in enumerate(cut):
+
+        def made(number: int) -> Row:
+            window = cut[number]
             row = np.concatenate([before, ids[window.start : window.end], after], dtype=np.int32)  # [S]
             marks = np.full(len(row), IGNORED, np.int32)  # [S]
             place = len(before) - window.start
@@ -163,7 +190,9 @@ class VectorsOf(Predictor[Sentence, Vectors]):
             if not self.words:  # the special tokens at the two ends of the text
                 marks[: len(before)] = 0 if number == 0 else IGNORED
                 marks[len(row) - len(after) :] = 0 if number == len(cut) - 1 else IGNORED
-            yield Row(ids=array("i", row.tobytes()), labels={"part": array("i", marks.tobytes())})
+            return Row(ids=array("i", row.tobytes()), labels={"part": array("i", marks.tobytes())})
+
+        return _Windows(len(cut), made)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, _Pooled]]:
         """What each row tells of its parts."""
@@ -244,27 +273,30 @@ class VectorsOf(Predictor[Sentence, Vectors]):
         for start, end in zip([0, *ends[:-1]], ends, strict=True):
             yield _Pooled(int(numbers[begins[start]]), tokens[start:end], [of[start:end].copy() for of in values])
 
+    def settle(self, example: Sentence, found: list[_Pooled]) -> tuple[Iterable[Vectors], list[_Pooled]]:
+        """Of a whole text, all windows so far as one; of `pieces`, the words that are known: not the last one, which
+        may have tokens in the next window.
+        """
+        if not self.words:
+            return (), [self._together(found)]
+        if not self.pieces:
+            return (), found
+        known = self._together(found)
+        count = len(known.tokens) - 1
+        last = _Pooled(
+            known.begin + count, known.tokens[count:], [of[count:].copy() for of in known.values], known.rows
+        )
+        piece = known._replace(tokens=known.tokens[:count], values=[of[:count] for of in known.values])
+        return ([self._checked(example, piece, more=True)] if count else []), [last]
+
     def merge(self, example: Sentence, found: Sequence[_Pooled]) -> Vectors:
         """The vectors of all parts, from those of the windows: a part may have tokens in several."""
-        made = self._merged(example, found)
-        for name, of in made.vectors.items():
-            if not np.isfinite(of).all():
-                raise NotFiniteError(
-                    "a model must give finite numbers to make vectors of",
-                    got=f"NaN or infinity in {name} of {example.text[:40]!r}",
-                    do="its training diverged: train it again with a lower learning rate",
-                )
-        return made
+        return self._checked(example, found[0] if len(found) == 1 else self._together(found))
 
-    def _merged(self, example: Sentence, found: Sequence[_Pooled]) -> Vectors:
-        if len(found) == 1 and not self.words:
-            (row,) = found
-            whole = {
-                feature.name: of[0] / of.dtype.type(row.tokens[0]) if feature.pooling == "mean" else of[0].copy()
-                for feature, of in zip(self.features, row.values, strict=True)
-            }
-            return Vectors(example.text, whole)
-        parts = len(example.words) if self.words else 1
+    def _together(self, found: Sequence[_Pooled]) -> _Pooled:
+        """What several rows tell together, added up in their order."""
+        begin = found[0].begin
+        parts = max(pooled.begin + len(pooled.tokens) for pooled in found) - begin
         tokens = np.zeros(parts, np.int64)
         kind = found[0].values[0].dtype
         arrays = [
@@ -272,7 +304,7 @@ class VectorsOf(Predictor[Sentence, Vectors]):
             for feature, width in zip(self.features, self.widths, strict=True)
         ]
         for pooled in found:
-            here = slice(pooled.begin, pooled.begin + len(pooled.tokens))
+            here = slice(pooled.begin - begin, pooled.begin - begin + len(pooled.tokens))
             seen = (tokens[here] > 0)[:, None]
             for feature, of, values in zip(self.features, arrays, pooled.values, strict=True):
                 if feature.pooling == "mean":
@@ -282,11 +314,31 @@ class VectorsOf(Predictor[Sentence, Vectors]):
                 else:
                     of[here] = np.where(seen & (feature.pooling == "first"), of[here], values)
             tokens[here] += pooled.tokens
-        for feature, of in zip(self.features, arrays, strict=True):
-            if feature.pooling == "mean":
-                of /= tokens[:, None].astype(kind)
-        vectors = {feature.name: of if self.words else of[0] for feature, of in zip(self.features, arrays, strict=True)}
-        return Vectors(example.text, vectors, example.words if self.words else None, len(found), example.given)
+        return _Pooled(begin, tokens, arrays, sum(pooled.rows for pooled in found))
+
+    def _checked(self, example: Sentence, pooled: _Pooled, *, more: bool = False) -> Vectors:
+        """The vectors of these parts; raises NotFiniteError for what is no number."""
+        counts = pooled.tokens[:, None].astype(pooled.values[0].dtype)
+        vectors = {
+            feature.name: values / counts if feature.pooling == "mean" else values
+            for feature, values in zip(self.features, pooled.values, strict=True)
+        }
+        for name, of in vectors.items():
+            if not np.isfinite(of).all():
+                raise NotFiniteError(
+                    "a model must give finite numbers to make vectors of",
+                    got=f"NaN or infinity in {name} of {example.text[:40]!r}",
+                    do="its training diverged: train it again with a lower learning rate",
+                )
+        if self.words:
+            offsets = example.words[pooled.begin : pooled.begin + len(pooled.tokens)]
+            own = int(pooled.tokens.sum())
+            return Vectors(example.text, vectors, offsets, pooled.rows, example.given, own, more)
+        whole = {
+            feature.name: vectors[feature.name][0] if feature.pooling == "mean" else vectors[feature.name][0].copy()
+            for feature in self.features
+        }
+        return Vectors(example.text, whole, None, pooled.rows, tokens=int(pooled.tokens[0]) - self.special)
 
 
 def _short_together(examples: Iterable[Sentence]) -> Iterator[list[Sentence]]:

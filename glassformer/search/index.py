@@ -5,11 +5,9 @@ N texts · W numbers of a vector
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, overload
 
@@ -17,20 +15,16 @@ import numpy as np
 
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.embed import embed, vectors_of
+from glassformer.artefact.recipe import HUB
 from glassformer.artefact.texts import check_text, listed
-from glassformer.atomic import atomic_write
-from glassformer.checksum import file_checksum, read_sealed_json, sealed_json
+from glassformer.checksum import file_checksum, read_sealed_json
 from glassformer.errors import CheckpointError, ConfigError, DataError, ShapeError
 from glassformer.features.mix import Mix
 from glassformer.features.vectors import Reals, VectorsOf
-from glassformer.look.saved import fingerprint
 from glassformer.paths import check_path
+from glassformer.search.building import INDEX, MADE_FOR, PLACES, TEXTS, VECTORS, build, model_digest, normalized
 from glassformer.search.nearest import Backend, Floats, nearest
-
-INDEX, VECTORS, TEXTS, PLACES = "index.json", "vectors.npy", "texts.jsonl", "places.npy"
-_MADE_FOR = "glassformer search index, format 1"
-# Texts that become vectors together.
-_TOGETHER = 4096
+from glassformer.tasks.predict import Within
 
 
 @dataclass(frozen=True)
@@ -53,7 +47,7 @@ class SearchIndex:
         self.path, self.facts, self.model = path, facts, model
         self._vectors: Floats = np.load(path / VECTORS, mmap_mode="r")  # [N, W]
         self._places = np.load(path / PLACES, mmap_mode="r")  # [N + 1], bytes in TEXTS
-        self.nearest = nearest(self._vectors, backend)
+        self.nearest = nearest(self._vectors, backend, empty=facts.get("empty", ()))
         self.maker = _maker(model, facts)
 
     def __len__(self) -> int:
@@ -79,11 +73,12 @@ class SearchIndex:
         """
         if isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable):  # of one, each letter
             raise DataError("an index is made of a list of texts", got=repr(texts)[:60])
+        named = model if isinstance(model, str) and model.startswith(HUB) else ""
         model = _opened(model)
         records: Iterator[tuple[dict[str, object], str, object]] = (
             ({"text": check_text(each, f"text {number}")}, "", None) for number, each in enumerate(texts, 1)
         )
-        build(path, records, model, strategy=strategy, pooling=pooling)
+        build(path, records, model, strategy=strategy, pooling=pooling, named=named)
         return cls.open(path, model, backend=backend)
 
     @classmethod
@@ -128,23 +123,33 @@ class SearchIndex:
     @overload
     def ask(self, text: list[str] | tuple[str, ...], *, top: int = 5) -> list[list[Hit]]: ...
     def ask(self, text: str | list[str] | tuple[str, ...], *, top: int = 5) -> list[Hit] | list[list[Hit]]:
-        """The `top` texts whose vectors point most in the direction of the question's, or of each of many questions.
+        """The `top` texts whose vectors point most in the direction of the question's, or of each of many questions. A
+        text without any token is never found.
 
-        Raises DataError for a question of only blanks.
+        Raises DataError for a question of only blanks, or of characters for which the tokenizer has no token.
+        """
+        asked = listed(text, "question")
+        found = self.answers(asked, top=top)
+        for number, (each, hits) in enumerate(zip(asked, found, strict=True), 1):
+            if hits is None:
+                which = f"question {number} of {len(asked):,}" if len(asked) > 1 else "a question"
+                raise DataError(f"{which} must hold words", got=repr(each)[:60])
+        hits_of_each = [hits or [] for hits in found]
+        return hits_of_each[0] if isinstance(text, str) else hits_of_each
+
+    def answers(
+        self, questions: Sequence[str], *, top: int = 5, within: Within = lambda done, total: None
+    ) -> list[list[Hit] | None]:
+        """The same for each of many questions; None for one without any token. `within` is told how far a long one is,
+        in parts.
         """
         if top < 1:
             raise ConfigError("at least one text must be asked for", got=f"top {top}")
-        asked = listed(text, "question")
-        for number, each in enumerate(asked, 1):
-            if not each.strip():
-                which = f"question {number} of {len(asked):,}" if len(asked) > 1 else "a question"
-                raise DataError(f"{which} must hold words", got=repr(each)[:60])
-        found = list(embed(self.model, self.maker, (({"text": each}, "") for each in asked)))
+        found = list(embed(self.model, self.maker, (({"text": each}, "") for each in questions), within=within))
         name = self.maker.features[0].name
-        width = self._vectors.shape[1]
-        vectors = np.array([each.vectors[name] for each in found], np.float32).reshape(len(found), width)
-        hits = self.near(vectors, top=top)
-        return hits[0] if isinstance(text, str) else hits
+        vectors = [each.vectors[name] for each in found if each.tokens]
+        hits = iter(self.near(np.array(vectors, np.float32).reshape(len(vectors), self._vectors.shape[1]), top=top))
+        return [next(hits) if each.tokens else None for each in found]
 
     def near(self, vectors: Reals, *, top: int = 5) -> list[list[Hit]]:
         """The same for questions whose vectors [Q, W] are known, of any length. Raises ShapeError for other vectors."""
@@ -161,7 +166,7 @@ class SearchIndex:
         ]
 
     def vector(self, row: int) -> Floats:
-        """The vector of a text, [W], of length 1."""
+        """The vector of a text, [W], of length 1; of zeros where the text has no token."""
         return np.array(self._vectors[row])
 
     def _text(self, row: int) -> tuple[str, Any]:
@@ -171,100 +176,6 @@ class SearchIndex:
             file.seek(begin)
             values = json.loads(file.read(end - begin))
         return values["text"], values.get("id")
-
-
-def build(
-    path: str | Path,
-    records: Iterable[tuple[dict[str, object], str, object]],
-    model: Artefact,
-    *,
-    strategy: str | Mix = "last",
-    pooling: str = "mean",
-    named: str = "",
-    advance: Callable[[int], None] = lambda done: None,
-) -> int:
-    """Write an index of records (text, where it is, its id) to a new directory, in bounded memory; how many they are.
-
-    `named` is where the model is found again: by default the folder or the name it was opened by. Raises as
-    `SearchIndex.build` does.
-    """
-    check_path(path, DataError, utf8=True)
-    path = Path(path)
-    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise DataError(
-            "an index is written to a new folder",
-            got=f"{path}, which is there",
-            do="delete it, or choose another --out",
-        )
-    maker = vectors_of(model, [strategy], [pooling])
-    count, at, places = 0, 0, [0]
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as draft:
-            draft.mkdir()
-            with (draft / "vectors.raw").open("wb") as raw, (draft / TEXTS).open("wb") as texts:
-                for some in _together(records):
-                    vectors = _vectors(model, maker, some)
-                    raw.write(vectors.tobytes())
-                    for values, _, own in some:
-                        line = {"text": values["text"], **({} if own is None else {"id": own})}
-                        at += texts.write(json.dumps(line).encode() + b"\n")
-                        places.append(at)
-                    count += len(some)
-                    advance(len(some))
-            if not count:
-                raise DataError("an index needs at least one text", got="none")
-            _finish(draft, places, count, maker.widths[0])
-            facts = {
-                "made_for": _MADE_FOR,
-                "model": named or (str(Path(model.source).resolve()) if model.source is not None else ""),
-                "digest": model_digest(model),
-                "strategy": "mix" if isinstance(strategy, Mix) else strategy,
-                "mix": None if maker.features[0].strategy.mix is None else vars(maker.features[0].strategy.mix),
-                "pooling": pooling,
-                "texts": count,
-                "width": maker.widths[0],
-                "checksums": {name: file_checksum(draft / name) for name in (VECTORS, TEXTS, PLACES)},
-            }
-            (draft / INDEX).write_text(sealed_json(facts), encoding="utf-8")
-    except OSError as error:
-        raise DataError(
-            f"an index must be written to {path}", got=error.strerror or str(error), do="choose another --out"
-        ) from None
-    return count
-
-
-def _together(
-    records: Iterable[tuple[dict[str, object], str, object]],
-) -> Iterator[list[tuple[dict[str, object], str, object]]]:
-    records = iter(records)
-    while some := list(islice(records, _TOGETHER)):
-        yield some
-
-
-def _vectors(model: Artefact, maker: VectorsOf, some: Sequence[tuple[dict[str, object], str, object]]) -> Floats:
-    """The vectors of texts, of length 1, [n, W]."""
-    name = maker.features[0].name
-    found = embed(model, maker, ((values, where) for values, where, _ in some))
-    return normalized(np.array([each.vectors[name] for each in found], np.float32))
-
-
-def _finish(draft: Path, places: Sequence[int], count: int, width: int) -> None:
-    """The raw numbers as an array with a header, and where each text begins."""
-    import shutil
-
-    header = {"descr": "<f4", "fortran_order": False, "shape": (count, width)}
-    with (draft / VECTORS).open("wb") as file, (draft / "vectors.raw").open("rb") as raw:
-        np.lib.format.write_array_header_1_0(file, header)
-        shutil.copyfileobj(raw, file, 1 << 22)
-    (draft / "vectors.raw").unlink()
-    np.save(draft / PLACES, np.array(places, np.int64))
-
-
-def normalized(vectors: Floats) -> Floats:
-    """Vectors [n, W] brought to length 1; one of only zeros stays."""
-    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
-    return (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
 
 
 def read_facts(path: str | Path) -> dict[str, Any]:
@@ -278,7 +189,7 @@ def read_facts(path: str | Path) -> dict[str, Any]:
         )
     try:
         facts = read_sealed_json(path / INDEX)
-        if facts.get("made_for") != _MADE_FOR:
+        if facts.get("made_for") != MADE_FOR:
             raise ValueError("it is of another format")
         for name, checksum in facts["checksums"].items():
             if file_checksum(path / name) != checksum:
@@ -297,16 +208,7 @@ def _opened(model: Artefact | str | Path, device: str | None = None) -> Artefact
     return model if isinstance(model, Artefact) else load(model, device=device)
 
 
-def model_digest(model: Artefact) -> str:
-    """Identifies all that a text's vector depends on: weights, settings, tokenizer, and how much is read at once."""
-    facts = [fingerprint(model.module), model.tokenizer.fingerprint, model.row_tokens]
-    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
-
-
 def _maker(model: Artefact, facts: dict[str, Any]) -> VectorsOf:
     mix = facts["mix"]
     strategy = facts["strategy"] if mix is None else Mix(tuple(mix["weights"]), mix["scale"], tuple(mix["shares"]))
     return vectors_of(model, [strategy], [facts["pooling"]])
-
-
-__all__ = ["Hit", "SearchIndex", "build", "model_digest", "normalized", "read_facts"]

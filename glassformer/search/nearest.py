@@ -6,6 +6,7 @@ N vectors · W their numbers · Q questions · K how many are asked for
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterator, Sequence
 from typing import Literal, Protocol
 
 import numpy as np
@@ -21,49 +22,61 @@ Backend = Literal["auto", "exact", "faiss"]
 _BLOCK, _QUESTIONS = 1 << 16, 256
 
 
+# Scores that differ by less are equal: so much a text's own vector differs with the texts beside it in a batch.
+TOLERANCE = 1e-6
+# The most candidates of a question beyond those asked for: of very many equal ones, those of the smallest rows.
+_EQUAL = 1 << 16
+
+
 class Nearest(Protocol):
     """What finds vectors by their inner product with others."""
 
     name: str
 
     def find(self, questions: Floats, top: int) -> tuple[Floats, Integers]:
-        """The largest products [Q, K] with vectors [Q, W] and the rows [Q, K] they are of, largest first; of equal
-        ones the smaller row first. K is `top`, or N where there are fewer.
+        """The largest products [Q, K] with vectors [Q, W] and the rows [Q, K] they are of, largest first; those within
+        TOLERANCE of the first of them are equal, and come in the order of their rows. K is `top`, or N where there are
+        fewer. Rows that are empty are not found, and not counted.
         """
         ...
 
 
 class Exact:
-    """Reads all vectors for each block of questions; they may be mapped from a file: no copy of them is made."""
+    """Reads all vectors for each block of questions; they may be mapped from a file: no copy of them is made. `empty`
+    are rows that must not be found.
+    """
 
     name = "exact"
 
-    def __init__(self, vectors: Floats) -> None:
+    def __init__(self, vectors: Floats, empty: Sequence[int] = ()) -> None:
         self.vectors = vectors  # [N, W]
+        self._empty = np.array(sorted(empty), np.int64)
 
     def find(self, questions: Floats, top: int) -> tuple[Floats, Integers]:
         """By matrix products in float32."""
-        top = min(top, len(self.vectors))
-        found = [self._find(questions[at : at + _QUESTIONS], top) for at in range(0, len(questions), _QUESTIONS)]
-        if not found:
-            return np.zeros((0, top), np.float32), np.zeros((0, top), np.int64)
-        return np.concatenate([scores for scores, _ in found]), np.concatenate([rows for _, rows in found])
+        top = min(top, len(self.vectors) - len(self._empty))
+        found = [
+            each
+            for at in range(0, len(questions), _QUESTIONS)
+            for each in self._find(questions[at : at + _QUESTIONS], top)
+        ]
+        return _stacked(found, top)
 
-    def _find(self, questions: Floats, top: int) -> tuple[Floats, Integers]:
-        best = np.zeros((len(questions), 0), np.float32)
-        rows = np.zeros((len(questions), 0), np.int64)
+    def _find(self, questions: Floats, top: int) -> Iterator[tuple[Floats, Integers]]:
+        best = [np.zeros(0, np.float32) for _ in questions]
+        rows = [np.zeros(0, np.int64) for _ in questions]
         for at in range(0, len(self.vectors), _BLOCK):
             scores = questions @ np.asarray(self.vectors[at : at + _BLOCK]).T  # [Q, block]
-            here = np.broadcast_to(np.arange(at, at + scores.shape[1]), scores.shape)
-            best = np.concatenate([best, scores], axis=1)
-            rows = np.concatenate([rows, here], axis=1)
-            if best.shape[1] > top:
-                # All that are as large as the K-th largest: of equal ones the smaller rows are wanted.
-                edge = np.partition(best, best.shape[1] - top, axis=1)[:, -top][:, None]  # [Q, 1]
-                order = np.argsort(np.where(best >= edge, -best, np.inf), axis=1, kind="stable")[:, :top]
-                best, rows = np.take_along_axis(best, order, axis=1), np.take_along_axis(rows, order, axis=1)
-        order = np.lexsort((rows, -best), axis=1)
-        return np.take_along_axis(best, order, axis=1), np.take_along_axis(rows, order, axis=1)
+            begin, end = self._empty.searchsorted([at, at + scores.shape[1]])
+            scores[:, self._empty[begin:end] - at] = -np.inf
+            for number, its in enumerate(scores):
+                here = np.flatnonzero(its >= _edge(best[number] if len(best[number]) >= top else its, top))
+                here = here[its[here] > -np.inf]
+                mine, of = np.concatenate([best[number], its[here]]), np.concatenate([rows[number], at + here])
+                kept = _candidates(mine, top)
+                best[number], rows[number] = mine[kept], of[kept]
+        for mine, of in zip(best, rows, strict=True):
+            yield ordered(mine, of, top)
 
 
 class Faiss:
@@ -71,29 +84,75 @@ class Faiss:
 
     name = "faiss"
 
-    def __init__(self, vectors: Floats) -> None:
+    def __init__(self, vectors: Floats, empty: Sequence[int] = ()) -> None:
         import faiss
 
         self._index = faiss.IndexFlatIP(vectors.shape[1])
-        for at in range(0, len(vectors), _BLOCK):
-            self._index.add(np.ascontiguousarray(vectors[at : at + _BLOCK]))
-        self._count = len(vectors)
+        self._rows = np.delete(np.arange(len(vectors)), np.array(empty, np.int64))
+        for at in range(0, len(self._rows), _BLOCK):
+            self._index.add(np.ascontiguousarray(vectors[self._rows[at : at + _BLOCK]]))
 
     def find(self, questions: Floats, top: int) -> tuple[Floats, Integers]:
-        """As faiss finds them; equal products in the order of their rows."""
-        scores, rows = self._index.search(np.ascontiguousarray(questions, np.float32), min(top, self._count))
-        order = np.lexsort((rows, -scores), axis=1)
-        return np.take_along_axis(scores, order, axis=1), np.take_along_axis(rows, order, axis=1)
+        """As faiss finds them: more are asked for than are wanted, until the last one is not equal to the last wanted
+        one.
+        """
+        top = min(top, len(self._rows))
+        return _stacked([self._one(question[None], top) for question in questions], top)
+
+    def _one(self, question: Floats, top: int) -> tuple[Floats, Integers]:
+        asked = top
+        while True:
+            asked = min(2 * asked + 8, len(self._rows))
+            scores, rows = self._index.search(np.ascontiguousarray(question, np.float32), asked)
+            if asked == len(self._rows) or scores[0, -1] < scores[0, top - 1] - TOLERANCE:
+                return ordered(scores[0], self._rows[rows[0]], top)
 
 
-def nearest(vectors: Floats, backend: Backend = "auto") -> Nearest:
+def ordered(scores: Floats, rows: Integers, top: int) -> tuple[Floats, Integers]:
+    """The `top` largest scores [K] and their rows: the largest first, and those that are within TOLERANCE of it in the
+    order of their rows; then the largest of the others, and so on.
+    """
+    order = np.lexsort((rows, -scores.astype(np.float64)))
+    scores, rows = scores[order], rows[order]
+    begin = 0
+    while begin < min(top, len(scores)):
+        end = begin + int(np.searchsorted(-scores[begin:], -(scores[begin] - TOLERANCE), side="right"))
+        within = begin + np.argsort(rows[begin:end], kind="stable")
+        scores[begin:end], rows[begin:end] = scores[within], rows[within]
+        begin = end
+    return scores[:top], rows[:top]
+
+
+def _edge(scores: Floats, top: int) -> float:
+    """The least score that may be among the `top`, of these and of others."""
+    if len(scores) < top:
+        return -np.inf
+    return float(np.partition(scores, len(scores) - top)[-top]) - TOLERANCE
+
+
+def _candidates(scores: Floats, top: int) -> Integers:
+    """Which of these scores, in the order of their rows, may be among the `top`."""
+    kept = np.flatnonzero(scores >= _edge(scores, top))
+    if len(kept) <= top + _EQUAL:
+        return kept
+    surely = scores[kept] > _edge(scores, top) + 2 * TOLERANCE
+    return np.sort(np.concatenate([kept[surely], kept[~surely][:_EQUAL]]))
+
+
+def _stacked(found: Sequence[tuple[Floats, Integers]], top: int) -> tuple[Floats, Integers]:
+    if not found:
+        return np.zeros((0, top), np.float32), np.zeros((0, top), np.int64)
+    return np.stack([scores for scores, _ in found]), np.stack([rows for _, rows in found])
+
+
+def nearest(vectors: Floats, backend: Backend = "auto", *, empty: Sequence[int] = ()) -> Nearest:
     """What finds them: faiss where it is installed and the vectors are many enough to be worth their copy, or as asked
-    for. Raises MissingExtraError where faiss is asked for and not there.
+    for; never the rows that are `empty`. Raises MissingExtraError where faiss is asked for and not there.
     """
     spec = importlib.util.find_spec("faiss")
     there = spec is not None and spec.origin is not None  # a folder of that name, beside which Python runs, has none
     if backend == "faiss" and not there:
         raise MissingExtraError("faiss-cpu", extra="faiss", purpose="searching with faiss")
     if backend == "faiss" or (backend == "auto" and there):
-        return Faiss(vectors)
-    return Exact(vectors)
+        return Faiss(vectors, empty)
+    return Exact(vectors, empty)

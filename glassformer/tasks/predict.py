@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from queue import SimpleQueue
 from threading import Lock
 from typing import Any, Generic
 
@@ -25,16 +26,25 @@ BATCH_TOKENS = 8192
 CPU_BATCH_TOKENS, CPU_PASS_TOKENS = 2048, 32
 # From so many passes for each thread on, a thread computes whole passes alone: none waits for another within a product.
 PASSES_OF_A_THREAD = 2
+# Rows from which on it is told how far an example is.
+LONG = 64
+
+# What is told of a long example: how many of its rows are answered, and of how many, None where nobody knows.
+Within = Callable[[int, int | None], None]
 
 
 @dataclass
 class _Waiting(Generic[Example]):
-    """An example with what was predicted for its rows so far."""
+    """An example with what was predicted for its rows so far, as far as the predictor has not settled it; `rows` are
+    those that were made, `total` how many there will be, None where nobody knows.
+    """
 
     example: Example
     found: list[Any] = field(default_factory=list)
     missing: int = 0
     complete: bool = False
+    rows: int = 0
+    total: int | None = None
 
 
 def predict(
@@ -44,11 +54,13 @@ def predict(
     *,
     fast: bool = False,
     read_ahead: int | None = None,
+    within: Within = lambda done, total: None,
 ) -> Iterator[Prediction]:
     """A prediction for each example, in order; in bfloat16 arithmetic when `fast`.
 
     The memory is bounded by `read_ahead` rows, by default those of the predictor, and by the tokens that it reads
-    ahead, whatever the number of examples and their length.
+    ahead, whatever the number of examples; of one with more rows than that, by what the predictor keeps of them.
+    `within` is told how far an example with many rows is.
     """
     waiting: deque[_Waiting[Example]] = deque()
     ahead: list[tuple[_Waiting[Example], int, Row]] = []
@@ -56,22 +68,26 @@ def predict(
     read_ahead = predictor.read_ahead if read_ahead is None else read_ahead
 
     for example, rows in predictor.cut(examples):
-        entry = _Waiting(example)
+        entry = _Waiting(example, total=len(rows) if isinstance(rows, Sized) else None)
         waiting.append(entry)
         for row in rows:
             ahead.append((entry, len(entry.found), row))
             entry.found.append(None)
             entry.missing += 1
+            entry.rows += 1
             tokens += len(row.ids)
             if len(ahead) >= read_ahead or tokens >= predictor.read_ahead_tokens:
-                _answer(predictor, model, ahead, fast=fast)
+                _answer(predictor, model, ahead, within, fast=fast)
                 ahead, tokens, answered = [], 0, True
+                yield from _finished(predictor, waiting)
+                settled, entry.found = predictor.settle(example, entry.found)
+                yield from settled
         entry.complete = True
         if answered:
             answered = False
             yield from _finished(predictor, waiting)
     if ahead:
-        _answer(predictor, model, ahead, fast=fast)
+        _answer(predictor, model, ahead, within, fast=fast)
     yield from _finished(predictor, waiting)
 
 
@@ -85,6 +101,7 @@ def _answer(
     predictor: Predictor[Example, Prediction],
     model: Transformer,
     ahead: Sequence[tuple[_Waiting[Example], int, Row]],
+    within: Within,
     *,
     fast: bool,
 ) -> None:
@@ -112,13 +129,18 @@ def _answer(
         entry, place, _ = ahead[index]
         entry.found[place] = found
         entry.missing -= 1
+        if entry.rows > LONG:
+            within(entry.rows - entry.missing, entry.total)
 
 
 def in_threads(
     work: Callable[[Iterable[range]], Iterator[tuple[int, Any]]], passes: Sequence[range], threads: int
 ) -> Iterator[tuple[int, Any]]:
-    """The same work in so many threads, each of which computes alone and takes the next pass when it is free."""
+    """The same work in so many threads, each of which computes alone and takes the next pass when it is free; what is
+    found comes as soon as it is.
+    """
     left, lock, stopped = iter(passes), Lock(), False
+    found: SimpleQueue[tuple[int, Any] | BaseException | None] = SimpleQueue()  # the last two: a thread has ended
 
     def mine() -> Iterator[range]:
         while True:
@@ -128,14 +150,24 @@ def in_threads(
                 return
             yield taken
 
-    def run() -> list[tuple[int, Any]]:
+    def run() -> None:
         torch.set_num_threads(1)  # of this thread, and of those that begin later
-        return list(work(mine()))
+        try:
+            for each in work(mine()):
+                found.put(each)
+            found.put(None)
+        except BaseException as error:
+            found.put(error)
 
     with ThreadPoolExecutor(threads, "predict") as pool:
         try:
-            for done in as_completed([pool.submit(copy_context().run, run) for _ in range(threads)]):
-                yield from done.result()
+            for _ in range(threads):
+                pool.submit(copy_context().run, run)
+            for _ in range(threads):
+                for each in iter(found.get, None):
+                    if isinstance(each, BaseException):
+                        raise each
+                    yield each
         finally:
             stopped = True
             torch.set_num_threads(threads)

@@ -99,6 +99,12 @@ class Predictor(ABC, Generic[Example, Prediction]):
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Any]]:
         """What the model predicts for each row, with the row's number in `Batch.row_ids`; in any order."""
 
+    def settle(self, example: Example, found: list[Any]) -> tuple[Iterable[Prediction], list[Any]]:
+        """Called before the next rows of an example that has more than are read ahead, with what is known of its rows:
+        what can be said already, and what must be kept for `merge`. Nothing, and all, by default.
+        """
+        return (), found
+
     @abstractmethod
     def merge(self, example: Example, found: Sequence[Any]) -> Prediction:
         """The prediction for an example, from those for its rows."""

@@ -19,10 +19,13 @@ TOGETHER = 1 << 14
 
 
 class WordTokens(NamedTuple):
-    """The tokens of all words of a text, and which of them is the first of each word."""
+    """The tokens of all words of a text, which of them is the first of each word, and the words without a token of
+    their own.
+    """
 
     ids: npt.NDArray[np.int32]
     first: npt.NDArray[np.int64]
+    unread: Sequence[int] = ()
 
 
 def find_words(text: str) -> list[Span]:
@@ -54,14 +57,16 @@ def word_tokens(tokenizer: Tokenizer, text: str, words: Sequence[Span]) -> WordT
     """
     instead = next((id_ for id_ in (tokenizer.unknown_id, tokenizer.mask_id, tokenizer.pad_id) if id_ is not None), 0)
     ids, first, count = [np.zeros(0, np.int32)], np.zeros(len(words), np.int64), 0
+    unread: list[int] = []
     for begin in range(0, len(words), TOGETHER):
         some = words[begin : begin + TOGETHER]
         parts = [(" " if start and text[start - 1].isspace() else "") + text[start:end] for start, end in some]
         own, word_of = tokenizer.word_ids(parts)
         without = np.flatnonzero(np.bincount(word_of, minlength=len(some)) == 0)
+        unread += (begin + without).tolist()
         places = word_of.searchsorted(without)
         own, word_of = np.insert(own, places, instead), np.insert(word_of, places, without)
         first[begin : begin + len(some)] = count + word_of.searchsorted(np.arange(len(some)))
         ids.append(own)
         count += len(own)
-    return WordTokens(np.concatenate(ids), first)
+    return WordTokens(np.concatenate(ids), first, unread)

@@ -75,7 +75,7 @@ def test_each_kind_of_file_is_read_alike(kind: str, packed: str, tmp_path: Path)
         ("file", [("a\nb\n\n\nc\n  \nd", 3)]),
     ],
 )
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_where_documents_end(documents: Documents, wanted: list[tuple[str, int]], end: str, tmp_path: Path) -> None:
     path = tmp_path / "notes"
     path.write_bytes("\ufeff\n\na\nb\n\n\nc\n  \nd\n\n".replace("\n", end).encode())

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import warnings
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -18,7 +21,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import glassformer as gf
 from glassformer.artefact.model import Model
-from glassformer.errors import CheckpointError, ConfigError, DataError
+from glassformer.errors import CheckpointError, ConfigError, DataError, PickleRefusedError
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
 from glassformer.text.train import train_tokenizer
@@ -100,6 +103,10 @@ def test_what_scikit_learn_asks_of_an_estimator_on_texts(name: str, folder: Path
     assert not [file for file in path.iterdir() if file.suffix in (".pkl", ".joblib", ".pt", ".bin")]
     assert same(getattr(ESTIMATORS[name].load(path), method)(given), found)
     assert gf.load(path) is not None  # a model like any other
+    for write in (pickle.dumps, lambda one: joblib.dump(one, tmp_path / "x.joblib")):
+        with refused(PickleRefusedError, do=("save", "load")):
+            write(estimator)
+    assert same(getattr(copy.deepcopy(estimator), method)(given), found)
     other = next(each for each in ESTIMATORS if each != name)
     with refused(CheckpointError, wanted=other, got=name):
         ESTIMATORS[other].load(path)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from safetensors import safe_open
@@ -46,6 +47,20 @@ def write(out: Path, chunks: list[list[Vectors]], *, resume: bool = False, stop:
 
 
 CHUNKS = [made(0, 4), made(4, 4), made(8, 1)]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_what_cannot_go_on_leaves_nothing(tmp_path: Path, error: type[BaseException]) -> None:
+    """Standard input cannot be read again: what was made of it is of no use."""
+
+    def stopped() -> None:
+        with vectors_file(tmp_path / "x.safetensors", NAMES, WIDTHS, None, words=False, resume=False) as file:
+            file.add(made(0, 4), [None] * 4)
+            raise error
+
+    with pytest.raises(error):
+        stopped()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("suffix", ["safetensors", "parquet"])
@@ -101,8 +116,12 @@ def test_one_command_at_a_time_writes(tmp_path: Path) -> None:
     out = tmp_path / "x.safetensors"
     with vectors_file(out, NAMES, WIDTHS, {}, words=False, resume=False) as file:
         file.add(made(0, 1), [None])
-        with refused(DataError, got="another"), vectors_file(out, NAMES, WIDTHS, {}, words=False, resume=True):
-            pass
+        for request in ({}, None):
+            with (
+                refused(DataError, got="another"),
+                vectors_file(out, NAMES, WIDTHS, request, words=False, resume=True),
+            ):
+                pass
     assert out.exists()
 
 
@@ -194,3 +213,55 @@ def test_the_files_hold_what_the_model_says(saved: Path, model: Model, tmp_path:
     assert out.count("equal") >= 2  # the word, and the embedding: it stands at the same place
     assert main(["embed", str(saved), *lines]) == 0
     assert "cosine, last.mean" in capsys.readouterr().out
+
+
+def test_the_words_of_a_long_line_are_written_piece_by_piece(
+    saved: Path, model: Model, tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    """Into files and as JSON the same as those of the whole line."""
+    from glassformer.cli import embed_json
+    from glassformer.cli.__main__ import main
+    from glassformer.features.vectors import VectorsOf
+
+    line = " ".join(["the dog sat on the mat"] * 40) + " \u200b"
+    (tmp_path / "x.txt").write_text(f"a cat\n{line}\nthe dog\n")
+    expected = model.embed(line, words=True)
+    plain = VectorsOf.__init__
+
+    def short(self: Any, *given: Any, **named: Any) -> None:
+        plain(self, *given, **named)
+        self.read_ahead = 5
+
+    monkeypatch.setattr(VectorsOf, "__init__", short)
+    monkeypatch.setattr(embed_json, "_WORDS", 7)
+    common = ["embed", str(saved), "--file", str(tmp_path / "x.txt"), "--words", "--out"]
+    assert main([*common, str(tmp_path / "w.parquet")]) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert repr("\u200b") in told
+    assert "245 words of 3 texts" in told
+    table = pq.read_table(tmp_path / "w.parquet").filter(pc.field("text") == 1)
+    np.testing.assert_allclose(table["last.mean"].to_pylist(), expected.vectors["last.mean"], rtol=0, atol=2e-6)
+    assert main([*common, str(tmp_path / "w.jsonl"), "--json"]) == 0
+    records = [json.loads(each) for each in (tmp_path / "w.jsonl").read_text().splitlines()]
+    assert [each["text"] for each in records] == ["a cat", line, "the dog"]
+    assert [(each["start"], each["end"]) for each in records[1]["words"]] == list(expected.offsets or ())
+    np.testing.assert_allclose(records[1]["last.mean"], expected.vectors["last.mean"], rtol=0, atol=2e-6)
+
+
+def test_json_in_a_file_of_numbers_a_file_as_a_text_and_only_rejects(saved: Path, tmp_path: Path, capsys: Any) -> None:
+    from glassformer.cli.__main__ import main
+
+    file, out = tmp_path / "x.txt", tmp_path / "x.npy"
+    file.write_text("the dog\n")
+    assert main(["embed", str(saved), "--file", str(file), "--json", "--out", str(out)]) == 2
+    assert "x.npy" in capsys.readouterr().err
+    assert main(["embed", str(saved), str(file)]) == 0
+    assert f"--file {file}" in " ".join(capsys.readouterr().err.split())
+    assert main(["embed", str(saved), "comapre"]) == 0
+    assert "embed compare" in capsys.readouterr().err
+    file.write_bytes(b"\xff\n\xfe\n")
+    rejects = tmp_path / "rejects.jsonl"
+    assert main(["embed", str(saved), "--file", str(file), "--rejects", str(rejects), "--out", str(out)]) == 2
+    assert "0xff" in capsys.readouterr().err
+    assert len(rejects.read_text().splitlines()) == 2
+    assert not out.exists()

@@ -84,6 +84,22 @@ def test_faiss_finds_the_same_where_it_is_installed() -> None:
     assert isinstance(nearest(vectors), Faiss)
 
 
+def test_scores_that_differ_by_rounding_are_equal_and_empty_rows_are_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors, noise = drawn(300, 8, 0), np.random.default_rng(2)
+    twins = [5, 40, 41, 90, 200, 299]
+    vectors[twins] = vectors[5] + noise.normal(scale=2e-8, size=(6, 8)).astype(np.float32)
+    asked = vectors[5:6] + 0
+    vectors[7] = 0
+    for block in (37, 1 << 16):
+        monkeypatch.setattr(nearest_module, "_BLOCK", block)
+        for top in (1, 3, 6):
+            assert Exact(vectors, [7]).find(asked, top)[1].tolist() == [twins[:top]]
+        found = Exact(vectors, [7]).find(-asked, 400)[1]
+        assert found.shape == (1, 299)
+        assert 7 not in found
+        assert found[0, -6:].tolist() == twins
+
+
 def test_faiss_is_asked_for_and_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with refused(MissingExtraError, wanted="faiss-cpu"):
@@ -179,3 +195,83 @@ def test_the_commands(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["search"]) == 2
     assert "search build" in capsys.readouterr().err
     assert main(["search", "ask", str(saved), "x"]) == 2
+
+
+BLANK = ["the dog and the fox", "", "\u200b", "food for friends", "   "]
+
+
+def test_a_text_without_tokens_is_never_found_and_such_a_question_finds_nothing(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its row stays: row n is text n."""
+    texts, index = tmp_path / "texts.txt", tmp_path / "index"
+    texts.write_text("".join(f"{line}\n" for line in BLANK))
+    assert main(["search", "build", str(saved), str(texts), "--out", str(index)]) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert all(f"line {number}" in told for number in (2, 3, 5))
+    assert "line 4" not in told
+    found = SearchIndex.open(index)
+    assert len(found) == len(BLANK)
+    assert sorted(hit.row for hit in found.ask(".", top=5)) == [0, 3]
+    questions = tmp_path / "questions.txt"
+    questions.write_text("the dog\n\u200b\n\nfood\n")
+    asked = ["search", "ask", str(index), "--file", str(questions), "--json", "--out", str(tmp_path / "a.jsonl")]
+    assert main(asked) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert all(f"line {number}" in told for number in (2, 3))
+    answers = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    assert [(each["text"], len(each["hits"])) for each in answers] == [
+        ("the dog", 2),
+        ("\u200b", 0),
+        ("", 0),
+        ("food", 2),
+    ]
+    with refused(DataError, got="'\\u200b'"):
+        found.ask("\u200b")
+    with refused(DataError, got="2"):
+        SearchIndex.build(tmp_path / "none", ["", " "], saved)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_build_that_was_stopped_goes_on_to_the_same_index(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from glassformer.cli import embed_fill
+    from glassformer.features.store import VectorsFile
+
+    monkeypatch.setattr(embed_fill, "_TOGETHER", 8)
+    texts = tmp_path / "texts.txt"
+    texts.write_bytes(b"".join(f"{line}\n".encode() for line in TEXTS) + b"\xff\n")
+    common = ["search", "build", str(saved), str(texts), "--rejects", str(tmp_path / "rejects.jsonl"), "--out"]
+    assert main([*common, str(tmp_path / "whole")]) == 0
+    assert len((tmp_path / "rejects.jsonl").read_text().splitlines()) == 1
+    plain = VectorsFile.commit
+
+    def stopping(self: VectorsFile) -> None:
+        plain(self)
+        if self.kept == 8:
+            raise KeyboardInterrupt
+
+    index = tmp_path / "index"
+    with monkeypatch.context() as patch:
+        patch.setattr(VectorsFile, "commit", stopping)
+        assert main([*common, str(index)]) == 130
+    capsys.readouterr()
+    assert not index.exists()
+    assert main([*common, str(index)]) == 2
+    assert "--resume" in capsys.readouterr().err
+    assert main([*common, str(index), "--resume", "-p", "first"]) == 2
+    assert "'first' instead of 'mean'" in capsys.readouterr().err
+    assert main([*common, str(index), "--resume"]) == 0
+    assert "going on after 8 texts" in capsys.readouterr().err
+    for file in (tmp_path / "whole").iterdir():
+        assert (index / file.name).read_bytes() == file.read_bytes()
+    assert not list(tmp_path.glob("*.partial"))
+    assert main(["search", "build", str(saved), str(texts), "-s", "last", "-s", "0", "--out", str(tmp_path / "x")]) == 2
+    assert "last, 0" in capsys.readouterr().err
+
+
+def test_a_model_of_the_package_is_named_and_not_where_it_lies(tmp_path: Path) -> None:
+    SearchIndex.build(tmp_path / "index", ["the dog"], gf.load("english"))
+    assert json.loads((tmp_path / "index" / "index.json").read_text())["model"] == "english"
+    assert len(SearchIndex.open(tmp_path / "index")) == 1

@@ -1,0 +1,49 @@
+"""Files are read as what they are, and what is not read is told, by every verb that reads files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Run = Callable[..., Any]
+
+
+def test_a_table_without_its_suffix_and_the_files_of_a_folder_that_are_left_out(
+    run: Run, trained: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    (folder / "export").write_text('id,text\n1,"She likes [MASK], he said."\n2,He likes [MASK].\n')
+    (folder / "notes.txt").write_text("They go [MASK] often.\n")
+    (folder / "old.txt").write_bytes(b"He loves [MASK].\rShe loves [MASK].\r")
+    (folder / "plan.docx").write_text("no")
+    (folder / "b.xlsx").write_text("no")
+    done = run("fill", trained, "--file", folder, "--json")
+    assert done.code == 0, done.err
+    assert [record["text"] for record in done.records] == [
+        "She likes [MASK], he said.",
+        "He likes [MASK].",
+        "They go [MASK] often.",
+        "He loves [MASK].",
+        "She loves [MASK].",
+    ]
+    assert all(name in done.err for name in ("plan.docx", "b.xlsx", "export", "'text'"))
+    assert done.err.count("export") == 1
+    # A line that begins like a header, in a text: the others have other numbers of commas.
+    (tmp_path / "verse").write_text("Some text, text, and [MASK].\nShe likes [MASK].\nHe, and she, and they [MASK].\n")
+    done = run("fill", trained, "--file", tmp_path / "verse", "--json")
+    assert len(done.records) == 3
+    assert done.err == ""
+
+
+def test_a_missing_column_names_the_options_of_the_command(run: Run, trained: Path, tmp_path: Path) -> None:
+    file = tmp_path / "x.jsonl"
+    file.write_text('{"said": "She"}\n')
+    done = run("embed", trained, "--file", file)
+    assert done.code == 2
+    assert "--column" in done.err
+    assert "--pair-column" not in done.err
+    done = run("export", trained, tmp_path / "onnx", "--to", "onnx", "--pooling", "mean")
+    assert done.code == 2
+    assert "--features" in done.err
