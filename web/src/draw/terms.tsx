@@ -123,12 +123,9 @@ const largest = new WeakMap<Terms, Map<number, readonly Term[]>>();
 
 /** The largest terms of a sum, in their order; of equal ones those that come first. */
 export function largestTerms(terms: Terms, count: number): readonly Term[] {
-  let known = largest.get(terms);
-  if (known === undefined) largest.set(terms, (known = new Map()));
-  let found = known.get(count);
-  if (found === undefined) {
-    found = largestPlaces(terms.values, count).map((place) => terms.at(place) as Term);
-    known.set(count, found);
-  }
+  const known = largest.get(terms) ?? new Map<number, readonly Term[]>();
+  largest.set(terms, known);
+  const found = known.get(count) ?? largestPlaces(terms.values, count).map((place) => terms.at(place) as Term);
+  known.set(count, found);
   return found;
 }
