@@ -10,7 +10,8 @@ export function intoSight(byKey = false): void {
       if (byKey && (held === document.body || ["CANVAS", "H2"].includes(held?.tagName ?? ""))) {
         document.querySelector<HTMLElement>(".main canvas")?.focus({ preventScroll: true });
       }
-      for (const frame of document.querySelectorAll(".main .frame-of-cell"))
+      // Where several pictures have it, the first one is the step's: it is brought into sight last.
+      for (const frame of [...document.querySelectorAll(".main .frame-of-cell")].reverse())
         frame.scrollIntoView({ block: state.value.level === "block" ? "center" : "nearest" });
     }),
   );
