@@ -155,7 +155,7 @@ def explain(browser: Browser, models: Models, samples: Samples) -> list[Case]:
             cases.append(late(f"{what}: explained", took["explained"], goal))
             cases.append(late(f"{what}: all of it drawn", took["drawn"], None))
     with window(browser) as page:
-        cases.append(vocabulary(page, models))
+        cases.append(vocabulary(page, models, samples))
     return cases
 
 
@@ -180,12 +180,12 @@ ANSWERS = {
 }
 
 
-def vocabulary(page: Page, models: Models) -> Case:
+def vocabulary(page: Page, models: Models, samples: Samples) -> Case:
     """A softmax over 8,000 words, worked out in the page: the longest sum that it meets."""
     show(page, models.file("english").as_uri(), ANSWERS["english"][-1])
-    script = """async () => {
+    script = """async (count) => {
       const times = [];
-      for (let step = 0; step < 25; step++) {
+      for (let step = 0; step < count; step++) {
         const place = `level=number&tensor=head.probabilities&cell=0,${40 + step}`;
         const began = performance.now();
         location.hash = place;
@@ -199,7 +199,8 @@ def vocabulary(page: Page, models: Models) -> Case:
       }
       return times.slice(5);
     }"""
-    return late("in the page, a softmax over 8,000 words: explained", page.evaluate(script), 5.0)
+    times = page.evaluate(script, 5 + samples.clicks)
+    return late("in the page, a softmax over 8,000 words: explained", times, 5.0)
 
 
 def change_word(browser: Browser, models: Models, samples: Samples) -> list[Case]:

@@ -6,6 +6,8 @@ import itertools
 import json
 import math
 import random
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -369,6 +371,34 @@ def test_a_number_is_explained_as_the_trace_explains_it(page: Page) -> None:
                         list(reference.cell.values()),
                         reference.value,
                     )
+
+
+def test_what_is_asked_for_twice_at_once_is_computed_once(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    key, _ = asked_trace(page, "small", (TEXTS[0],))
+    unkept = page.desk.models["small"].trace([TEXTS[0]], keep=())
+    run = replace(page.desk.runs[key], trace=unkept, key="unkept")
+    fetch, meet, computed = Trace.fetch, threading.Barrier(2), list[str]()
+
+    def slowly(found: Trace, names: Any) -> Any:
+        computed.extend(names)
+        time.sleep(0.05)
+        return fetch(found, names)
+
+    monkeypatch.setattr(Trace, "fetch", slowly)
+
+    def have() -> None:
+        meet.wait()
+        run.have([f"{ATTENTION}.scores"])
+
+    threads = [threading.Thread(target=have) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert f"{ATTENTION}.scores" in computed
+    assert len(computed) == len(set(computed))
+    page.desk.numbers.forget("unkept")
+    assert run.neighbours[f"{ATTENTION}.query"] == ["encoder.embed", "encoder.blocks.0"]
 
 
 def test_of_a_long_sum_the_largest_terms_are_sent(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:

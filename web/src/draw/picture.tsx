@@ -164,6 +164,8 @@ function Frame({ place, line }: { place: Place; line: number }): VNode {
 
 let context: CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D | null | undefined;
 const widths = new Map<string, number>();
+/** So many of them are kept. */
+const TEXTS = 20_000;
 
 /** How wide a text is on this page. */
 export const measure: Measure = (text, size, bold = false) => {
@@ -174,6 +176,7 @@ export const measure: Measure = (text, size, bold = false) => {
     if (context === null) return text.length * size * 0.6;
     context.font = `${bold ? "600 " : ""}${size}px ${SANS}`;
     width = context.measureText(text).width;
+    if (widths.size === TEXTS) widths.clear();
     widths.set(key, width);
   }
   return width;

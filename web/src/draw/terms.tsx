@@ -118,7 +118,14 @@ export function Bracketed({ value, of }: { value: number; of?: Role }): VNode {
   );
 }
 
+/** Those of a sum that were asked for: its bars and what stands beside them ask for the same hundreds. */
+const largest = new WeakMap<Terms, Map<number, readonly Term[]>>();
+
 /** The largest terms of a sum, in their order; of equal ones those that come first. */
-export function largestTerms(terms: Terms, count: number): Term[] {
-  return largestPlaces(terms.values, count).map((place) => terms.at(place) as Term);
+export function largestTerms(terms: Terms, count: number): readonly Term[] {
+  const known = largest.get(terms) ?? new Map<number, readonly Term[]>();
+  largest.set(terms, known);
+  const found = known.get(count) ?? largestPlaces(terms.values, count).map((place) => terms.at(place) as Term);
+  known.set(count, found);
+  return found;
 }

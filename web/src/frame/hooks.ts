@@ -4,7 +4,7 @@ import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Palette, pagePalette } from "../draw/colour.ts";
 import type { Answer, Store } from "../run/store.ts";
-import { inPicture, type State, state } from "./state.ts";
+import { holdBack, inPicture, type State, state } from "./state.ts";
 
 export const StoreContext = createContext<Store | null>(null);
 
@@ -81,18 +81,19 @@ export function useAnswer(name: string, cell: readonly number[]): Answer | null 
   if (now !== undefined) answer.current = now;
   useLayoutEffect(() => {
     const giveUp = new AbortController();
-    if (name !== "" && now === undefined) {
-      const ask = async (): Promise<void> => {
-        // A request takes the browser some ms to send: the picture goes first.
-        await null;
-        if (giveUp.signal.aborted) return;
-        const found = await store.answer(name, cell, giveUp.signal);
-        if (giveUp.signal.aborted) return;
-        answer.current = found;
-        repaint(found);
-      };
-      ask().catch(unlessGivenUp);
-    }
+    if (name === "" || now !== undefined) return;
+    // The level of one number has no picture before its answer.
+    const release = state.peek().level === "number" ? holdBack() : () => {};
+    const ask = async (): Promise<void> => {
+      // A request takes the browser some ms to send: the picture goes first.
+      await null;
+      if (giveUp.signal.aborted) return;
+      const found = await store.answer(name, cell, giveUp.signal);
+      if (giveUp.signal.aborted) return;
+      answer.current = found;
+      repaint(found);
+    };
+    ask().catch(unlessGivenUp).finally(release);
     return () => giveUp.abort();
   }, [store, name, asked]);
   return name === "" ? null : answer.current;

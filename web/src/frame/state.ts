@@ -180,6 +180,29 @@ export const inPicture = signal(true);
 /** The same, one task later: what stands beside the picture follows it, so that the picture comes first. */
 export const later = signal<State>(START);
 
+/** What follows the picture while the picture waits for an answer; null: it waits for none. */
+let held: (() => void)[] | null = null;
+
+/** Does it one task later, or once the answer is there that the picture waits for. */
+function afterwards(work: () => void): void {
+  setTimeout(() => (held === null ? work() : held.push(work)));
+}
+
+/** So many milliseconds the picture is waited for at most. */
+const HELD = 50;
+
+/** Has what follows the picture wait until the function is called that it gives: drawn before, it would hold up the answer. */
+export function holdBack(): () => void {
+  const waiting: (() => void)[] = [];
+  held = waiting;
+  const release = (): void => {
+    if (held === waiting) held = null;
+    for (const work of waiting.splice(0)) setTimeout(work);
+  };
+  setTimeout(release, HELD);
+  return release;
+}
+
 /** What is read of the address beside the picture, or of a session that follows it: one task later, as `later`. */
 export function readLater<T>(read: (now: State) => T): T {
   const now = later.value;
@@ -204,7 +227,7 @@ export function go(change: Partial<State>, replace = false): void {
 let unwritten: { readonly address: string; readonly replace: boolean } | null = null;
 
 function write(address: string, replace: boolean): void {
-  if (unwritten === null) setTimeout(noted);
+  if (unwritten === null) afterwards(noted);
   else if (!replace) noted();
   unwritten = { address, replace: replace && (unwritten?.replace ?? true) };
 }
@@ -243,7 +266,7 @@ export function follow(): void {
   read();
   effect(() => {
     const next = state.value;
-    setTimeout(() => {
+    afterwards(() => {
       later.value = next;
     });
   });

@@ -1,9 +1,11 @@
 /** Arithmetic that JavaScript lacks: a sum that is rounded once, the complementary error function, the largest numbers. */
 
+/** The partial sums of a sum: they do not overlap, and all bits of the doubles there are make at most 41 of them. */
+const partials = new Float64Array(64);
+
 /** The sum of the numbers, rounded once (Shewchuk's partial sums, as Python's `math.fsum`). */
 export function exactSum(numbers: ArrayLike<number>): number {
-  const partials: number[] = [];
-  let special = 0;
+  let [count, special] = [0, 0];
   for (let at = 0; at < numbers.length; at++) {
     let x = numbers[at] ?? 0;
     if (!Number.isFinite(x)) {
@@ -11,7 +13,7 @@ export function exactSum(numbers: ArrayLike<number>): number {
       continue;
     }
     let kept = 0;
-    for (let place = 0; place < partials.length; place++) {
+    for (let place = 0; place < count; place++) {
       const partial = partials[place] ?? 0;
       const first = Math.abs(x) < Math.abs(partial);
       const large = first ? partial : x;
@@ -21,16 +23,16 @@ export function exactSum(numbers: ArrayLike<number>): number {
       if (lost !== 0) partials[kept++] = lost;
       x = sum;
     }
-    partials.length = kept;
-    partials.push(x);
+    partials[kept] = x;
+    count = kept + 1;
   }
   if (special !== 0) return special;
-  return rounded(partials);
+  return rounded(count);
 }
 
-/** The partials are added from the largest; what is left decides a tie. */
-function rounded(partials: readonly number[]): number {
-  let last = partials.length - 1;
+/** So many partials are added from the largest; what is left decides a tie. */
+function rounded(count: number): number {
+  let last = count - 1;
   if (last < 0) return 0;
   let high = partials[last] ?? 0;
   let low = 0;

@@ -2,6 +2,7 @@
 
 import { exactSum } from "./arithmetic.ts";
 import { axisNames, type Cell, indexOf, namedSizes, stepAlong } from "./axes.ts";
+import { slice } from "./heads.ts";
 import type { Formula, Operand, Rule, RunRecord, Side } from "./record.ts";
 import { at, sizeOf, type Tensor } from "./safetensors.ts";
 
@@ -228,12 +229,11 @@ export class Evaluator {
     const first = indexOf(operand, shape, { ...cell, [over]: 0 }, this.scoredAt);
     const stride = by * sizeOf(shape.slice(axis + 1));
     const start = first.reduce((flat, index, each) => flat * (shape[each] ?? 1) + index, 0);
-    const values = new Float64Array(count);
-    for (let step = 0; step < count; step++) {
-      const value = data[start + step * stride];
-      if (value === undefined) throw new Error(`there is no number ${step} of ${name} along ${over}`);
-      values[step] = value;
-    }
+    const last = start + (count - 1) * stride;
+    if (last >= data.length) throw new Error(`there is no number ${count - 1} of ${name} along ${over}`);
+    // What stands side by side is copied as one.
+    const values = stride === 1 ? new Float64Array(slice(data, start, count)) : new Float64Array(count);
+    if (stride !== 1) for (let step = 0; step < count; step++) values[step] = data[start + step * stride] ?? NaN;
     const index = (step: number): number[] => first.map((from, at) => (at === axis ? from + by * step : from));
     return { values, factor: (step) => ({ name, index: index(step), value: values[step] ?? NaN }) };
   }

@@ -146,7 +146,11 @@ export class Names {
     const left = (axis: string): boolean => some !== undefined && !some.includes(axis);
     const sentence = cell[axes.indexOf("sentence")] ?? 0;
     const shared = this.run.shared[name] ?? {};
-    const word = (axis: string): string => this.label(name, axis, cell[axes.indexOf(axis)] ?? 0, sentence).text;
+    const word = (axis: string): string => {
+      const { text } = this.label(name, axis, cell[axes.indexOf(axis)] ?? 0, sentence);
+      // A comma among commas is told from them.
+      return /^\p{P}$/u.test(text) ? `“${text}”` : text;
+    };
     const parts: string[] = [];
     const several = Math.max(this.run.words.inputs.length, this.run.words.decoder_inputs.length) > 1;
     for (const axis of axes) {

@@ -116,7 +116,15 @@ export function drawTwoWords(board: Board): number {
   const label = (mark: string, text: string, role: Parameters<typeof look.palette.text>[0]): void => {
     const [bold, most] = [look.palette.text(role), left - 24];
     items.push({ kind: "text", x: 0, y: y + 17, text: mark, size: 14, fill: bold, bold: true });
-    items.push({ kind: "text", x: 20, y: y + 16, text: cut(text, most, look.measure), size: 12, fill: quiet });
+    // Where there is no room beside the cells it stands on two lines.
+    const words = text.split(" ");
+    let first = words.shift() ?? "";
+    while (words[0] !== undefined && look.measure(`${first} ${words[0]}`, 12) <= most) first += ` ${words.shift()}`;
+    const lines = words.length === 0 ? [first] : [first, words.join(" ")];
+    lines.forEach((line, place) => {
+      const below = y + (lines.length === 1 ? 16 : 10 + 13 * place);
+      items.push({ kind: "text", x: 20, y: below, text: cut(line, most, look.measure), size: 12, fill: quiet });
+    });
   };
   const vectors = (mark: string, text: string, name: string): void => {
     label(mark, text, s.names.role(name));

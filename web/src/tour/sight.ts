@@ -10,8 +10,9 @@ export function intoSight(byKey = false): void {
       if (byKey && (held === document.body || ["CANVAS", "H2"].includes(held?.tagName ?? ""))) {
         document.querySelector<HTMLElement>(".main canvas")?.focus({ preventScroll: true });
       }
-      for (const frame of document.querySelectorAll(".main .frame-of-cell"))
-        frame.scrollIntoView({ block: state.value.level === "block" ? "center" : "nearest" });
+      // Where several pictures have it, the first one is that of the step.
+      const block = state.value.level === "block" ? "center" : "nearest";
+      document.querySelector(".main .frame-of-cell")?.scrollIntoView({ block });
     }),
   );
 }

@@ -161,7 +161,7 @@ function Answer({ content }: { content: Content }): VNode {
           <span class="attention">{short(shares[key] ?? 0, 2)}</span>
         </>
       ))}
-      {order.length < keys.length && " …"}
+      {order.length < keys.length && "\u00a0…"}
       {hidden > 0.005 && <span class="quiet"> (hidden here: {short(hidden, 2)})</span>}
     </p>
   );
