@@ -75,7 +75,7 @@ def choose(model: nn.Module, tune: TuneSection) -> Stages:
         frozen = {name for name in known if not name.startswith((*heads, *inside))}
     for pattern in (pattern for word in tune.freeze for pattern in _WORDS.get(word, (word,))):
         frozen = _changed(frozen, pattern, known, asked=tune.freeze)
-    if still := [name for name in frozen if ".adapter." in name]:
+    if still := sorted(name for name in frozen if ".adapter." in name):
         raise ConfigError(
             "adapters are there to be trained",
             got=f"a tune.freeze that freezes {still[0]}",

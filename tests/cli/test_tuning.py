@@ -62,7 +62,10 @@ def test_a_plan_and_a_run_tell_the_same(run: Run, asked: list[str], tmp_path: Pa
         (("--adapters", "0"), "0"),
         (("--set", "train.freeze=['*']"), "its older name train.freeze"),
         (("--adapters", "2", "--set", "tune.adapters.layers=['*.gate']"), "*.gate"),
-        (("--adapters", "2", "--freeze", "encoder.blocks.0.*"), "encoder.blocks.0.self_attention.body.query.adapter"),
+        (
+            ("--adapters", "2", "--freeze", "encoder.blocks.0.*"),
+            "encoder.blocks.0.self_attention.body.query.adapter.down",
+        ),
     ],
 )
 def test_what_cannot_be_trained_is_refused_and_leaves_nothing(
