@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from glassformer.errors import DataError
 from glassformer.features.mix import Mix, learn_mix
-from glassformer.features.vectors import Reals
+from glassformer.features.pooling import Reals
 from glassformer.tasks.measure import Integers, Interval, Measure
 
 # Strengths of the regularization (scikit-learn's C) among which each fold chooses, on a fifth of what it learns from.
