@@ -13,8 +13,9 @@ import numpy as np
 from glassformer.artefact.artefact import Artefact
 from glassformer.errors import DataError
 from glassformer.features.mix import Mix
+from glassformer.features.pooling import Reals
 from glassformer.features.strategies import features_of
-from glassformer.features.vectors import Reals, Vectors, VectorsOf, blocks_of
+from glassformer.features.vectors import Vectors, VectorsOf, blocks_of
 from glassformer.tasks.predict import Within, predict
 
 

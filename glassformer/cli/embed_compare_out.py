@@ -15,8 +15,8 @@ from glassformer.errors import DataError
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
+    from glassformer.features.pooling import Reals
     from glassformer.features.rank import Ranking
-    from glassformer.features.vectors import Reals
     from glassformer.tasks.measure import Integers
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from glassformer.artefact.counting import Counting
     from glassformer.artefact.model import Model
     from glassformer.data.lines import Skipped
-    from glassformer.features.store import VectorsFile
+    from glassformer.features.streams import VectorsFile
     from glassformer.features.vectors import Vectors, VectorsOf
 
 # Texts that are made into vectors together, and the most characters of them: always the same ones, so that a command

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 from glassformer.cli.screen import record
 
 if TYPE_CHECKING:
-    from glassformer.features.vectors import Reals, Vectors
+    from glassformer.features.pooling import Reals
+    from glassformer.features.vectors import Vectors
 
 # Numbers of a record that are in memory as Python's numbers, which take ten times their room, and words of them.
 _NUMBERS, _WORDS = 1 << 20, 4096

@@ -44,7 +44,7 @@ class Reader(Protocol):
     plain: bool
     blank: bool
 
-    def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None]) -> Iterator[Text]:
+    def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
         """The records of a file; what it was taken for is told where its name does not say so."""
         ...
 
@@ -74,7 +74,7 @@ class TableReader:
         self.blank = blank and self.plain
         self._columns, self._usual, self._pairs, self._lists = columns, usual, pairs, lists
 
-    def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None]) -> Iterator[Text]:
+    def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
         """A record for each row, or for each line of a file that is no table where a text is all that is read: one
         whose first line names the column is a table, whatever its name.
         """
@@ -144,7 +144,7 @@ class SentenceReader:
         self.column = self._data.text
         self._lines = TableReader({"text": self.column})
 
-    def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None]) -> Iterator[Text]:
+    def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
         """The sentences of a file; each line of a file that is neither a table nor words in columns."""
         from glassformer.data.named_rows import json_rows
         from glassformer.data.table_format import table_kind

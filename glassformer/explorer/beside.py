@@ -22,7 +22,7 @@ from glassformer.look.saved import fingerprint
 
 if TYPE_CHECKING:
     from glassformer.artefact.artefact import Artefact
-    from glassformer.features.vectors import Reals
+    from glassformer.features.pooling import Reals
     from glassformer.look.trace import Trace
     from glassformer.models.transformer import Transformer
     from glassformer.search.index import SearchIndex

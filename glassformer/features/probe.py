@@ -16,8 +16,8 @@ import numpy as np
 from glassformer.atomic import atomic_write
 from glassformer.errors import CheckpointError
 from glassformer.features.mix import Mix
+from glassformer.features.pooling import Reals
 from glassformer.features.regression import ACCURACY, fitted
-from glassformer.features.vectors import Reals
 from glassformer.json_text import read_json
 from glassformer.paths import check_path
 from glassformer.tasks.measure import Integers

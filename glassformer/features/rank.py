@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from glassformer.errors import DataError
 from glassformer.features.mix import Mix, learn_mix
+from glassformer.features.pooling import Reals
 from glassformer.features.regression import ACCURACY, MACRO_F1, STRENGTHS_OF_WORDS, chosen_strength, fitted
-from glassformer.features.vectors import Reals
 from glassformer.tasks.agreement import macro_f1
 from glassformer.tasks.measure import Integers, Interval, Measure
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from glassformer.features.vectors import Reals
+from glassformer.features.pooling import Reals
 from glassformer.tasks.measure import Integers
 
 # Strengths of the regularization (scikit-learn's C, of which a small one regularizes more) among which is chosen: for

@@ -1,7 +1,7 @@
 """Texts to vectors: one pass through the model, however many kinds of vectors are asked for.
 
 B rows · S tokens of a row · W width · F numbers of a vector
-P parts of a text: its words, or 1 for the text as a whole · n tokens of the parts of a row
+P parts of a text: its words, or 1 for the text as a whole
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,8 @@ from torch import Tensor
 
 from glassformer.data.corrupt import IGNORED
 from glassformer.errors import DataError, NotFiniteError
-from glassformer.features.strategies import WORD, Feature, Pooling
+from glassformer.features.pooling import Pooled, Pooler, Reals
+from glassformer.features.strategies import WORD, Feature
 from glassformer.models.inputs import Batch
 from glassformer.models.stack import Stack
 from glassformer.models.transformer import Transformer
@@ -31,8 +32,6 @@ from glassformer.text.parts import PART, ids_of
 from glassformer.text.tokenizer import MASK, Tokenizer
 from glassformer.text.windows import room_beside, windows
 from glassformer.text.words import Span, word_tokens
-
-Reals = npt.NDArray[np.floating[Any]]
 
 # Numbers of all vectors that are in memory together, and the tokens of a usual row of words.
 _NUMBERS, _USUAL = 1 << 25, 64
@@ -66,17 +65,6 @@ class Vectors:
         return None if self.offsets is None else tuple(self.text[start:end] for start, end in self.offsets)
 
 
-class _Pooled(NamedTuple):
-    """What a row, or several, `rows`, tell of their parts, of which the first is number `begin`: by feature, sums,
-    largest numbers or the states of single tokens [p, F]; and the number of tokens of each part in them, [p].
-    """
-
-    begin: int
-    tokens: npt.NDArray[np.int64]
-    values: Sequence[Reals]
-    rows: int = 1
-
-
 class _Windows(Sized, Iterable[Row]):
     """The rows of a text, each made when it is asked for, and how many they are."""
 
@@ -108,6 +96,7 @@ class VectorsOf(Predictor[Sentence, Vectors]):
         self.stack = stack_of(model)
         self.marks_masks = self.stack.hides or self.stack.embed.zero_word or self.stack.embed.zero_sum
         self.widths = tuple(feature.strategy.width(model_width(model)) for feature in features)
+        self.pooler = Pooler(self.features, self.widths)
         self.needed = sorted({layer for feature in features for layer in feature.strategy.layers})
         each = sum(self.widths) * (_USUAL if words else 1)
         self.read_ahead = min(16_384, max(_NUMBERS // each, 1))
@@ -194,13 +183,13 @@ class VectorsOf(Predictor[Sentence, Vectors]):
 
         return _Windows(len(cut), made)
 
-    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, _Pooled]]:
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Pooled]]:
         """What each row tells of its parts."""
         stack = stack_of(model)
         for batch in batches:
             states = self._states(stack, batch)
             with torch.autocast(batch.labels["part"].device.type, enabled=False):
-                pool = self._of_words if self.words else self._of_texts
+                pool = self.pooler.of_words if self.words else self.pooler.of_texts
                 yield from zip(batch.row_ids.tolist(), pool(states, batch.labels["part"]), strict=True)
 
     def of_states(self, states: Mapping[int, Tensor], real: Tensor) -> Reals:
@@ -208,7 +197,7 @@ class VectorsOf(Predictor[Sentence, Vectors]):
         False for padding. The only feature, or the first.
         """
         parts = torch.where(real, 0, IGNORED)  # [B, S]
-        found = (self.merge(Sentence("", ()), [pooled]) for pooled in self._of_texts(states, parts))
+        found = (self.merge(Sentence("", ()), [pooled]) for pooled in self.pooler.of_texts(states, parts))
         return np.stack([each.vectors[self.features[0].name] for each in found])
 
     def _states(self, stack: Stack, batch: Batch) -> dict[int, Tensor]:
@@ -224,99 +213,25 @@ class VectorsOf(Predictor[Sentence, Vectors]):
                 found[number] = widened(layer)  # [B, S, W]
         return found
 
-    def _joined(self, states: Mapping[int, Tensor]) -> Iterator[tuple[Pooling, Tensor]]:
-        """For each feature its pooling and the vectors of the tokens, [B, S, F], made once for each strategy."""
-        last, joined = None, None
-        for feature in self.features:
-            if joined is None or feature.strategy != last:
-                last, joined = feature.strategy, feature.strategy.joined(states)
-            yield feature.pooling, joined
-
-    def _of_texts(self, states: Mapping[int, Tensor], parts: Tensor) -> Iterator[_Pooled]:
-        """One part for each row."""
-        counted = parts != IGNORED  # [B, S]
-        places = torch.arange(parts.shape[1], device=parts.device).expand_as(parts)  # [B, S]
-        first = places.masked_fill(~counted, parts.shape[1]).amin(dim=1)  # [B]
-        final = places.masked_fill(~counted, -1).amax(dim=1)  # [B]
-        rows = torch.arange(len(parts), device=parts.device)
-        values = []
-        for pooling, joined in self._joined(states):
-            if pooling == "mean":
-                pooled = (counted[:, None].to(joined.dtype) @ joined)[:, 0]  # [B, F], a sum
-            elif pooling == "max":
-                pooled = joined.masked_fill(~counted[..., None], -torch.inf).amax(dim=1)  # [B, F]
-            else:
-                pooled = joined[rows, first if pooling == "first" else final]  # [B, F]
-            values.append(pooled.cpu().numpy())
-        tokens = counted.sum(dim=1).cpu().numpy()  # [B]
-        for row in range(len(parts)):
-            yield _Pooled(0, tokens[row : row + 1], [of[row : row + 1] for of in values])
-
-    def _of_words(self, states: Mapping[int, Tensor], parts: Tensor) -> Iterator[_Pooled]:
-        """The words of each row: all tokens of a word stand together."""
-        counted = parts != IGNORED  # [B, S]
-        numbers = parts[counted].cpu().numpy()  # [n] of all rows
-        of_row = counted.sum(dim=1).cpu().numpy()  # [B]
-        row = np.repeat(np.arange(len(of_row)), of_row)  # [n]
-        begins = np.flatnonzero(np.r_[True, (numbers[1:] != numbers[:-1]) | (row[1:] != row[:-1])])  # [words]
-        tokens = np.diff(np.r_[begins, len(numbers)])  # [words]
-        values = []
-        for pooling, joined in self._joined(states):
-            flat = joined[counted].cpu().numpy()  # [n, F]
-            if pooling == "mean":
-                values.append(np.add.reduceat(flat, begins, axis=0))  # [words, F], sums
-            elif pooling == "max":
-                values.append(np.maximum.reduceat(flat, begins, axis=0))
-            else:
-                values.append(flat[begins if pooling == "first" else begins + tokens - 1])
-        ends = row[begins].searchsorted(np.arange(len(of_row)), side="right")
-        for start, end in zip([0, *ends[:-1]], ends, strict=True):
-            yield _Pooled(int(numbers[begins[start]]), tokens[start:end], [of[start:end].copy() for of in values])
-
-    def settle(self, example: Sentence, found: list[_Pooled]) -> tuple[Iterable[Vectors], list[_Pooled]]:
+    def settle(self, example: Sentence, found: list[Pooled]) -> tuple[Iterable[Vectors], list[Pooled]]:
         """Of a whole text, all windows so far as one; of `pieces`, the words that are known: not the last one, which
         may have tokens in the next window.
         """
         if not self.words:
-            return (), [self._together(found)]
+            return (), [self.pooler.together(found)]
         if not self.pieces:
             return (), found
-        known = self._together(found)
+        known = self.pooler.together(found)
         count = len(known.tokens) - 1
-        last = _Pooled(
-            known.begin + count, known.tokens[count:], [of[count:].copy() for of in known.values], known.rows
-        )
+        last = Pooled(known.begin + count, known.tokens[count:], [of[count:].copy() for of in known.values], known.rows)
         piece = known._replace(tokens=known.tokens[:count], values=[of[:count] for of in known.values])
         return ([self._checked(example, piece, more=True)] if count else []), [last]
 
-    def merge(self, example: Sentence, found: Sequence[_Pooled]) -> Vectors:
+    def merge(self, example: Sentence, found: Sequence[Pooled]) -> Vectors:
         """The vectors of all parts, from those of the windows: a part may have tokens in several."""
-        return self._checked(example, found[0] if len(found) == 1 else self._together(found))
+        return self._checked(example, found[0] if len(found) == 1 else self.pooler.together(found))
 
-    def _together(self, found: Sequence[_Pooled]) -> _Pooled:
-        """What several rows tell together, added up in their order."""
-        begin = found[0].begin
-        parts = max(pooled.begin + len(pooled.tokens) for pooled in found) - begin
-        tokens = np.zeros(parts, np.int64)
-        kind = found[0].values[0].dtype
-        arrays = [
-            np.full((parts, width), -np.inf if feature.pooling == "max" else 0, kind)
-            for feature, width in zip(self.features, self.widths, strict=True)
-        ]
-        for pooled in found:
-            here = slice(pooled.begin - begin, pooled.begin - begin + len(pooled.tokens))
-            seen = (tokens[here] > 0)[:, None]
-            for feature, of, values in zip(self.features, arrays, pooled.values, strict=True):
-                if feature.pooling == "mean":
-                    of[here] += values
-                elif feature.pooling == "max":
-                    np.maximum(of[here], values, out=of[here])
-                else:
-                    of[here] = np.where(seen & (feature.pooling == "first"), of[here], values)
-            tokens[here] += pooled.tokens
-        return _Pooled(begin, tokens, arrays, sum(pooled.rows for pooled in found))
-
-    def _checked(self, example: Sentence, pooled: _Pooled, *, more: bool = False) -> Vectors:
+    def _checked(self, example: Sentence, pooled: Pooled, *, more: bool = False) -> Vectors:
         """The vectors of these parts; raises NotFiniteError for what is no number."""
         counts = pooled.tokens[:, None].astype(pooled.values[0].dtype)
         vectors = {

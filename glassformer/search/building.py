@@ -24,7 +24,8 @@ from glassformer.checksum import file_checksum, sealed_json
 from glassformer.errors import DataError
 from glassformer.features.formats import Content
 from glassformer.features.mix import Mix
-from glassformer.features.store import Format, VectorsFile, vectors_file
+from glassformer.features.store import vectors_file
+from glassformer.features.streams import Format, VectorsFile
 from glassformer.features.vectors import Vectors, VectorsOf
 from glassformer.look.saved import fingerprint
 from glassformer.paths import check_path

@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import joblib
+import joblib  # type: ignore[import-untyped]  # it bears no types
 import numpy as np
 import pytest
 from sklearn.base import clone

@@ -116,7 +116,8 @@ def test_one_command_at_a_time_writes(tmp_path: Path) -> None:
     out = tmp_path / "x.safetensors"
     with vectors_file(out, NAMES, WIDTHS, {}, words=False, resume=False) as file:
         file.add(made(0, 1), [None])
-        for request in ({}, None):
+        requests: tuple[dict[str, Any] | None, ...] = ({}, None)
+        for request in requests:
             with (
                 refused(DataError, got="another"),
                 vectors_file(out, NAMES, WIDTHS, request, words=False, resume=True),

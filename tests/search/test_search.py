@@ -237,7 +237,7 @@ def test_a_build_that_was_stopped_goes_on_to_the_same_index(
     saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from glassformer.cli import embed_fill
-    from glassformer.features.store import VectorsFile
+    from glassformer.features.streams import VectorsFile
 
     monkeypatch.setattr(embed_fill, "_TOGETHER", 8)
     texts = tmp_path / "texts.txt"
