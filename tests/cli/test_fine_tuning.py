@@ -71,7 +71,7 @@ def test_the_learning_rate_is_that_of_the_start_and_is_kept(run: Run, asked: lis
         done = run("train", *asked, "--steps", "2", "--out", tmp_path / f"run-{times}")
         known = read_saved_recipe(tmp_path / f"run-{times}")
         assert known is not None
-        rates[times] = known.train.learning_rate
+        rates[times] = known.train.rate
         size = float(np.sqrt(np.mean(np.square(np.concatenate(matrices)), dtype=np.float64)))
         assert rates[times] == pytest.approx(size / start.config.output_stack.width, rel=0.05)  # to two digits
         assert f"learning rate {rates[times]:g}" in done.err
