@@ -156,7 +156,7 @@ def test_a_gradual_run_that_was_stopped_is_the_one_that_was_not(
     assert equal(whole, resumed)
     begun = [line for line in said if line.startswith("from step")]
     assert [line.split(":")[0] for line in begun] == ["from step 3 on", "from step 5 on", "from step 7 on"]
-    assert sum(line.startswith("checked after step") for line in said) == 4  # in the last stage nothing is frozen: all move
+    assert sum(line.startswith("checked after step") for line in said) == 4  # the last stage moves all
     assert begun[1:] == [line for line in more if line.startswith("from step")]
 
 
