@@ -181,10 +181,10 @@ def _ranked(
         resolve(each, blocks)
     kept = drawn(examples, rows, seed)
     labels = examples.labels_of(kept)
-    names, of = np.unique(np.array(labels, object), return_inverse=True)
+    names, numbers = np.unique(np.array(labels, object), return_inverse=True)
     # Copies of a text are one group: else the fold that is measured on would hold texts that were learned from.
     groups = examples.groups_of(kept)
-    check_labels(names.tolist(), of, folds, groups, words=words)
+    check_labels(names.tolist(), numbers, folds, groups, words=words)
     tell_of_labels(examples, kept, folds)
     if score != ACCURACY and len(names) > MOST_LABELS:
         note(f"{len(names):,} labels are ranked by accuracy: macro F1 is counted of at most {MOST_LABELS}")

@@ -49,8 +49,8 @@ def print_table(screen: Console, table: Table) -> None:
         screen.print(_with_widths(table, widths, range(len(columns))))
         return
     kept = [place for place, bar in enumerate(bars) if not bar]
-    natural, least, words = ([of[place] for place in kept] for of in (natural, least, words))
-    widths = _narrowed(natural, least, words, screen.width)
+    natural, least = ([of[place] for place in kept] for of in (natural, least))
+    widths = _narrowed(natural, least, [words[place] for place in kept], screen.width)
     if widths is not None:
         screen.print(_with_widths(table, widths, kept))
     else:
