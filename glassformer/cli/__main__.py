@@ -18,44 +18,10 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Annotated
 
 from glassformer.cli.streams import ReaderGoneError, StandardOutputError, prepare_streams
+from glassformer.cli.verbs import PARTS, VERBS
 from glassformer.errors import DataError, GlassformerError, did_you_mean
 from glassformer.tasks import VERBS as ANSWERS
 from glassformer.wrapping import for_stream, in_one_line, printable
-
-# The verbs by purpose. Verbs that answer are made in ask.py from the table in tasks/; each other verb is a function of
-# its name in the module of its name (import in import_.py).
-VERBS: dict[str, dict[str, str]] = {
-    "Train": {
-        "demo": "train two small models and look inside: the slides' sentences, then English text",
-        "plan": "estimate parameters, memory and time of a training",
-        "train": "train a model from text files or a recipe",
-        "distil": "train a smaller model from a larger one and your data",
-        "evaluate": "measure a model on held-out text, beside baselines",
-        "compare": "tell whether one of two models is better, on the same examples",
-    },
-    "Ask": {verb: entry.help for verb, entry in ANSWERS.items()},
-    "Vectors": {
-        "embed": "vectors of texts or words, to files; embed compare ranks the ways to make them",
-        "search": "search texts by meaning: search build, then search ask",
-    },
-    "Look inside": {
-        "explain": "show every step from words to answer, with its numbers and formulas",
-        "explore": "open a page on which every number can be followed home",
-        "heads": "list what each attention head does, and what is lost without it",
-        "matrix": "show the mask-matrix post's matrix of word pairs for a text, step by step",
-        "verify": "check every tensor of your model on your text against its formula",
-        "models": "list the models that came with the package",
-        "info": "show what a saved model is: sizes, task, tokenizer, data",
-        "cache": "show what is kept on this machine, where and how large; --clear deletes it",
-    },
-    "In and out": {
-        "import": "convert a Hugging Face folder to a glassformer folder",
-        "export": "write a model as a Hugging Face folder, or an encoder as an ONNX graph",
-    },
-}
-
-# The second word of commands that have one of their own: each is a function in a module of both words (embed_compare).
-PARTS: dict[str, tuple[str, ...]] = {"embed": ("compare",), "search": ("build", "ask")}
 
 # By the setting of [data] that leaves out rows which cannot be used: the parameter of a command that can change it, and
 # what to type.

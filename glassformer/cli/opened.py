@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from glassformer.artefact.travelling import answering, travelling, travels
 from glassformer.cli.screen import note
+from glassformer.cli.verbs import PARTS
 from glassformer.errors import CheckpointError, ConfigError, DataError, did_you_mean
 from glassformer.paths import check_path
 from glassformer.tasks import VERBS
@@ -53,8 +54,6 @@ def split_model(
 
 def note_no_text(verb: str, texts: Sequence[str]) -> None:
     """Note of a verb's only text that it may be meant as a file, or as the second word of a verb."""
-    from glassformer.cli.__main__ import PARTS
-
     if len(texts) != 1:
         return
     (text,) = texts
@@ -111,8 +110,6 @@ def _is_mistyped(verb: str, words: Sequence[str], files: Sequence[str] | None) -
 
 
 def _nearest(word: str, verb: str) -> str:
-    from glassformer.cli.__main__ import PARTS
-
     hint = did_you_mean(word, PARTS.get(verb, ()))
     if hint.startswith("did"):
         return hint.replace("mean '", f"mean '{verb} ") + " "

@@ -11,8 +11,9 @@ import pytest
 
 from glassformer.artefact.recipe import ready_recipe, resolve
 from glassformer.cli import defaults
-from glassformer.cli.__main__ import PARTS, VERBS, _command, main
+from glassformer.cli.__main__ import _command, main
 from glassformer.cli.recipe_options import _OPTIONS
+from glassformer.cli.verbs import PARTS, VERBS
 from glassformer.config import ModelConfig
 from glassformer.data import settings as data_settings
 from glassformer.models.families import FAMILIES

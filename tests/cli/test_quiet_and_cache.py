@@ -17,7 +17,8 @@ import typer
 from glassformer.artefact.caches import caches, hub_models, kernels
 from glassformer.artefact.open import load
 from glassformer.artefact.recipe import write_recipe
-from glassformer.cli.__main__ import VERBS, _command, _quietly
+from glassformer.cli.__main__ import _command, _quietly
+from glassformer.cli.verbs import VERBS
 from glassformer.training.lock import exclusive
 
 Run = Callable[..., Any]

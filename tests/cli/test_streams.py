@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.cli.__main__ import VERBS
 from glassformer.cli.screen import record
 from glassformer.cli.streams import is_utf8
+from glassformer.cli.verbs import VERBS
 from tests.cli.conftest import Done, Run
 from tests.cli.forked import Case
 

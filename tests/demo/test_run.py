@@ -13,7 +13,8 @@ from rich.console import Console
 from glassformer.artefact import travelling
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
-from glassformer.cli.__main__ import VERBS, main
+from glassformer.cli.__main__ import main
+from glassformer.cli.verbs import VERBS
 from glassformer.demo import run as demo
 from glassformer.demo import writing as demo_writing
 from glassformer.demo.texts import slides

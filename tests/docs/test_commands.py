@@ -11,7 +11,8 @@ import pytest
 import typer
 
 import glassformer as gf
-from glassformer.cli.__main__ import VERBS, _command, verb_and_rest
+from glassformer.cli.__main__ import _command, verb_and_rest
+from glassformer.cli.verbs import VERBS
 
 PAGES = (
     "README.md",
