@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
+import numpy as np
 
 import glassformer as gf
 from experiments.encoder.plan import PLAIN, RANDOM, Plan, encoder_folder
@@ -90,7 +90,7 @@ def _plain_tags(model: gf.Model, records: Sequence[Record]) -> list[Any]:
 
     class Plain(Tag):
         def merge(self, example: Any, found: Any) -> Any:
-            numbers = torch.cat([logits for logits, _ in found]).argmax(dim=1)
+            numbers = np.concatenate([logits for logits, _ in found]).argmax(axis=1)
             return [self.section.labels[number] for number in numbers.tolist()]
 
     task = Plain.of(model.module, model.tokenizer, model.context({}))

@@ -117,16 +117,8 @@ def _settings(name: str, found: Mapping[str, Any]) -> str:
     return (
         f"- `{name}`: `python -m experiments.encoder {name} ours` and `… peer`; {epochs}, learning rate "
         f"{settings['learning_rate']:g}, up to {settings['length']} tokens{grouped}; "
-        f"{found['tested_on']:,} test records; seeds: {each or 'none'}{_seconds(found)}; {'; '.join(sorted(made))}"
+        f"{found['tested_on']:,} test records; seeds: {each or 'none'}; {'; '.join(sorted(made))}"
     )
-
-
-def _seconds(found: Mapping[str, Any]) -> str:
-    """How long both sides trained with their first seeds, where neither was halted."""
-    each = [found["sides"][side]["facts"][0].get("seconds") for side in (OURS, PEER) if side in found["sides"]]
-    if len(each) < 2 or None in each:
-        return ""
-    return f"; trained in {each[0]:.0f} s, the Trainer's in {each[1]:.0f} s, beside other work"
 
 
 def _scaled() -> list[str]:
