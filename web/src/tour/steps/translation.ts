@@ -6,7 +6,7 @@ import type { Scout } from "../../scenes/scout.ts";
 import type { Step } from "../step.ts";
 import { end } from "./answer.ts";
 import { append, candidates, chosen, triangle } from "./decoder.ts";
-import { guessesOf, guessing, inRow, openPlace, shown } from "./guesses.ts";
+import { guessesOf, guessing, inRow, openPlace, shown, sideOf } from "./guesses.ts";
 import { blockIn, livelyOf } from "./lively.ts";
 
 const source = (s: Scout): Scout => s.beside("encoder");
@@ -154,16 +154,24 @@ interface Aligned {
 }
 
 /**
- * The head that looks most at words of the source, at the start token already: that one tells nothing of the text, so
- * who looks at a word there looks for what is to be written. Others look at the end, or at the word that was read.
+ * The head that looks most at words of the source where a word is to be written, at the start token already: that one
+ * tells nothing of the text, so who looks at a word there looks for what is to be written. Others look at the end, or at
+ * the word that was read. Before a full stop nothing is counted: it is no word of the source that is looked for.
  */
 function aligned(s: Scout): Aligned {
   const e = source(s);
+  const side = sideOf(s);
+  const next = (query: number): string => s.names.word(side, s.sentence, query + 1).text;
+  const words = s.all.filter((query) => s.all.includes(query + 1) && /\p{L}/u.test(next(query)));
+  const writing = words.length > 0 ? words : s.all;
   let [best, most]: [Aligned, number] = [{ name: s.crossing, head: 0, keys: [] }, -1];
   for (const name of crossings(s)) {
     for (let head = 0; head < s.size(name, "head"); head++) {
       const keys = s.all.map((query) => s.favourite(head, query, name, e.all));
-      const shares = keys.map((key, query) => (e.seen.includes(key) ? s.value(name, { head, query, key }) : 0));
+      const shares = writing.map((query) => {
+        const key = keys[query] ?? 0;
+        return e.seen.includes(key) ? s.value(name, { head, query, key }) : 0;
+      });
       const sum = (shares[0] ?? 0) * shares.reduce((all, share) => all + share, 0);
       if (sum > most) [best, most] = [{ name, head, keys }, sum];
     }
