@@ -135,7 +135,7 @@ def _tatoeba() -> list[str]:
     return [
         *lines,
         f"{row['tested_on'][test]:,} sentences, each with all its translations ({row['references'][test]:,}).",
-        "`en-fr` has the weights of this run since 2026-11-23, rounded to bfloat16 (before: BLEU 46.6).",
+        "`en-fr` has the weights of this run, rounded to bfloat16.",
         "",
         table(["", "BLEU", "chrF", "TER"], rows),
         "",

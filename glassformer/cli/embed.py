@@ -95,7 +95,7 @@ def embed(
     from glassformer.artefact.embed import vectors_of
 
     maker = vectors_of(opened, strategy or ("last",), pooling or ("mean",), words=words)
-    maker.pieces = words
+    maker.streamed = words
     reader = reader_of(columns, {}, blank=True, words=words)
     options = {
         "columns": columns,

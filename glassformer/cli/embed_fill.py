@@ -58,7 +58,7 @@ def skip(texts: Iterator[Text], count: int) -> None:
 
 
 def made(model: Model, maker: VectorsOf, texts: Sequence[Text], advance: Counting) -> Iterator[tuple[Text, Vectors]]:
-    """Each text with its vectors; of a long one whose words come piece by piece, with each piece."""
+    """Each text with its vectors; of a long one whose words are streamed, each time that some are known."""
     from glassformer.artefact.embed import embed
 
     left = iter(texts)

@@ -83,8 +83,8 @@ class VectorsOf(Predictor[Sentence, Vectors]):
 
     The mean and the largest numbers are those of all tokens of a text, its special tokens included, as
     `sentence-transformers` takes them; those of a word, of all its tokens. Of a text that is longer than a row each
-    token counts once, in the window that shows most text around it. With `pieces`, the words of a very long text come
-    piece by piece (`Vectors.more`), so that they are never in memory together.
+    token counts once, in the window that shows most text around it. Where they are `streamed`, the words of a very
+    long text come as they are known (`Vectors.more`), so that they are never in memory together.
     """
 
     axes: ClassVar[Mapping[str, Axis]] = {"part": "token"}
@@ -102,7 +102,7 @@ class VectorsOf(Predictor[Sentence, Vectors]):
         self.read_ahead = min(16_384, max(_NUMBERS // each, 1))
         self.read_ahead_tokens = max(_NUMBERS // sum(self.widths), 1) if words else _AHEAD
         self.unread, self.first_unread = 0, ""  # words for which the tokenizer has no token, and the first of them
-        self.pieces, self.special = False, sum(map(len, tokenizer.frame_ids))
+        self.streamed, self.special = False, sum(map(len, tokenizer.frame_ids))
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
@@ -214,18 +214,18 @@ class VectorsOf(Predictor[Sentence, Vectors]):
         return found
 
     def settle(self, example: Sentence, found: list[Pooled]) -> tuple[Iterable[Vectors], list[Pooled]]:
-        """Of a whole text, all windows so far as one; of `pieces`, the words that are known: not the last one, which
-        may have tokens in the next window.
+        """Of a whole text, all windows so far as one; of words that are `streamed`, those that are known: not the last
+        one, which may have tokens in the next window.
         """
         if not self.words:
             return (), [self.pooler.together(found)]
-        if not self.pieces:
+        if not self.streamed:
             return (), found
         known = self.pooler.together(found)
         count = len(known.tokens) - 1
         last = Pooled(known.begin + count, known.tokens[count:], [of[count:].copy() for of in known.values], known.rows)
-        piece = known._replace(tokens=known.tokens[:count], values=[of[:count] for of in known.values])
-        return ([self._checked(example, piece, more=True)] if count else []), [last]
+        begun = known._replace(tokens=known.tokens[:count], values=[of[:count] for of in known.values])
+        return ([self._checked(example, begun, more=True)] if count else []), [last]
 
     def merge(self, example: Sentence, found: Sequence[Pooled]) -> Vectors:
         """The vectors of all parts, from those of the windows: a part may have tokens in several."""

@@ -216,7 +216,7 @@ def test_the_files_hold_what_the_model_says(saved: Path, model: Model, tmp_path:
     assert "cosine, last.mean" in capsys.readouterr().out
 
 
-def test_the_words_of_a_long_line_are_written_piece_by_piece(
+def test_the_words_of_a_long_line_are_written_as_they_are_known(
     saved: Path, model: Model, tmp_path: Path, capsys: Any, monkeypatch: Any
 ) -> None:
     """Into files and as JSON the same as those of the whole line."""

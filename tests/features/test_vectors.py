@@ -183,7 +183,7 @@ def test_a_text_in_windows_counts_each_token_once(model: Model) -> None:
 
 
 def test_a_text_longer_than_what_is_read_ahead_is_put_together_as_it_comes(model: Model) -> None:
-    """The same vectors as of a text that is read as a whole; of words piece by piece; nothing waits for the end."""
+    """The same vectors as of a text that is read as a whole; of words as they are known; nothing waits for the end."""
     text = " ".join(["the dog sat on the mat and slept unbelievably"] * 30)
     poolings = ["mean", "max", "first", "last-token"]
     (whole,) = embed(model, vectors_of(model, ["last"], poolings), [({"text": text}, "")])
@@ -199,14 +199,14 @@ def test_a_text_longer_than_what_is_read_ahead_is_put_together_as_it_comes(model
     for by_word, expected in ((False, whole), (True, words)):
         asked = vectors_of(model, ["last"], poolings, words=by_word)
         maker = Watched(model.module, model.tokenizer, asked.features, length=model.row_tokens, words=by_word)
-        maker.read_ahead, maker.pieces = 5, by_word
+        maker.read_ahead, maker.streamed = 5, by_word
         records = [({"text": each}, "") for each in ("the dog", text, "a cat")]
-        pieces = list(embed(model, maker, records, within=lambda done, of: told.append((done, of))))
-        mine = [each for each in pieces if each.text == text]
+        come = list(embed(model, maker, records, within=lambda done, of: told.append((done, of))))
+        mine = [each for each in come if each.text == text]
         assert [each.more for each in mine] == [True] * (len(mine) - 1) + [False]
         assert len(mine) > 5 if by_word else len(mine) == 1
         assert mine[-1].windows == expected.windows > 64
-        assert [pieces[0].text, pieces[-1].text] == ["the dog", "a cat"]
+        assert [come[0].text, come[-1].text] == ["the dog", "a cat"]
         for name, of in expected.vectors.items():
             found = np.concatenate([each.vectors[name] for each in mine]) if by_word else mine[0].vectors[name]
             np.testing.assert_allclose(found, of, rtol=0, atol=2e-6)
