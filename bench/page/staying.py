@@ -42,8 +42,9 @@ FOLLOW = """async ({ places, seconds, seed }) => {
   return times;
 }"""
 
-# An hour in a hurry: random numbers, their tensors, and every view, one after the other.
-WANDER = """async ({ places, count, seed }) => {
+# An hour in a hurry: random numbers, their tensors, and every view, one after the other; at the end the same view each
+# time, so that what is counted then is not what that view happens to need.
+WANDER = """async ({ places, home, count, seed }) => {
   const random = probe.random(seed + 11);
   for (let step = 0; step < count; step++) {
     location.hash = places[Math.floor(random() * places.length)];
@@ -57,6 +58,9 @@ WANDER = """async ({ places, count, seed }) => {
     }
     if (step % 10 === 9) await probe.settled(5);
   }
+  location.hash = home;
+  await probe.sleep(1000);
+  await probe.settled(5);
 }"""
 
 
@@ -132,7 +136,8 @@ def memory_of_an_hour(browser: Browser, models: Models, samples: Samples) -> lis
             show(page, served.address, places[0])
             heap, code, nodes, server = list[float](), list[float](), list[float](), list[float]()
             for part in range(samples.parts + 1):
-                page.evaluate(WANDER, {"places": places, "count": samples.interactions // samples.parts, "seed": part})
+                count = samples.interactions // samples.parts
+                page.evaluate(WANDER, {"places": places, "home": places[0], "count": count, "seed": part})
                 held = objects(page)
                 heap.append(held["heap"] / 1e6)
                 code.append(held["code"] / 1e6)

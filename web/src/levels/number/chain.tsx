@@ -169,24 +169,33 @@ function differing(axes: readonly string[], cells: readonly { readonly cell: rea
 async function workedOut(store: Store, name: string, cell: readonly number[], signal: AbortSignal): Promise<Worked[]> {
   const read = [...store.names.readers(name).map(([formula]) => formula.name), name];
   await store.open(read.filter((each) => store.source.large?.shape(each) === undefined));
-  const found: Worked[] = [];
-  for (const use of usedBy(name, cell, store.names, store.shape, 4)) {
-    const cells = [];
-    for (const at of use.cells) {
-      const answer = await store.answer(use.formula.name, at, signal);
-      if (answer.kind !== "computed") continue;
-      const sums = ["linear", "dot_product", "weighted_sum", "add", "activated_linear"].includes(use.formula.rule.rule);
-      const term = termOf(answer.found, name, cell);
-      if (term === undefined && lastOf(use.formula.name) !== "norm") continue;
-      cells.push({
-        cell: at,
-        part: sums && answer.found.sum.length > 1 ? (term?.value ?? null) : null,
-        whole: answer.found.value,
-      });
-    }
-    if (cells.length > 0) found.push({ use, cells });
-  }
-  return found;
+  const uses = usedBy(name, cell, store.names, store.shape, 4);
+  // All at once: a page that is served asks over the network for each.
+  const found = await Promise.all(
+    uses.map(async (use) => ({ use, cells: await taking(store, use, name, cell, signal) })),
+  );
+  return found.filter(({ cells }) => cells.length > 0);
+}
+
+/** The cells of one tensor that read a number, each with what it takes of it. */
+async function taking(
+  store: Store,
+  use: Use,
+  name: string,
+  cell: readonly number[],
+  signal: AbortSignal,
+): Promise<Worked["cells"]> {
+  const answers = await Promise.all(
+    use.cells.map(async (at) => ({ at, answer: await store.answer(use.formula.name, at, signal) })),
+  );
+  const sums = ["linear", "dot_product", "weighted_sum", "add", "activated_linear"].includes(use.formula.rule.rule);
+  return answers.flatMap(({ at, answer }) => {
+    if (answer.kind !== "computed") return [];
+    const term = termOf(answer.found, name, cell);
+    if (term === undefined && lastOf(use.formula.name) !== "norm") return [];
+    const part = sums && answer.found.sum.length > 1 ? (term?.value ?? null) : null;
+    return [{ cell: at, part, whole: answer.found.value }];
+  });
 }
 
 /** The term of a sum that a number stands in. */

@@ -142,6 +142,11 @@ export class Search {
     return this.#children.get(number) ?? [];
   }
 
+  /** What is in hand before anything is chosen: the first word of the best way, where the picture begins. */
+  get first(): Node | undefined {
+    return this.children(null)[0];
+  }
+
   text(node: Node): string {
     return this.record.texts[String(node.token)] ?? String(node.token);
   }

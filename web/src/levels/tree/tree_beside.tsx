@@ -18,7 +18,7 @@ export function TreeBeside(): VNode {
   const { at, picture } = state.value;
   const pointed = pointedSpot.value;
   if (picture === "words") return <StepBeside search={search} />;
-  const own = search?.node(pointed === null ? at[0] : Number(pointed)) ?? search?.node(search.record.answers[0]);
+  const own = search?.node(pointed === null ? at[0] : Number(pointed)) ?? search?.first;
   if (search === null || own === undefined) {
     return <p class="quiet part">Point at a word, or press an arrow key: its score and its words stand here.</p>;
   }

@@ -73,7 +73,7 @@ function Tree({ search }: { search: Search }): VNode {
   const palette = usePalette();
   const { sentence, at } = state.value;
   const read = useRead(store, sentence);
-  const own = search.node(at[0]) ?? search.node(search.record.answers[0]) ?? search.node(0);
+  const own = search.node(at[0]) ?? search.first;
   const drawn = useMemo(() => {
     const source = search.record.source === null ? [] : names.run.words.inputs[sentence];
     const labels = (source ?? []).map((_, token) => names.word("inputs", sentence, token));
