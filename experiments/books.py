@@ -166,16 +166,17 @@ def ours(
     training: Mapping[str, Any],
     *,
     training_rate: float | None = None,
+    minutes: float = MINUTES,
     steps: int | None = None,
 ) -> dict[str, Any]:
-    """The minutes, or so many steps, of glassformer, by its own front door; `training_rate` is the share masked in
+    """So many minutes, or steps, of glassformer, by its own front door; `training_rate` is the share masked in
     training.
     """
     import glassformer as gf
     from glassformer.models.inputs import Inputs
 
     tokenizer = learned_tokenizer()
-    asked = {"minutes": MINUTES} if steps is None else {"steps": steps}
+    asked = {"minutes": minutes} if steps is None else {"steps": steps}
     recipe = resolve(
         {
             "task": {"name": "masked-lm", "training_rate": training_rate},
@@ -337,6 +338,8 @@ ROWS: dict[str, Callable[[], dict[str, Any]]] = {
     "ours": lambda: ours("ours", BERT, BERT_TRAINING),
     "modernbert": lambda: ours("modernbert", MODERNBERT, MODERNBERT_TRAINING),
     "muon": lambda: ours("muon", MUON, MUON_TRAINING, training_rate=0.3),
+    # The loss that the recipe before it had in thirty minutes, in twenty (issue 8).
+    "muon-20-minutes": lambda: ours("muon-20-minutes", MUON, MUON_TRAINING, training_rate=0.3, minutes=20.0),
     # Half of the steps that the recipe before it had in fifteen minutes, for its loss of 3.529 (issue 8).
     "muon-half": lambda: ours("muon-half", MUON, MUON_TRAINING, training_rate=0.3, steps=4264 // 2),
     "peer": peer,

@@ -20,6 +20,7 @@ from experiments.writing import table as writing
 
 BOOKS = {
     "books-muon": "glassformer, the recipe of `train masked-lm`: Muon, six layers of 192",
+    "books-muon-20-minutes": "the same recipe, twenty minutes",
     "books-muon-half": "the same recipe, 2,132 steps",
     "books-modernbert": "glassformer, the recipe until 2026-11-21: AdamW, four layers of 256",
     "books-ours": "glassformer, BERT-mini",
