@@ -11,6 +11,8 @@ from experiments import results, ties_claim
 from experiments.ties import TIRED, WIDE, name, tied
 
 MEASURED = results.read("ties")
+# The models compute in float32, and another processor's kernels round otherwise: 1.4e-6 was seen.
+ROUNDED = 1e-5
 
 
 def test_the_clearest_head_is_that_of_the_model() -> None:
@@ -20,10 +22,12 @@ def test_the_clearest_head_is_that_of_the_model() -> None:
     assert (len(found.heads), len(found.tying)) == (expected["heads"], expected["tying"])
     best = found.tying[0]
     assert name(best) == expected["best"]["head"]
-    assert [best.one, *best.others] == pytest.approx([expected["best"][word] for word in ("animal", "street", "tired")])
+    assert [best.one, *best.others] == pytest.approx(
+        [expected["best"][word] for word in ("animal", "street", "tired")], rel=ROUNDED
+    )
     other = next(tie for tie in tied(model.trace(WIDE), "wide").heads if name(tie) == name(best))
     with_wide = expected["best"]["with wide"]
-    assert [other.one, other.others[0]] == pytest.approx([with_wide["animal"], with_wide["street"]])
+    assert [other.one, other.others[0]] == pytest.approx([with_wide["animal"], with_wide["street"]], rel=ROUNDED)
 
 
 def test_what_the_correction_says_is_what_was_measured(repository: Path) -> None:
