@@ -23,6 +23,7 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene, sans: str
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, scene.width, scene.height);
   context.textBaseline = "alphabetic";
+  context.direction = "ltr"; // what is to be written leftwards is placed so, whatever the page's own direction
   gather(scene.items.filter((item) => item.kind === "image" && !dotted.has(item.pixels)) as Image[]);
   const brush = new Brush(context, sans);
   for (const item of scene.items) brush.draw(item);

@@ -53,14 +53,16 @@ function Step({ tour, number }: { tour: Tour; number: number }): VNode {
   useEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || writes(event.target)) return;
-      if (event.key === "n") void enter(store, addressOf(tour, number + 1)).then(() => intoSight(true));
-      if (event.key === "p") void enter(store, addressOf(tour, number - 1)).then(() => intoSight(true));
+      // Of the place as it is now: a key may come before this function has been put in the place of the last step's.
+      const { step: at } = placeIn(state.value.tour);
+      if (event.key === "n") void enter(store, addressOf(tour, at + 1)).then(() => intoSight(true));
+      if (event.key === "p") void enter(store, addressOf(tour, at - 1)).then(() => intoSight(true));
       if (event.key === "q") leave();
       if (event.key === "a") setAsked((known) => (known === here ? "" : here));
     };
     addEventListener("keydown", pressed);
     return () => removeEventListener("keydown", pressed);
-  }, [store, tour, number, here]);
+  }, [store, tour, here]);
   useEffect(() => intoSight(), [tour, number]);
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
