@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from glassformer.models.transformer import Transformer
     from glassformer.search.index import SearchIndex
 
-    Index = SearchIndex | str | Path
-    Start = Artefact | str | Path
+    Index: TypeAlias = SearchIndex | str | Path
+    Start: TypeAlias = Artefact | str | Path
 
 PROBE, NEIGHBOURS, MOVED = "probe", "neighbours", "moved"
 
