@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import torch._dynamo.utils
 
-from glassformer.atomic import atomic_write
+from glassformer.base.atomic import atomic_write
 
 if TYPE_CHECKING:
     from glassformer.training.record import Step

@@ -14,7 +14,7 @@ from typing import Any
 
 import glassformer as gf
 from experiments import results
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 
 SPAM, MASKED, WORD = (
     "Help Prince Mayuko Transfer Huge Inheritance",

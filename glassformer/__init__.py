@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from glassformer.artefact.open import load
     from glassformer.artefact.recipe import Recipe
     from glassformer.artefact.train import train
+    from glassformer.base.errors import GlassformerError
     from glassformer.config import ModelConfig
     from glassformer.decode.settings import DecodeSettings
-    from glassformer.errors import GlassformerError
     from glassformer.estimators.classifier import TextClassifier
     from glassformer.estimators.features import TextFeatures
     from glassformer.estimators.tagger import Tagger

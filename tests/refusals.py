@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from glassformer.errors import GlassformerError
+from glassformer.base.errors import GlassformerError
 
 Values = str | tuple[str, ...]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.atomic import atomic_write, clear_drafts, current, remove, replace_files
+from glassformer.base.atomic import atomic_write, clear_drafts, current, remove, replace_files
 
 NAMES = ("key", "one", "two")
 OLD = {"key": "old key", "one": "old one", "two": "old two"}
@@ -20,7 +20,7 @@ BESIDE = {"mine": "not of this kind"}
 KILLED = """
 import os, sys
 from pathlib import Path
-from glassformer.atomic import atomic_write, remove, replace_files
+from glassformer.base.atomic import atomic_write, remove, replace_files
 
 place, moment, seen = Path(sys.argv[1]), int(sys.argv[2]), 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glassformer.errors import ConfigError, DataError, GlassformerError, MissingColumnError
+from glassformer.base.errors import ConfigError, DataError, GlassformerError, MissingColumnError
 from tests.refusals import carries, refused
 
 

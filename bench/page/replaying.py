@@ -69,7 +69,7 @@ def made(models: Models) -> tuple[Path, int]:
     """A page of `english` with a training in it whose records are those of weights that change a little with each."""
     from glassformer.artefact.open import load
     from glassformer.artefact.watched import Sentences
-    from glassformer.checksum import sealed_line
+    from glassformer.base.checksum import sealed_line
     from glassformer.explorer.page import write_page
     from glassformer.training.watched import FORMAT, due_steps
 

@@ -12,7 +12,7 @@ from experiments.results import data_directory
 from experiments.small.dialogues import as_text
 from experiments.translation.plan import Budget
 from glassformer.artefact.recipe import Recipe
-from glassformer.atomic import atomic_write
+from glassformer.base.atomic import atomic_write
 from glassformer.cli.recipe_options import requested_recipe
 from glassformer.data.lines import Skipped
 from glassformer.data.settings import ChatData

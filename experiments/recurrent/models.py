@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from experiments.writing.models import parameters
+from glassformer.base.errors import ConfigError
 from glassformer.decode.loop import decode
 from glassformer.decode.request import Request, SpecialIds
 from glassformer.decode.settings import DecodeSettings
-from glassformer.errors import ConfigError
 from glassformer.models.families.marian import marian
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build

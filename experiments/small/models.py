@@ -20,10 +20,10 @@ from glassformer.artefact.recipe import Recipe, resolve
 from glassformer.artefact.store import WEIGHTS
 from glassformer.artefact.train import train as run_recipe
 from glassformer.artefact.travelling import LICENCE, PLACE
-from glassformer.atomic import atomic_write
+from glassformer.base.atomic import atomic_write
+from glassformer.base.errors import CheckpointError
+from glassformer.base.settings import read_toml
 from glassformer.data.split import Split
-from glassformer.errors import CheckpointError
-from glassformer.settings import read_toml
 from glassformer.tasks.verdict import intervals_by_flat_name
 
 # What a wheel can carry without anyone noticing.

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
-from glassformer.errors import ConfigError
 from glassformer.models.transformer import build
 
 # How far the numbers of parameters may be apart.

@@ -12,10 +12,10 @@ from typing import Any, NoReturn, Self
 import torch
 
 from glassformer.artefact.recipe import Recipe, read_saved_recipe
+from glassformer.base.errors import ConfigError, PickleRefusedError, TokenizerError
 from glassformer.config import ModelConfig
 from glassformer.data.settings import DataSection
 from glassformer.decode.defaults import SearchDefaults
-from glassformer.errors import ConfigError, PickleRefusedError, TokenizerError
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import has_fast_bfloat16
 from glassformer.runtime.int8 import is_int8

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from glassformer.artefact import store
 from glassformer.artefact.recipe import RECIPE, read_saved_recipe
-from glassformer.atomic import remove
+from glassformer.base.atomic import remove
+from glassformer.base.errors import DataError, GlassformerError
+from glassformer.base.paths import check_path
 from glassformer.data.store import FACTS
-from glassformer.errors import DataError, GlassformerError
-from glassformer.paths import check_path
 from glassformer.training.lock import exclusive
 
 # A store of tokens is a folder named after the first 16 digits of its text's digest.

@@ -11,8 +11,8 @@ from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
 from glassformer.artefact.recipe import Recipe
 from glassformer.artefact.sections import OF_THE_TEACHER, DistilSection
+from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
-from glassformer.errors import ConfigError
 from glassformer.look.saved import fingerprint
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import task_named

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from glassformer.artefact.artefact import Artefact
-from glassformer.errors import DataError
+from glassformer.base.errors import DataError
 from glassformer.features.mix import Mix
 from glassformer.features.pooling import Reals
 from glassformer.features.strategies import features_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from glassformer.artefact.artefact import Artefact
-from glassformer.errors import GlassformerError
+from glassformer.base.errors import GlassformerError
 from glassformer.tasks import task_named, verb_of
 from glassformer.text.tokenizer import MASK
 

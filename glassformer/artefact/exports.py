@@ -10,7 +10,7 @@ from typing import NamedTuple
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.onnx_folder import OnnxExport, write_onnx
 from glassformer.artefact.progress import NoProgress, Progress
-from glassformer.errors import ConfigError, did_you_mean
+from glassformer.base.errors import ConfigError, did_you_mean
 
 
 @dataclass(frozen=True)

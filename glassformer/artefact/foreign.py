@@ -12,10 +12,10 @@ from torch import Tensor
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.recipe import HUB
 from glassformer.artefact.store import refuse_a_model
+from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
 from glassformer.convert.heads import LABEL_TASKS, LabelUse
 from glassformer.convert.huggingface import Report, read_huggingface, write_huggingface
-from glassformer.errors import ConfigError
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import TASKS, predictor_of, task_named
 from glassformer.tasks.target_task import TargetSection

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 
 # Keys of recipes, and of the tables `task` and `data` in glassformer.json.
 RECIPE_KEYS: dict[str, str] = {

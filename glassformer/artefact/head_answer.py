@@ -8,7 +8,7 @@ from typing import Any
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.reply import writing
 from glassformer.artefact.verbs import answer
-from glassformer.errors import DataError
+from glassformer.base.errors import DataError
 from glassformer.look.explanation import Limits
 from glassformer.look.tables import Table
 from glassformer.look.walkthrough import Step

@@ -14,7 +14,7 @@ from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.progress import NoProgress, Progress
 from glassformer.artefact.texts import listed
 from glassformer.artefact.trace import inputs_of, rows_of
-from glassformer.errors import ConfigError, DataError
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.models.inputs import Inputs
 from glassformer.tasks.measure import Measure
 from glassformer.tasks.rows import Row

@@ -18,10 +18,10 @@ from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.evaluate import evaluate
 from glassformer.artefact.onnx_texts import LONG, RECORDS, SENTENCES, SEVERAL, VERDICTS, alone, predictor_of, verb_of
 from glassformer.artefact.progress import Progress
+from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.convert.onnx.heads import FEATURES, ExportedHead
 from glassformer.convert.onnx.network import treats_masks
 from glassformer.convert.onnx.session import OnnxTransformer, Session
-from glassformer.errors import CheckpointError, ConfigError
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.measure import Interval

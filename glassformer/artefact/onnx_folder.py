@@ -16,7 +16,9 @@ from glassformer.artefact.foreign import applied_after, rescaled, use_of
 from glassformer.artefact.onnx_card import facts, write_card
 from glassformer.artefact.onnx_check import Check, Checked, Int8Loss, Score
 from glassformer.artefact.progress import Progress
-from glassformer.atomic import atomic_write
+from glassformer.base.atomic import atomic_write
+from glassformer.base.errors import CheckpointError, ConfigError
+from glassformer.base.paths import check_path
 from glassformer.convert.heads import without_crf
 from glassformer.convert.huggingface import describe, write_tokenizer_of
 from glassformer.convert.onnx.graph import OPSET
@@ -25,9 +27,7 @@ from glassformer.convert.onnx.network import Network, write_graph
 from glassformer.convert.onnx.session import Session, needs_onnx
 from glassformer.convert.onnx.smaller import write_int8
 from glassformer.convert.tokenizer_files import write_json
-from glassformer.errors import CheckpointError, ConfigError
 from glassformer.models.transformer import Transformer
-from glassformer.paths import check_path
 from glassformer.tasks.task import TaskSection
 
 GRAPH, INT8, FACTS, CARD = "model.onnx", "model_int8.onnx", "export.json", "README.md"

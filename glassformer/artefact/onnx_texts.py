@@ -7,8 +7,8 @@ from typing import Any
 
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.verbs import predictor_for
+from glassformer.base.errors import ConfigError
 from glassformer.convert.onnx.heads import FEATURES, ExportedHead
-from glassformer.errors import ConfigError
 from glassformer.tasks import task_named
 from glassformer.tasks.task import Predictor
 from glassformer.text.tokenizer import MASK

@@ -12,10 +12,10 @@ from glassformer.artefact.foreign import read_foreign
 from glassformer.artefact.model import Model
 from glassformer.artefact.recipe import HUB, RECIPE
 from glassformer.artefact.travelling import located, travelling
-from glassformer.atomic import current
-from glassformer.errors import CheckpointError, ConfigError, did_you_mean
-from glassformer.paths import check_path
-from glassformer.pickles import refuse_pickles
+from glassformer.base.atomic import current
+from glassformer.base.errors import CheckpointError, ConfigError, did_you_mean
+from glassformer.base.paths import check_path
+from glassformer.base.pickles import refuse_pickles
 from glassformer.runtime.device import check_float64, choose_device
 from glassformer.runtime.int8 import to_int8
 

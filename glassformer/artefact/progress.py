@@ -12,9 +12,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
-from glassformer.artefact.counting import Counting, clock, now_and_then
+from glassformer.base.counting import Counting, clock, now_and_then
+from glassformer.base.wrapping import printable, table_width, wrapped
 from glassformer.training.record import Step
-from glassformer.wrapping import printable, table_width, wrapped
 
 Advance = Callable[[int], None]
 

@@ -18,12 +18,12 @@ from pydantic import create_model
 from glassformer.artefact.format1 import recipe_of_format_1, refuse_old_keys
 from glassformer.artefact.sections import DistilSection, ModelSection, TokenizerSection, WatchSection
 from glassformer.artefact.travelling import travels
-from glassformer.atomic import atomic_write, current
-from glassformer.checksum import check_sealed_text, sealed_text
+from glassformer.base.atomic import atomic_write, current
+from glassformer.base.checksum import check_sealed_text, sealed_text
+from glassformer.base.errors import ConfigError, TokenizerError, did_you_mean
+from glassformer.base.paths import check_path, refuse_endless
+from glassformer.base.settings import Settings, parse_toml, read_settings, read_toml, toml_of
 from glassformer.data.settings import DataSection
-from glassformer.errors import ConfigError, TokenizerError, did_you_mean
-from glassformer.paths import check_path, refuse_endless
-from glassformer.settings import Settings, parse_toml, read_settings, read_toml, toml_of
 from glassformer.tasks import TASKS, task_named
 from glassformer.tasks.task import TaskSection
 from glassformer.text.load import load_tokenizer

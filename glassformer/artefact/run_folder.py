@@ -11,7 +11,7 @@ from pathlib import Path
 from glassformer.artefact import store
 from glassformer.artefact.recipe import RECIPE, Recipe, read_saved_recipe
 from glassformer.artefact.sections import OF_THE_TEACHER
-from glassformer.errors import ConfigError, GlassformerError, TrainingError
+from glassformer.base.errors import ConfigError, GlassformerError, TrainingError
 from glassformer.tasks import task_named
 from glassformer.training.checkpoint import Checkpoints
 

@@ -10,10 +10,10 @@ import torch
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.trace import trace
 from glassformer.artefact.verbs import predictor_for
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.decode.attention import bytes_for, check_bytes
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request
-from glassformer.errors import ConfigError, DataError
 from glassformer.look.search_tree import SearchTree
 from glassformer.look.trace import Trace
 from glassformer.look.written import path_of

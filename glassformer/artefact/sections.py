@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from glassformer.settings import MOST_WORDS, Settings
+from glassformer.base.settings import MOST_WORDS, Settings
 
 
 class TokenizerSection(Settings):

@@ -25,15 +25,15 @@ from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.format1 import facts_of_format_1
 from glassformer.artefact.recipe import RECIPE, write_recipe
 from glassformer.artefact.weights import Header, blocks_in, build_with, read_weights_header, write_weights
-from glassformer.atomic import current, replace_files
-from glassformer.checksum import check_seal, file_checksum, sealed_json
+from glassformer.base.atomic import current, replace_files
+from glassformer.base.checksum import check_seal, file_checksum, sealed_json
+from glassformer.base.errors import CheckpointError, ConfigError
+from glassformer.base.json_text import read_json
+from glassformer.base.paths import check_path, refuse_no_path
+from glassformer.base.pickles import refuse_pickles
+from glassformer.base.settings import Settings, read_settings
 from glassformer.config import ModelConfig
 from glassformer.data.settings import DataSection
-from glassformer.errors import CheckpointError, ConfigError
-from glassformer.json_text import read_json
-from glassformer.paths import check_path, refuse_no_path
-from glassformer.pickles import refuse_pickles
-from glassformer.settings import Settings, read_settings
 from glassformer.tasks import task_named
 from glassformer.tasks.task import TaskSection
 from glassformer.text.chat_template import ChatTemplates

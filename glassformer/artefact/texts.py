@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from glassformer.errors import DataError
+from glassformer.base.errors import DataError
 
 Texts = list[str] | tuple[str, ...]
 

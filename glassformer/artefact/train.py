@@ -17,8 +17,8 @@ from glassformer.artefact.progress import ConsoleProgress, Progress
 from glassformer.artefact.recipe import Recipe, read_saved_recipe, resolve, tokenizer_of_run, write_recipe
 from glassformer.artefact.run_folder import CHECKPOINTS, begin, holds_a_run, recorded, remove_files_if_refused
 from glassformer.artefact.watched import Sentences
-from glassformer.errors import ConfigError, NotFiniteError
-from glassformer.paths import check_path
+from glassformer.base.errors import ConfigError, NotFiniteError
+from glassformer.base.paths import check_path
 from glassformer.runtime.device import choose_device
 from glassformer.tasks import task_named
 from glassformer.tasks.feed import TaskFeed

@@ -10,8 +10,8 @@ import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from glassformer.errors import CheckpointError
-from glassformer.json_text import read_json
+from glassformer.base.errors import CheckpointError
+from glassformer.base.json_text import read_json
 
 # Where they are; tests name another folder.
 PLACE = Path(__file__).resolve().parent.parent / "small"

@@ -11,8 +11,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from glassformer.base.errors import DataError, ShapeError
 from glassformer.data.lines import Line, read_lines
-from glassformer.errors import DataError, ShapeError
 from glassformer.models.transformer import Transformer
 from glassformer.text.tokenizer import Tokenizer
 

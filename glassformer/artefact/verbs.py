@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.texts import numbered
-from glassformer.errors import DataError
+from glassformer.base.errors import DataError
 from glassformer.tasks import predictor_of
 from glassformer.tasks.predict import predict
 from glassformer.tasks.task import Predictor

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.trace import closing_ids, shown, target_of
-from glassformer.errors import ConfigError, DataError, did_you_mean
+from glassformer.base.errors import ConfigError, DataError, did_you_mean
 from glassformer.look.head_measures import MEASURES, measure
 from glassformer.look.thumbnails import largest_in
 from glassformer.look.watch import watch

@@ -12,10 +12,10 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
-from glassformer.checksum import file_checksum
+from glassformer.base.checksum import file_checksum
+from glassformer.base.errors import CheckpointError
 from glassformer.config import ModelConfig
 from glassformer.convert.files import read_header, read_safetensors
-from glassformer.errors import CheckpointError
 from glassformer.models.transformer import Transformer
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Annotated
 
+from glassformer.base.errors import DataError, GlassformerError, did_you_mean
+from glassformer.base.wrapping import for_stream, in_one_line, printable
 from glassformer.cli.streams import ReaderGoneError, StandardOutputError, prepare_streams
 from glassformer.cli.verbs import PARTS, VERBS
-from glassformer.errors import DataError, GlassformerError, did_you_mean
 from glassformer.tasks import VERBS as ANSWERS
-from glassformer.wrapping import for_stream, in_one_line, printable
 
 # By the setting of [data] that leaves out rows which cannot be used: the parameter of a command that can change it, and
 # what to type.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from glassformer.base.errors import DataError
 from glassformer.cli.conversation import converse, refuse_beside
 from glassformer.cli.decoding_options import CHATTING, DECODING, WRITING, check_decoding
 from glassformer.cli.destination import Answers, counted, destination, set_aside
@@ -38,7 +39,6 @@ from glassformer.cli.story import write_story
 from glassformer.cli.stream_words import can_stream, check_streamed, stream_words
 from glassformer.cli.texts import batches, records
 from glassformer.data.lines import stop_unless
-from glassformer.errors import DataError
 from glassformer.tasks import TASKS, VERBS
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from glassformer.base.wrapping import in_one_line
 from glassformer.cli.options import Json
 from glassformer.cli.screen import record
-from glassformer.wrapping import in_one_line
 
 
 def cache(

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from glassformer.base.wrapping import printable
 from glassformer.cli.layout import print_table
 from glassformer.cli.opened import open_model
 from glassformer.cli.options import (
@@ -29,7 +30,6 @@ from glassformer.cli.options import (
     columns_named,
 )
 from glassformer.cli.screen import console, escaped, plain_table, record, refuse_out_over_input, results
-from glassformer.wrapping import printable
 
 
 def compare(

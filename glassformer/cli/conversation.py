@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from glassformer.atomic import atomic_write
+from glassformer.base.atomic import atomic_write
+from glassformer.base.errors import DataError, GlassformerError
+from glassformer.base.json_text import parse_json
+from glassformer.base.paths import check_path, refuse_endless
 from glassformer.cli.screen import note
 from glassformer.cli.show import on_screen
 from glassformer.data.dialogues import in_a_line
-from glassformer.errors import DataError, GlassformerError
-from glassformer.json_text import parse_json
-from glassformer.paths import check_path, refuse_endless
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model

@@ -9,8 +9,8 @@ from importlib import resources
 from typing import Any
 
 from glassformer.artefact.sections import ModelSection, TokenizerSection, WatchSection
+from glassformer.base.settings import Settings
 from glassformer.data import settings as data_settings
-from glassformer.settings import Settings
 from glassformer.tasks import TASKS, TaskEntry
 from glassformer.training.settings import EpochsByData, TrainSection, TuneSection
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from glassformer.wrapping import for_stream, width_of, wrapped_command
+from glassformer.base.wrapping import for_stream, width_of, wrapped_command
 
 
 def demo(

@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
+from glassformer.base.errors import DataError
+from glassformer.base.paths import is_stream
 from glassformer.cli.partial import resumable
 from glassformer.cli.screen import note, results
-from glassformer.errors import DataError
-from glassformer.paths import is_stream
 
 if TYPE_CHECKING:
-    from glassformer.artefact.counting import Counting
     from glassformer.artefact.model import Model
+    from glassformer.base.counting import Counting
     from glassformer.data.rejects import RejectsFile
 
 
@@ -133,7 +133,7 @@ def counted(out: Path | None, done: int, *, what: str = "answers", total: int | 
     themselves how many there are, only of one that takes long is it told how far it is.
     """
     if out is None:
-        from glassformer.artefact.counting import Counting, now_and_then
+        from glassformer.base.counting import Counting, now_and_then
 
         lines = now_and_then(note)
         yield Counting(what, done, total, lambda count: lines(count) if count.is_within else None)
@@ -172,7 +172,7 @@ def digest_of(model: Model) -> str:
 
 def _input(texts: Sequence[str], files: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
     """Each input with what tells it from another one; reads the files, in bounded memory."""
-    from glassformer.checksum import file_checksum
+    from glassformer.base.checksum import file_checksum
     from glassformer.data.files import files_of
 
     found = {f"text {number}": text for number, text in enumerate(texts, start=1)}

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from glassformer.base.errors import ConfigError
 from glassformer.cli.layout import print_table
 from glassformer.cli.options import DATA_FILES, Json, Set
 from glassformer.cli.recipe_options import requested_recipe, with_recipe_options
 from glassformer.cli.screen import console, plain_table
 from glassformer.cli.train import folder_of, recipe_of_run, tell, trained
-from glassformer.errors import ConfigError
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model

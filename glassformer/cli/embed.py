@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.destination import Answers, counted, destination, is_once, request_of, set_aside, told_to_go_on
 from glassformer.cli.embed_fill import at_least_one, fill, made, note_unread, skip, usable
 from glassformer.cli.embed_json import JsonRecords
@@ -32,7 +33,6 @@ from glassformer.cli.screen import Few, note, note_windows, results
 from glassformer.cli.screen import refuse_out_over_input as refuse_over
 from glassformer.cli.texts import batches, records
 from glassformer.data.lines import stop_unless
-from glassformer.errors import ConfigError, DataError
 
 # What a file of numbers is called.
 BINARY = (".npy", ".parquet", ".safetensors")

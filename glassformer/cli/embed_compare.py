@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.wrapping import printable
 from glassformer.cli.destination import set_aside
 from glassformer.cli.embed import told_of
 from glassformer.cli.embed_compare_out import Made, refuse_outs, write_mix_of, write_probe_of
@@ -24,8 +26,6 @@ from glassformer.cli.options import (
 )
 from glassformer.cli.screen import console, note, plain_table, record, results
 from glassformer.data.lines import stop_unless
-from glassformer.errors import ConfigError, DataError
-from glassformer.wrapping import printable
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from glassformer.base.errors import DataError
 from glassformer.cli.screen import note, refuse_out_over_input
-from glassformer.errors import DataError
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
@@ -37,7 +37,7 @@ def refuse_outs(outs: Sequence[Path | None], files: Sequence[str], text: str) ->
     """Raise DataError where a result would replace a file that is read, or another result, and for a folder that is not
     there: before the work, not after it.
     """
-    from glassformer.paths import check_path
+    from glassformer.base.paths import check_path
 
     given = [path for path in outs if path is not None]
     for number, path in enumerate(given):

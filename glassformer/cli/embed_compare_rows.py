@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from glassformer.base.errors import DataError
+from glassformer.base.wrapping import printable
 from glassformer.cli.screen import note
-from glassformer.errors import DataError
-from glassformer.wrapping import printable
 
 if TYPE_CHECKING:
     from glassformer.data.lines import OnBad

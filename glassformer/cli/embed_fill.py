@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from glassformer.base.errors import DataError
 from glassformer.cli.readers import Text
 from glassformer.cli.screen import Few, note, note_windows
-from glassformer.errors import DataError
 
 if TYPE_CHECKING:
-    from glassformer.artefact.counting import Counting
     from glassformer.artefact.model import Model
+    from glassformer.base.counting import Counting
     from glassformer.data.lines import Skipped
     from glassformer.features.streams import VectorsFile
     from glassformer.features.vectors import Vectors, VectorsOf

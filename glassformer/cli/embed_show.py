@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 
+from glassformer.base.errors import ConfigError
 from glassformer.cli.layout import print_table
 from glassformer.cli.screen import console, escaped, plain_table, record
-from glassformer.errors import ConfigError
 
 if TYPE_CHECKING:
     from glassformer.artefact.embed import SameWord

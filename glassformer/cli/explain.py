@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from glassformer.base.errors import ConfigError, UnknownNameError
+from glassformer.base.wrapping import in_one_line
 from glassformer.cli.beside import IndexFolder, ProbeFile, StartModel, beside
 from glassformer.cli.explain_writing import (
     Beams,
@@ -38,8 +40,6 @@ from glassformer.cli.options import (
 )
 from glassformer.cli.screen import note, record
 from glassformer.cli.texts import texts_to_explain
-from glassformer.errors import ConfigError, UnknownNameError
-from glassformer.wrapping import in_one_line
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
@@ -209,7 +209,7 @@ def _page(
 
 def _search(opened: Model, text: str) -> SearchTree | None:
     """The search for the translation that the page shows; none where a text is translated in several parts."""
-    from glassformer.errors import DataError
+    from glassformer.base.errors import DataError
 
     try:
         return opened.search_tree(text)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.wrapping import in_one_line
 from glassformer.cli.decoding_options import check_decoding
 from glassformer.cli.screen import note, record
 from glassformer.cli.story import story_page
-from glassformer.errors import ConfigError, DataError
 from glassformer.tasks import VERBS
-from glassformer.wrapping import in_one_line
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from glassformer.artefact.travelling import travelling
+from glassformer.base.errors import ConfigError
 from glassformer.cli.beside import IndexFolder, ProbeFile, StartModel, beside
 from glassformer.cli.opened import open_model, split_model
 from glassformer.cli.options import Choices, Device, Json, NamedModel, PairOrPassage, Target, Texts, Threads
 from glassformer.cli.screen import note, record
 from glassformer.cli.texts import texts_to_explain
-from glassformer.errors import ConfigError
 
 if TYPE_CHECKING:
     from glassformer.explorer.server.offers import Offer
@@ -55,9 +55,9 @@ def explore(
     from glassformer.explorer.server.start import check_installed, serve
 
     check_installed()
+    from glassformer.base.settings import read_settings
     from glassformer.explorer.server.asked import Asked
     from glassformer.runtime.device import use_threads
-    from glassformer.settings import read_settings
 
     use_threads(threads)
     offers = _offers()
@@ -126,8 +126,8 @@ def _offer(which: str, texts: list[str], pair: str | None, target: str | None, c
 def _first_texts(which: str) -> tuple[str, ...]:
     """Texts to begin with: those of the slides for the slides' model, else one that fits the task of a model."""
     from glassformer.artefact.travelling import located
+    from glassformer.base.json_text import read_json
     from glassformer.demo.texts import slides
-    from glassformer.json_text import read_json
 
     try:
         facts = dict(read_json(Path(located(which)) / "glassformer.json"))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from glassformer.base.errors import ConfigError
 from glassformer.cli.options import DATA_FILES, Json, ModelFolder
 from glassformer.cli.screen import note, record
-from glassformer.errors import ConfigError
 
 if TYPE_CHECKING:
     from glassformer.artefact.onnx_folder import OnnxExport

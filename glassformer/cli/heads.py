@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from glassformer.base.errors import DataError
 from glassformer.cli.layout import print_table
 from glassformer.cli.opened import open_model, split_model
 from glassformer.cli.options import Device, HeldOutTexts, Json, NamedModel, Threads
 from glassformer.cli.screen import console, escaped, note, plain_table, record
-from glassformer.errors import DataError
 
 if TYPE_CHECKING:
     from glassformer.artefact.importance import HeadImportance, Importance

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import render
 from rich.table import Column, Table
 
-from glassformer.wrapping import wrapped
+from glassformer.base.wrapping import wrapped
 
 BARS = "█▏▎▍▌▋▊▉"
 # The columns beside the cells of a table of `plain_table`: a blank at each end, three between two cells.

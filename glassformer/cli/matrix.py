@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from glassformer.base.errors import ConfigError, DataError, did_you_mean
 from glassformer.cli.options import Json
 from glassformer.cli.screen import record
 from glassformer.cli.texts import texts_to_explain
-from glassformer.errors import ConfigError, DataError, did_you_mean
 from glassformer.text.tokenizer import MASK
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glassformer.artefact.travelling import answering, travelling, travels
+from glassformer.base.errors import CheckpointError, ConfigError, DataError, did_you_mean
+from glassformer.base.paths import check_path
 from glassformer.cli.screen import note
 from glassformer.cli.verbs import PARTS
-from glassformer.errors import CheckpointError, ConfigError, DataError, did_you_mean
-from glassformer.paths import check_path
 from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:

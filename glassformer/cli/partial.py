@@ -19,13 +19,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from glassformer.atomic import flush_one, replace
-from glassformer.checksum import check_seal, sealed_json
-from glassformer.errors import DataError, GlassformerError
-from glassformer.json_text import parse_json
-from glassformer.locking import lock
-from glassformer.paths import behind_links, check_path
-from glassformer.wrapping import in_one_line
+from glassformer.base.atomic import flush_one, replace
+from glassformer.base.checksum import check_seal, sealed_json
+from glassformer.base.errors import DataError, GlassformerError
+from glassformer.base.json_text import parse_json
+from glassformer.base.locking import lock
+from glassformer.base.paths import behind_links, check_path
+from glassformer.base.wrapping import in_one_line
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

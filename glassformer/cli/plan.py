@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from glassformer.base.errors import ConfigError
 from glassformer.cli.options import Json, Set
 from glassformer.cli.recipe_options import Files, What, requested_recipe, with_recipe_options
 from glassformer.cli.screen import console, record
-from glassformer.errors import ConfigError
 
 if TYPE_CHECKING:
     from glassformer.training.plan import Plan
@@ -50,7 +50,7 @@ def plan(
 
 
 def _show(found: Plan) -> None:
-    from glassformer.artefact.counting import clock
+    from glassformer.base.counting import clock
 
     rows = {
         "machine": found.machine,

@@ -7,9 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from glassformer.base.errors import DataError
 from glassformer.cli.screen import note
 from glassformer.data.lines import OnBad
-from glassformer.errors import DataError
 
 if TYPE_CHECKING:
     from glassformer.data.named_rows import Row

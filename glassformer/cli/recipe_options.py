@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from glassformer.base.errors import ConfigError, DataError, did_you_mean
 from glassformer.cli.defaults import told
 from glassformer.cli.options import DATA_FILES
 from glassformer.cli.screen import note
-from glassformer.errors import ConfigError, DataError, did_you_mean
 from glassformer.tasks import TASKS, is_alone
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.markup import escape
 
+from glassformer.base.wrapping import printable, wrapped
 from glassformer.cli.layout import print_table
 from glassformer.cli.screen import bar, console, escaped, plain_table
-from glassformer.wrapping import printable, wrapped
 
 _WIDTH = 80
 # Shades of a cell of the confusion matrix, by its share of its row.

@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from glassformer.atomic import atomic_write
+from glassformer.base.atomic import atomic_write
+from glassformer.base.errors import DataError
+from glassformer.base.paths import behind_links, check_path, is_stream
+from glassformer.base.wrapping import CONTROL, for_reading, printable, table_width, width_of, wrapped_command
 from glassformer.cli.streams import is_utf8
-from glassformer.errors import DataError
-from glassformer.paths import behind_links, check_path, is_stream
-from glassformer.wrapping import CONTROL, for_reading, printable, table_width, width_of, wrapped_command
 
 # Characters that a terminal obeys, or at which programs end a line, and that JSON would leave as they are.
 _IN_JSON = {code: f"\\u{code:04x}" for code in CONTROL if code > 126 and not 0xD800 <= code < 0xE000}

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from glassformer.errors import GlassformerError
+from glassformer.base.errors import GlassformerError
 
 
 def search(

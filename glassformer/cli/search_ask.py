@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from glassformer.base.errors import DataError
 from glassformer.cli.destination import counted, is_once
 from glassformer.cli.layout import print_table
 from glassformer.cli.opened import note_no_text, open_model
@@ -14,7 +15,6 @@ from glassformer.cli.options import Device, Json, Out, Threads
 from glassformer.cli.readers import Reader, reader_of
 from glassformer.cli.screen import console, escaped, note, plain_table, record, refuse_out_over_input, results
 from glassformer.cli.texts import batches, records
-from glassformer.errors import DataError
 
 # The questions without words that a note names by their lines.
 _NAMED = 5

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.destination import counted, is_once, request_of, set_aside, told_to_go_on
 from glassformer.cli.embed import told_of
 from glassformer.cli.embed_fill import at_least_one, fill, skip, usable
@@ -17,7 +18,6 @@ from glassformer.cli.readers import Text, reader_of
 from glassformer.cli.screen import note
 from glassformer.cli.texts import records
 from glassformer.data.lines import stop_unless
-from glassformer.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from glassformer.data.lines import OnBad

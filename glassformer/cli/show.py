@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.cells import cell_len
 
+from glassformer.base.wrapping import printable
 from glassformer.cli.layout import print_table
 from glassformer.cli.screen import bar, console, escaped, note, plain_table
 from glassformer.text.token_text import marked
 from glassformer.text.tokenizer import MASK
-from glassformer.wrapping import printable
 
 if TYPE_CHECKING:
     from glassformer.tasks.candidates import Choice

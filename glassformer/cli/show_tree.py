@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
+from glassformer.base.errors import ConfigError
+from glassformer.base.wrapping import in_one_line
 from glassformer.cli.readers import Text
 from glassformer.cli.screen import note, record
-from glassformer.errors import ConfigError
-from glassformer.wrapping import in_one_line
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from glassformer.base.errors import DataError
+from glassformer.base.paths import check_path
 from glassformer.cli.readers import Text
 from glassformer.cli.screen import note
 from glassformer.cli.show_tree import given
-from glassformer.errors import DataError
-from glassformer.paths import check_path
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model

@@ -6,11 +6,11 @@ import sys
 from collections.abc import Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
+from glassformer.base.errors import ConfigError
 from glassformer.cli.readers import Text
 from glassformer.cli.screen import Few, note, note_windows
 from glassformer.cli.show import on_screen
 from glassformer.cli.texts import TYPED
-from glassformer.errors import ConfigError
 from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:

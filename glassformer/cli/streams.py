@@ -13,7 +13,7 @@ import select
 import sys
 from typing import TYPE_CHECKING, ClassVar, TextIO
 
-from glassformer.errors import GlassformerError
+from glassformer.base.errors import GlassformerError
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
+from glassformer.base.errors import DataError
+from glassformer.base.paths import check_path, is_stream, refuse_endless
 from glassformer.cli.readers import Reader, TableReader, Text, read_lines_as
 from glassformer.cli.screen import note
 from glassformer.data.lines import UTF8_MARK, OnBad, decoded, stop
-from glassformer.errors import DataError
-from glassformer.paths import check_path, is_stream, refuse_endless
 
 if TYPE_CHECKING:
     from io import BufferedReader

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from glassformer.base.errors import ConfigError
+from glassformer.base.wrapping import width_of, wrapped_command
 from glassformer.cli.layout import print_table
 from glassformer.cli.options import Json, Set
 from glassformer.cli.recipe_options import Files, What, requested_recipe, with_recipe_options
 from glassformer.cli.screen import console, note_command, plain_table, record
-from glassformer.errors import ConfigError
-from glassformer.wrapping import width_of, wrapped_command
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model

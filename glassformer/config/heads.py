@@ -6,8 +6,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from glassformer.base.settings import Settings
 from glassformer.config.parts import Activation, NormConfig
-from glassformer.settings import Settings
 
 
 class TransformConfig(Settings):

@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from glassformer.base.settings import Settings
 from glassformer.config.heads import SentenceHeadConfig, TokenHeadConfig, VocabularyHeadConfig
 from glassformer.config.parts import (
     AttentionSublayerConfig,
@@ -14,7 +15,6 @@ from glassformer.config.parts import (
     NormConfig,
     RelativeBiasConfig,
 )
-from glassformer.settings import Settings
 
 
 class BlockConfig(Settings):

@@ -6,8 +6,8 @@ from typing import Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from glassformer.settings import Settings
-from glassformer.stretch import DynamicStretch, Stretch, YarnStretch
+from glassformer.base.settings import Settings
+from glassformer.base.stretch import DynamicStretch, Stretch, YarnStretch
 
 # gelu_tanh is the tanh form of GELU, quick_gelu is x · sigmoid(1.702 x), gelu_10 is GELU cut off at ±10.
 Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "tanh", "relu2", "quick_gelu", "gelu_10", "mish"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from glassformer.base.errors import CheckpointError
 from glassformer.config import ModelConfig
 from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family, Presence, dropout_as, with_label_head
 from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, Values, at
 from glassformer.convert.table import Ignore, Same
-from glassformer.errors import CheckpointError
 
 BLOCK = "encoder.blocks.{}"
 LAYER = "bert.encoder.layer.{}"

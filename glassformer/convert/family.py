@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from torch import Tensor
 
+from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
 from glassformer.convert.settings import Joint, Only, Setting, SettingRow, Unused, Values, at
 from glassformer.convert.table import Same, TensorRow
-from glassformer.errors import ConfigError
 
 # What a head for labels answers: one label, several or a number for a text; a label for each token; the start and the
 # end of an answer; which of several texts.

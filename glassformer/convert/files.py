@@ -12,12 +12,12 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from glassformer.atomic import replace_files
-from glassformer.errors import CheckpointError, ConfigError
-from glassformer.json_text import read_json
-from glassformer.paths import check_path
-from glassformer.pickles import refuse_pickles
-from glassformer.plain import refuse_strange
+from glassformer.base.atomic import replace_files
+from glassformer.base.errors import CheckpointError, ConfigError
+from glassformer.base.json_text import read_json
+from glassformer.base.paths import check_path
+from glassformer.base.pickles import refuse_pickles
+from glassformer.base.plain import refuse_strange
 
 SETTINGS, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 # What weights may be stored in. Whole numbers and 8-bit floats are quantised: they say nothing without their scales.

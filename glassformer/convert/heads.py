@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.config import ModelConfig
 from glassformer.convert.family import Answers, Family
 from glassformer.convert.rotary import dynamic_length
-from glassformer.errors import CheckpointError, ConfigError
 
 # The endings of the classes whose heads are not built here for every family, and what these heads give.
 _HEADS = {

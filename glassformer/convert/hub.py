@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from glassformer.errors import CheckpointError, MissingExtraError
+from glassformer.base.errors import CheckpointError, MissingExtraError
 
 # Weights as safetensors, settings, tokenizers; never pickles, never code.
 WANTED = (

@@ -11,7 +11,9 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from glassformer.atomic import current
+from glassformer.base.atomic import current
+from glassformer.base.errors import CheckpointError, ConfigError, did_you_mean
+from glassformer.base.paths import check_path
 from glassformer.config import ModelConfig
 from glassformer.convert.bart import BART
 from glassformer.convert.bert import BERT
@@ -57,10 +59,8 @@ from glassformer.convert.tokenizer_files import (
     write_json,
     write_tokenizer,
 )
-from glassformer.errors import CheckpointError, ConfigError, did_you_mean
 from glassformer.models.families import family_config
 from glassformer.models.transformer import Transformer
-from glassformer.paths import check_path
 from glassformer.text.chat_template import ChatTemplates, read_templates, write_templates
 from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer

@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from glassformer.base.errors import CheckpointError
 from glassformer.config import ModelConfig
 from glassformer.convert.bart import BODY_SETTINGS, BODY_TENSORS
 from glassformer.convert.family import Family
 from glassformer.convert.settings import Joint, Only, Values
 from glassformer.convert.table import DERIVED_TOLERANCE, Derived, Same
-from glassformer.errors import CheckpointError
 from glassformer.parts.position import halves
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from glassformer.base.errors import CheckpointError
 from glassformer.config import ModelConfig, RotaryConfig
 from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family, Presence, dropout_row, with_label_head
 from glassformer.convert.rotary import dynamic_length, read_rotary, write_rotary
 from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, Values
 from glassformer.convert.table import Same, Split
-from glassformer.errors import CheckpointError
 
 BLOCK = "encoder.blocks.{}"
 LAYER = "model.layers.{}"

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from glassformer.base.errors import CheckpointError, ConfigError, did_you_mean
 from glassformer.config import ModelConfig
-from glassformer.errors import CheckpointError, ConfigError, did_you_mean
 
 Values = Mapping[str, Any]
 

@@ -14,9 +14,9 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.config import ModelConfig
 from glassformer.convert.files import FLOATS
-from glassformer.errors import CheckpointError, ConfigError
 
 Shapes = Mapping[str, tuple[int, ...]]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from glassformer.settings import MOST_TOKENS
+from glassformer.base.settings import MOST_TOKENS
 from glassformer.text.byte_pairs import read_object
 from glassformer.text.load import TOKENIZER_FILES, as_vocabulary_file
 from glassformer.text.sentence_pieces import SOURCE, TARGET, TARGET_IDS

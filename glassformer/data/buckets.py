@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.batch import Batch, Integers
 from glassformer.data.order import key_of, shuffled
 from glassformer.data.pack import Frame
 from glassformer.data.store import TokenStore
-from glassformer.errors import ConfigError, DataError
 
 # The most lengths of a run: each is compiled once, so there are few.
 _MOST_LENGTHS = 12

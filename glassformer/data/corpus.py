@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from glassformer.checksum import read_sealed_json, sealed_json
+from glassformer.base.checksum import read_sealed_json, sealed_json
+from glassformer.base.errors import DataError
 from glassformer.data.end import parted
 from glassformer.data.files import files_for
 from glassformer.data.lines import OnBad, Skipped, left_out, of_each, stop_unless
@@ -21,7 +22,6 @@ from glassformer.data.split import SPLITS, Repeats, Split, hash_fraction, repeat
 from glassformer.data.store import TokenStore, damaged
 from glassformer.data.table_format import table_kind
 from glassformer.data.write import Placed, write_stores
-from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer
 
 Shares = Mapping[str, float]

@@ -12,9 +12,9 @@ from typing import Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from glassformer.base.settings import Settings
 from glassformer.data.batch import Flags, Integers
 from glassformer.data.counter_rng import below, uniform
-from glassformer.settings import Settings
 
 # The label of tokens that are not masked: torch's cross-entropy ignores it.
 IGNORED = -100

@@ -6,8 +6,8 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
+from glassformer.base.errors import DataError
 from glassformer.data.lines import LONGEST_LINE, Line, OnBad, read_lines, stop
-from glassformer.errors import DataError
 
 Record = tuple[int, list[str]]
 

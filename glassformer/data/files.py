@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from glassformer.base.errors import DataError
 from glassformer.data.lines import not_text, open_bytes, special_file
 from glassformer.data.named_rows import NAME_IT
 from glassformer.data.rows import lacks_column, read_table
 from glassformer.data.settings import DataSection, Reads
 from glassformer.data.table_format import table_kind
-from glassformer.errors import DataError
 
 _TEXT_SUFFIXES = {"", ".txt", ".text", ".md", ".rst"}
 _PATTERN_SIGNS = frozenset("*?[")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeVar, cast
 
-from glassformer.errors import DataError
+from glassformer.base.errors import DataError
 
 # The bytes of a file that are enough to tell text from pictures, archives and programs.
 _HEAD = 8192

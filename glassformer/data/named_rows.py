@@ -13,9 +13,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from glassformer.base.errors import DataError, MissingColumnError, did_you_mean
+from glassformer.base.json_text import parse_json
 from glassformer.data.lines import OnBad, is_zipped, open_bytes, read_lines, stop
-from glassformer.errors import DataError, MissingColumnError, did_you_mean
-from glassformer.json_text import parse_json
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from glassformer.base.errors import DataError
 from glassformer.data.batch import Integers
 from glassformer.data.counter_rng import mixed, random_bits
-from glassformer.errors import DataError
 
 _ROUNDS = 6
 

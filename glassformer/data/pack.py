@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from glassformer.base.errors import ConfigError
 from glassformer.data.batch import Batch, Flags, Integers
 from glassformer.data.store import TokenStore
-from glassformer.errors import ConfigError
 from glassformer.text.tokenizer import Tokenizer
 
 

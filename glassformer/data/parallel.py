@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from glassformer.base.errors import DataError
 from glassformer.data.lines import Line, OnBad, ends_in_returns, failing, open_bytes, read_lines, stop
 from glassformer.data.named_rows import Row
 from glassformer.data.rows import read_table
-from glassformer.errors import DataError
 
 SOURCE, TARGET = "source", "target"
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from glassformer.base.errors import DataError
 from glassformer.data.files import files_of, plain_suffix
 from glassformer.data.lines import OnBad, of_each, read_lines, stop
 from glassformer.data.rows import read_table
 from glassformer.data.table_format import table_kind
-from glassformer.errors import DataError
 
 Documents = Literal["blank-line", "line", "file"]
 

@@ -15,12 +15,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from glassformer.atomic import atomic_write
+from glassformer.base.atomic import atomic_write
+from glassformer.base.errors import DataError
+from glassformer.base.paths import check_path
 from glassformer.data.corpus import on_bad
 from glassformer.data.files import files_for
 from glassformer.data.lines import OnBad, Skipped, left_out
-from glassformer.errors import DataError
-from glassformer.paths import check_path
 
 # File and number of a row in `DataError.where`, or its place in SQuAD's JSON.
 _PLACE = re.compile(

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from glassformer.settings import MOST_TOKENS, Seed, Settings
+from glassformer.base.settings import MOST_TOKENS, Seed, Settings
 
 Reads = Literal["text", "tables", "pairs", "dialogues", "words"]
 """What a task reads of a folder: running text and tables, tables alone, tables of two columns, dialogues in text or

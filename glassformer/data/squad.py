@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from glassformer.base.errors import DataError
+from glassformer.base.json_text import parse_json
 from glassformer.data.lines import OnBad, read_lines, stop
 from glassformer.data.named_rows import Row, no_column
-from glassformer.errors import DataError
-from glassformer.json_text import parse_json
 
 # The columns that such a file has as a table.
 COLUMNS = ("id", "question", "context", "answers")

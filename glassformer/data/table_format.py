@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from glassformer.base.errors import DataError
 from glassformer.data.conll import conll_columns
 from glassformer.data.lines import LONGEST_LINE, decoded_head
 from glassformer.data.named_rows import json_rows, parquet_columns
 from glassformer.data.squad import COLUMNS as SQUAD_COLUMNS
-from glassformer.errors import DataError
 
 Kind = Literal["delimited", "jsonl", "parquet", "conll", "squad"]
 

@@ -11,12 +11,12 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from glassformer.atomic import atomic_write, flush, remove
-from glassformer.checksum import sealed_json
+from glassformer.base.atomic import atomic_write, flush, remove
+from glassformer.base.checksum import sealed_json
+from glassformer.base.errors import DataError
 from glassformer.data.read import Document
 from glassformer.data.sentences import sentence_starts
 from glassformer.data.store import FACTS, FORMAT, TokenStore, read_facts
-from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer
 
 # Characters per text given to the tokenizer and per call: enough to keep all cores busy, few enough for memory.

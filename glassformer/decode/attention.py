@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from glassformer.base.errors import ConfigError
 from glassformer.config import StackConfig
 from glassformer.decode.hypotheses import Hypotheses, Sentence
-from glassformer.errors import ConfigError
 
 MOST_BYTES = 256_000_000
 

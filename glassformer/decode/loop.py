@@ -18,6 +18,7 @@ from math import inf
 import torch
 from torch import Tensor
 
+from glassformer.base.errors import ConfigError
 from glassformer.decode.attention import Seen
 from glassformer.decode.hypotheses import Hypotheses, Sentence, padded
 from glassformer.decode.record import Recorder
@@ -25,7 +26,6 @@ from glassformer.decode.request import Finished, Request, SpecialIds, check_requ
 from glassformer.decode.search import Search, TextOf
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.words import IdsOf, forbidden_ids, forced_words
-from glassformer.errors import ConfigError
 from glassformer.models.alignment import CrossWeights, cross_weights
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from glassformer.base.errors import ConfigError
+from glassformer.base.settings import read_settings
 from glassformer.decode.settings import DecodeSettings
-from glassformer.errors import ConfigError
-from glassformer.settings import read_settings
 
 # The search, where neither the model's own settings nor options ask for another one.
 BEAMS, LENGTH_PENALTY = 5, 0.6

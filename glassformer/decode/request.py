@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
 from glassformer.decode.settings import DecodeSettings
-from glassformer.errors import ConfigError
 
 Ids = Sequence[int]
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, model_validator
 
-from glassformer.errors import ConfigError
-from glassformer.settings import CALLED, MOST_TOKENS, PublicSettings, Seed
+from glassformer.base.errors import ConfigError
+from glassformer.base.settings import CALLED, MOST_TOKENS, PublicSettings, Seed
 
 # Beyond these limits the scores of answers of MOST_TOKENS are no float32 numbers any more.
 LengthPenalty = Annotated[float, Field(ge=-5, le=5)]

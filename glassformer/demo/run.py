@@ -11,11 +11,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from glassformer.base.settings import read_toml
+from glassformer.base.wrapping import printable
 from glassformer.demo.corpus import write_corpus
 from glassformer.demo.texts import Sentence, slides
 from glassformer.demo.writing import ASKED, REPLY, commands, show_reply, show_story
-from glassformer.settings import read_toml
-from glassformer.wrapping import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

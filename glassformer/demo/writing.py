@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from glassformer.artefact.travelling import travelling
-from glassformer.wrapping import printable
+from glassformer.base.wrapping import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from glassformer.artefact.model import Model
-from glassformer.errors import ConfigError, DataError
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.estimators.given import check_words, labels_of, plain, texts_or_pairs
 from glassformer.estimators.saving import Tuned, save_estimator
 from glassformer.estimators.tuning import tuned

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from glassformer.artefact.embed import embed, vectors_of
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
-from glassformer.errors import ConfigError, DataError
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.estimators.given import labels_of, texts_of
 from glassformer.estimators.saving import load_estimator, save_estimator
 from glassformer.features.mix import Mix, learn_mix

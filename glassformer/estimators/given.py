@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from glassformer.artefact.texts import check_text
-from glassformer.errors import DataError
+from glassformer.base.errors import DataError
 
 
 def texts_of(given: object) -> list[str]:

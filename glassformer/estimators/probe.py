@@ -8,7 +8,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 from glassformer.estimators.features import TextFeatures
 from glassformer.features.mix import Mix
 from glassformer.features.probe import Probe

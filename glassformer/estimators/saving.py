@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
-from glassformer.atomic import atomic_write
-from glassformer.checksum import read_sealed_json, sealed_json
-from glassformer.errors import CheckpointError
+from glassformer.base.atomic import atomic_write
+from glassformer.base.checksum import read_sealed_json, sealed_json
+from glassformer.base.errors import CheckpointError
 
 FILE = "estimator.json"
 _MADE_FOR = "glassformer estimator, format 1"

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from glassformer.artefact.model import Model
-from glassformer.errors import DataError
+from glassformer.base.errors import DataError
 from glassformer.estimators.classifier import run_settings
 from glassformer.estimators.given import sentences_of
 from glassformer.estimators.saving import Tuned, save_estimator

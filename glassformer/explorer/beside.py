@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
-from glassformer.errors import CheckpointError, ConfigError
+from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.explorer.moved import moved_section, read_adapters
 from glassformer.explorer.vectors import strategy_record
 from glassformer.features.probe import Probe, read_probe

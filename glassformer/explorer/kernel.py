@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from glassformer.errors import GlassformerError
+from glassformer.base.errors import GlassformerError
 from glassformer.explorer.server.answers import Run, packed_weights
 from glassformer.explorer.server.asked import MOST_TEXTS, Asked, read_asked
 from glassformer.explorer.server.numbers import Numbers

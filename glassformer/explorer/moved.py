@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import Tensor
 
-from glassformer.errors import CheckpointError
+from glassformer.base.errors import CheckpointError
 from glassformer.models.names import parameter_names, public
 
 if TYPE_CHECKING:

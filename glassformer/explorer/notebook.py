@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
-from glassformer.errors import ConfigError, MissingExtraError
+from glassformer.base.errors import ConfigError, MissingExtraError
 from glassformer.explorer.page import page
 
 if TYPE_CHECKING:

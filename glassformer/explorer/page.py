@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 from safetensors.torch import save
 from torch import Tensor
 
-from glassformer.atomic import atomic_write
-from glassformer.errors import ConfigError, DataError
+from glassformer.base.atomic import atomic_write
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.paths import behind_links, check_path
 from glassformer.explorer import gradients
 from glassformer.explorer.carried import carry
 from glassformer.explorer.editing import editing_record
 from glassformer.explorer.record import run_record
 from glassformer.explorer.tour import pictures, tour_texts
-from glassformer.paths import behind_links, check_path
 
 if TYPE_CHECKING:
     from glassformer.look.trace import Trace

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 from glassformer.explorer.carried import Carried
 from glassformer.explorer.documents import documents
 from glassformer.explorer.statement import statement_record

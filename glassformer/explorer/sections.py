@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 from glassformer.explorer import gradients, summed
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from glassformer.artefact.importance import Importance, head_importance
 from glassformer.artefact.trace import reads_by_word
-from glassformer.errors import ConfigError, DataError, ShapeError, UnknownNameError
+from glassformer.base.errors import ConfigError, DataError, ShapeError, UnknownNameError
 from glassformer.explorer import sums
 from glassformer.explorer.held_out import held_out
 from glassformer.look.attributions import NOTE, Attributions, attribute, goals

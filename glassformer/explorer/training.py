@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.artefact.recipe import RECIPE, read_saved_recipe
-from glassformer.errors import GlassformerError
-from glassformer.json_text import parse_json
-from glassformer.locking import lock, locks_folders
+from glassformer.base.errors import GlassformerError
+from glassformer.base.json_text import parse_json
+from glassformer.base.locking import lock, locks_folders
 from glassformer.tasks import task_named
 from glassformer.training.watched import FILE, read_watched
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 from glassformer.features.strategies import SIX, Strategy, resolve
 from glassformer.look.layers import layers_of, side_of_features
 

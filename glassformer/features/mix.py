@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from glassformer.atomic import atomic_write
-from glassformer.errors import ConfigError, DataError
-from glassformer.json_text import read_json
-from glassformer.paths import check_path
+from glassformer.base.atomic import atomic_write
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.json_text import read_json
+from glassformer.base.paths import check_path
 
 _MADE_FOR = "glassformer mix, format 1"
 # Steps of the fit, in which the weights of the layers and a logistic regression are learned together; the strength of

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from glassformer.atomic import atomic_write
-from glassformer.errors import CheckpointError
+from glassformer.base.atomic import atomic_write
+from glassformer.base.errors import CheckpointError
+from glassformer.base.json_text import read_json
+from glassformer.base.paths import check_path
 from glassformer.features.mix import Mix
 from glassformer.features.pooling import Reals
 from glassformer.features.regression import ACCURACY, fitted
-from glassformer.json_text import read_json
-from glassformer.paths import check_path
 from glassformer.tasks.measure import Integers
 
 _MADE_FOR = "glassformer probe, format 1"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from glassformer.errors import DataError
+from glassformer.base.errors import DataError
 from glassformer.features.mix import Mix, learn_mix
 from glassformer.features.pooling import Reals
 from glassformer.features.regression import ACCURACY, MACRO_F1, STRENGTHS_OF_WORDS, chosen_strength, fitted

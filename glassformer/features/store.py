@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from glassformer.atomic import atomic_write, flush_one
-from glassformer.checksum import read_sealed_json
-from glassformer.errors import DataError
+from glassformer.base.atomic import atomic_write, flush_one
+from glassformer.base.checksum import read_sealed_json
+from glassformer.base.errors import DataError
+from glassformer.base.locking import lock
+from glassformer.base.paths import behind_links, check_path
 from glassformer.features.formats import WRITERS
 from glassformer.features.streams import MADE_FOR, STATE, Format, VectorsFile
-from glassformer.locking import lock
-from glassformer.paths import behind_links, check_path
 
 _LOCK = "lock"
 

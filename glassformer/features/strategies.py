@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-from glassformer.errors import ConfigError, did_you_mean
+from glassformer.base.errors import ConfigError, did_you_mean
 from glassformer.features.mix import Mix, read_mix
 
 Pooling = Literal["first", "mean", "max", "last-token"]

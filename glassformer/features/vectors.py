@@ -16,8 +16,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from glassformer.base.errors import DataError, NotFiniteError
 from glassformer.data.corrupt import IGNORED
-from glassformer.errors import DataError, NotFiniteError
 from glassformer.features.pooling import Pooled, Pooler, Reals
 from glassformer.features.strategies import WORD, Feature
 from glassformer.models.inputs import Batch

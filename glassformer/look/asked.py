@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 
-from glassformer.errors import UnknownNameError, did_you_mean
+from glassformer.base.errors import UnknownNameError, did_you_mean
 
 LISTED = 4
 """How many of the tensors that a short name could mean are named."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from glassformer.errors import ConfigError, UnknownNameError
+from glassformer.base.errors import ConfigError, UnknownNameError
 from glassformer.look.cell import split_name
 from glassformer.look.statement import AFTERWARDS
 from glassformer.look.tensors import Tensors

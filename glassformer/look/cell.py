@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from glassformer.errors import UnknownNameError, did_you_mean
+from glassformer.base.errors import UnknownNameError, did_you_mean
 from glassformer.text.token_text import BLANK
 
 BLANKS = ("Ġ", BLANK)

@@ -18,8 +18,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from glassformer.base.errors import ConfigError, ShapeError, UnknownNameError, did_you_mean
 from glassformer.config import StackConfig
-from glassformer.errors import ConfigError, ShapeError, UnknownNameError, did_you_mean
 from glassformer.look.asked import full_name
 from glassformer.look.watch import Change
 from glassformer.models.inputs import Inputs

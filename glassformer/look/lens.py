@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 from glassformer.look.replay import Replay
 from glassformer.look.trace import Trace
 from glassformer.look.verify import WITHOUT_WEIGHTS

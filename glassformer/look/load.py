@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from glassformer.errors import CheckpointError, ConfigError
+from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.look import saved
 from glassformer.look.formulas import state
 from glassformer.look.interventions import ChangeWord, Intervention, MaskWord

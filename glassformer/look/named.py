@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from torch import Tensor
 
-from glassformer.errors import GlassformerError
+from glassformer.base.errors import GlassformerError
 
 Cell = Mapping[str, int]
 

@@ -10,8 +10,8 @@ from typing import Protocol
 
 from torch import Tensor
 
+from glassformer.base.errors import GlassformerError
 from glassformer.config import ModelConfig
-from glassformer.errors import GlassformerError
 from glassformer.look.cell import Words
 from glassformer.look.html import page, shades, table
 from glassformer.look.statement import Statement

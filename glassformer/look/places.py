@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from glassformer.errors import ConfigError, ShapeError
+from glassformer.base.errors import ConfigError, ShapeError
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from glassformer.base.errors import ConfigError
 from glassformer.config import StackConfig
-from glassformer.errors import ConfigError
 from glassformer.look.tensors import Tensors
 
 FORMULA = (

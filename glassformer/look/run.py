@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from glassformer.errors import ConfigError, UnknownNameError
+from glassformer.base.errors import ConfigError, UnknownNameError
 from glassformer.look.asked import chosen
 from glassformer.look.cell import Words, split_name
 from glassformer.look.facts import facts

@@ -15,16 +15,16 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from glassformer.atomic import atomic_write
+from glassformer.base.atomic import atomic_write
+from glassformer.base.errors import CheckpointError, ConfigError
+from glassformer.base.paths import behind_links
+from glassformer.base.settings import Settings, read_settings
 from glassformer.config import ModelConfig
-from glassformer.errors import CheckpointError, ConfigError
 from glassformer.look.cell import Words
 from glassformer.look.honesty import Honesty
 from glassformer.look.interventions import Intervention
 from glassformer.look.steps import KINDS
 from glassformer.models.transformer import Transformer
-from glassformer.paths import behind_links
-from glassformer.settings import Settings, read_settings
 
 FORMAT: Literal["glassformer trace"] = "glassformer trace"
 VERSION: Literal[2] = 2

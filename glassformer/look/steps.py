@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from glassformer.errors import ConfigError, UnknownNameError, did_you_mean
+from glassformer.base.errors import ConfigError, UnknownNameError, did_you_mean
 from glassformer.look.asked import as_pattern, fitting, full_name, is_pattern
 from glassformer.look.cell import Axes, Words, find, read_cell
 from glassformer.look.interventions import (

@@ -12,8 +12,8 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
+from glassformer.base.errors import ConfigError, UnknownNameError
 from glassformer.config import ModelConfig
-from glassformer.errors import ConfigError, UnknownNameError
 from glassformer.look.asked import chosen, full_name
 from glassformer.look.cell import Axes, Words, find_cell, read_cell
 from glassformer.look.facts import FACT_AXES

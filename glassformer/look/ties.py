@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from glassformer.errors import ConfigError, UnknownNameError
+from glassformer.base.errors import ConfigError, UnknownNameError
 from glassformer.look.cell import Words, find_word, unmarked
 from glassformer.look.head_measures import attentions
 from glassformer.look.tensors import Tensors

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 from glassformer.look import saved
 from glassformer.look.asked import chosen
 from glassformer.look.cell import find_cell, read_cell, split_name

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from glassformer.errors import UnknownNameError
+from glassformer.base.errors import UnknownNameError
 from glassformer.look.named import FormulaError, Source, axis_names
 from glassformer.look.rules.evaluator import Evaluator, Formula
 

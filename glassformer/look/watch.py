@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from torch import Tensor, nn
 
-from glassformer.errors import DeviceError, UnknownNameError, did_you_mean
+from glassformer.base.errors import DeviceError, UnknownNameError, did_you_mean
 from glassformer.look.asked import chosen
 from glassformer.models.names import HasModule, eager, tensor_name, tensor_names
 from glassformer.parts import tap

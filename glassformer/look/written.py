@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from glassformer.base.errors import ConfigError, UnknownNameError
 from glassformer.decode.record import Node
-from glassformer.errors import ConfigError, UnknownNameError
 from glassformer.look.search_tree import SearchTree
 from glassformer.look.verify import LIMITS
 

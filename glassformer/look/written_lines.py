@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 
 from torch import Tensor
 
+from glassformer.base.wrapping import in_one_line
 from glassformer.decode.record import FATES, Node
 from glassformer.look.lines import USUAL, grid, indented, label, padded, wrapped
 from glassformer.look.search_tree import SearchTree, settings_line
 from glassformer.look.written import Looks, path_of
 from glassformer.text.token_text import marked
-from glassformer.wrapping import in_one_line
 
 WORD, NAMED = 14, 5
 """The most columns of a word, and the words that a step looked at most which are named."""

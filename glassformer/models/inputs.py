@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from glassformer.errors import ShapeError
+from glassformer.base.errors import ShapeError
 from glassformer.parts.cache import KeyValueCache
 from glassformer.parts.dropout import DropoutKey
 

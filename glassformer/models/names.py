@@ -10,7 +10,7 @@ from typing import Protocol
 
 from torch import nn
 
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 
 
 class HasModule(Protocol):

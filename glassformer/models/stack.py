@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from glassformer.base.errors import ShapeError
 from glassformer.config import BlockConfig, StackConfig
-from glassformer.errors import ShapeError
 from glassformer.models.inputs import Inputs
 from glassformer.parts.attention import Attention, CrossAttention
 from glassformer.parts.cache import KeyValueCache

@@ -12,8 +12,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from glassformer.base.errors import ConfigError, ShapeError, UnknownNameError
 from glassformer.config import InitialConfig, ModelConfig
-from glassformer.errors import ConfigError, ShapeError, UnknownNameError
 from glassformer.models.heads import SentenceHead, TokenHead, VocabularyHead, first_real_index
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.stack import Stack

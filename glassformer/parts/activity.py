@@ -16,7 +16,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from glassformer.errors import ConfigError, ShapeError
+from glassformer.base.errors import ConfigError, ShapeError
 from glassformer.parts.mask import Mask, Side, causal, everything, full, no_key, visible
 
 Reading = Literal["code", "stated", "pairs"]

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from glassformer.errors import ShapeError
+from glassformer.base.errors import ShapeError
 
 # Columns that a buffer has from the start: growing copies all that it holds.
 FEWEST = 32

@@ -11,7 +11,7 @@ from typing import Literal
 
 import torch
 
-from glassformer.errors import DeviceError
+from glassformer.base.errors import DeviceError
 from glassformer.parts.position import WITHOUT_FLOAT64
 
 Log = Callable[[str], None]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from glassformer.errors import ConfigError, DeviceError
+from glassformer.base.errors import ConfigError, DeviceError
 from glassformer.models.transformer import Transformer
 from glassformer.parts.dropout import DropoutKey
 

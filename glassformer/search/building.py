@@ -20,15 +20,15 @@ import numpy as np
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.embed import embed, vectors_of
 from glassformer.artefact.travelling import PLACE
-from glassformer.checksum import file_checksum, sealed_json
-from glassformer.errors import DataError
+from glassformer.base.checksum import file_checksum, sealed_json
+from glassformer.base.errors import DataError
+from glassformer.base.paths import check_path
 from glassformer.features.formats import Content
 from glassformer.features.mix import Mix
 from glassformer.features.store import vectors_file
 from glassformer.features.streams import Format, VectorsFile
 from glassformer.features.vectors import Vectors, VectorsOf
 from glassformer.look.saved import fingerprint
-from glassformer.paths import check_path
 from glassformer.search.nearest import Floats
 
 INDEX, VECTORS, TEXTS, PLACES = "index.json", "vectors.npy", "texts.jsonl", "places.npy"

@@ -17,12 +17,12 @@ from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.embed import embed, vectors_of
 from glassformer.artefact.recipe import HUB
 from glassformer.artefact.texts import check_text, listed
-from glassformer.checksum import file_checksum, read_sealed_json
-from glassformer.errors import CheckpointError, ConfigError, DataError, ShapeError
+from glassformer.base.checksum import file_checksum, read_sealed_json
+from glassformer.base.errors import CheckpointError, ConfigError, DataError, ShapeError
+from glassformer.base.paths import check_path
 from glassformer.features.mix import Mix
 from glassformer.features.pooling import Reals
 from glassformer.features.vectors import VectorsOf
-from glassformer.paths import check_path
 from glassformer.search.building import INDEX, MADE_FOR, PLACES, TEXTS, VECTORS, build, model_digest, normalized
 from glassformer.search.nearest import Backend, Floats, nearest
 from glassformer.tasks.predict import Within

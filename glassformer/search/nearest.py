@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from glassformer.errors import MissingExtraError
+from glassformer.base.errors import MissingExtraError
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]

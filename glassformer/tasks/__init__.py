@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from glassformer.errors import ConfigError, did_you_mean
+from glassformer.base.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
     from glassformer.config import ModelConfig

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from glassformer.errors import ShapeError
+from glassformer.base.errors import ShapeError
 from glassformer.tasks.measure import Integers, Reals
 from glassformer.text.words import Span
 

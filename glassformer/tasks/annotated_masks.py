@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from glassformer.base.errors import DataError
 from glassformer.config import ModelConfig
 from glassformer.data.settings import AnnotatedMasksData
-from glassformer.errors import DataError
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.card_words import FILLED

@@ -15,12 +15,12 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.config import ModelConfig
 from glassformer.data.corpus import on_bad
 from glassformer.data.settings import AnswerData, DataSection
 from glassformer.data.split import Split
 from glassformer.data.squad import stated_answers
-from glassformer.errors import ConfigError, DataError
 from glassformer.models.families.heads import token_head_of
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from glassformer.base.errors import ShapeError
 from glassformer.data.corrupt import IGNORED
-from glassformer.errors import ShapeError
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.cross_entropy import widened
 

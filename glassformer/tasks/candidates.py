@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from glassformer.errors import DataError
+from glassformer.base.errors import DataError
 from glassformer.tasks.values import label_of, located, text_of
 
 

@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Literal, Self
 
 import torch
 
+from glassformer.base.errors import DataError
 from glassformer.data.dialogues import read_dialogues
 from glassformer.data.flat import Texts
 from glassformer.data.lines import OnBad
 from glassformer.data.settings import ChatData, RecordSection
 from glassformer.data.split import Split
 from glassformer.decode.settings import DecodeSettings
-from glassformer.errors import DataError
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.chat_scores import replies_to_write, reply_scores, with_replies

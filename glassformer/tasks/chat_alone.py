@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.config import ModelConfig
 from glassformer.data.dialogues import Dialogue, read_dialogues
 from glassformer.data.lines import OnBad
@@ -21,7 +22,6 @@ from glassformer.data.settings import ChatData, RecordSection
 from glassformer.data.split import Split
 from glassformer.decode.request import Hypothesis
 from glassformer.decode.settings import DecodeSettings
-from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.blocked_cross_entropy import token_cross_entropy

@@ -9,12 +9,12 @@ from array import array
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.config import ModelConfig
 from glassformer.data.dialogues import in_a_line
 from glassformer.decode.options import asked_search
 from glassformer.decode.request import Hypothesis
 from glassformer.decode.stream import stream
-from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.generate import USUAL

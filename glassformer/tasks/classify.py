@@ -14,9 +14,9 @@ import numpy as np
 from pydantic import Field, model_validator
 from torch import Tensor
 
+from glassformer.base.errors import ConfigError, DataError, NotFiniteError
 from glassformer.data.order import Order
 from glassformer.data.settings import ClassifyData
-from glassformer.errors import ConfigError, DataError, NotFiniteError
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.baselines import Lesson

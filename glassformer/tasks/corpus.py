@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
+from glassformer.base.errors import DataError
 from glassformer.data.batch import Batch as TokenRows
 from glassformer.data.batch import Integers
 from glassformer.data.corpus import Corpus, prepare, resolve_shares, training_texts
@@ -22,7 +23,6 @@ from glassformer.data.files import files_of
 from glassformer.data.settings import CorpusSection
 from glassformer.data.split import Split
 from glassformer.data.store import TokenStore
-from glassformer.errors import DataError
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.tasks.rows import Shape
 from glassformer.tasks.score import Unigram

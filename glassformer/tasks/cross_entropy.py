@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from glassformer.base.errors import ShapeError
 from glassformer.data.corrupt import IGNORED
-from glassformer.errors import ShapeError
 
 
 def cross_entropy(logits: Tensor | None, labels: Tensor, weights: Tensor | None = None) -> Tensor:

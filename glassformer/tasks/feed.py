@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from glassformer.base.errors import ConfigError
 from glassformer.data.batch import Integers
 from glassformer.data.buckets import BucketOrder, choose_lengths
 from glassformer.data.corrupt import IGNORED
 from glassformer.data.order import Order
-from glassformer.errors import ConfigError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.task import Source, Task

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 import torch
 
-from glassformer.errors import ConfigError, DataError, NotFiniteError
+from glassformer.base.errors import ConfigError, DataError, NotFiniteError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.cross_entropy import widened

@@ -10,6 +10,7 @@ from typing import NamedTuple, Self
 
 import torch
 
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.loop import Step, decode
 from glassformer.decode.options import asked_search
@@ -18,7 +19,6 @@ from glassformer.decode.request import Hypothesis, Request, SpecialIds
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.stream import stream
 from glassformer.decode.words import before_stop
-from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.generation import GeneratedToken, Generation, Sample, text_behind

@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from torch import Tensor
 
+from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
 from glassformer.data.batch import Integers
 from glassformer.data.settings import CorpusSection, DataSection
 from glassformer.data.split import Split
-from glassformer.errors import ConfigError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.blocked_cross_entropy import token_cross_entropy

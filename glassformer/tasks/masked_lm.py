@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Field
 from torch import Tensor
 
+from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
 from glassformer.data.buckets import BucketedRows
 from glassformer.data.corrupt import MaskingSection
@@ -21,7 +22,6 @@ from glassformer.data.pack import Frame, PackedRows
 from glassformer.data.settings import CorpusSection
 from glassformer.data.split import Split
 from glassformer.data.store import TokenStore
-from glassformer.errors import ConfigError
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.card_words import FILLED

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from glassformer.errors import ShapeError
+from glassformer.base.errors import ShapeError
 
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -12,9 +12,9 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor
 
+from glassformer.base.errors import DataError
 from glassformer.data.corrupt import IGNORED
 from glassformer.decode.request import SpecialIds
-from glassformer.errors import DataError
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.pair_source import TextPair

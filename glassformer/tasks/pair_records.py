@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.files import files_for, files_of
 from glassformer.data.flat import Texts
 from glassformer.data.lines import OnBad, of_each
@@ -20,7 +21,6 @@ from glassformer.data.rows import by_role, names_of, read_table
 from glassformer.data.settings import TranslateData
 from glassformer.data.split import Split, shared, text_hash
 from glassformer.data.table_format import TableFormat, find_format
-from glassformer.errors import ConfigError, DataError
 from glassformer.tasks.pair_source import PairSource, TextPair, TextPairs
 from glassformer.tasks.records import Record
 from glassformer.tasks.values import check_columns, text_of

@@ -14,8 +14,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 
+from glassformer.base.errors import DataError
 from glassformer.data.squad import StatedAnswer, placed
-from glassformer.errors import DataError
 from glassformer.tasks.values import located
 from glassformer.text.parts import encoded_parts
 from glassformer.text.tokenizer import Tokenizer

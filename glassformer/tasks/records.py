@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self
 import numpy as np
 import torch
 
+from glassformer.base.errors import DataError
 from glassformer.data.batch import Integers
 from glassformer.data.corpus import TooFewError, on_bad, shares_for
 from glassformer.data.files import files_for
@@ -30,7 +31,6 @@ from glassformer.data.rows import Columns, by_role, names_of, read_table
 from glassformer.data.settings import DataSection, RecordSection
 from glassformer.data.split import Split, hash_fraction, shared, split_of, text_hash
 from glassformer.data.table_format import TableFormat, find_format
-from glassformer.errors import DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.baselines import Lesson, beside_tfidf

@@ -15,6 +15,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
 from glassformer.data.batch import Integers
 from glassformer.data.corrupt import IGNORED
@@ -22,7 +23,6 @@ from glassformer.data.pairs import SentencePairs
 from glassformer.data.settings import DataSection
 from glassformer.data.split import Split
 from glassformer.data.store import TokenStore
-from glassformer.errors import ConfigError
 from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch, Inputs, Output
 from glassformer.models.transformer import Transformer

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from glassformer.errors import NotFiniteError
+from glassformer.base.errors import NotFiniteError
 from glassformer.tasks.passage import Passage
 
 Reals = npt.NDArray[np.float64]

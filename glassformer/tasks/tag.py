@@ -18,12 +18,12 @@ import numpy.typing as npt
 from pydantic import Field, model_validator
 from torch import Tensor
 
+from glassformer.base.errors import ConfigError, DataError, NotFiniteError
 from glassformer.config import ModelConfig
 from glassformer.data.corrupt import IGNORED
 from glassformer.data.lines import OnBad
 from glassformer.data.settings import TagData
 from glassformer.data.table_format import TableFormat
-from glassformer.errors import ConfigError, DataError, NotFiniteError
 from glassformer.models.chain import Chain
 from glassformer.models.crf import Crf
 from glassformer.models.families.heads import token_head_of

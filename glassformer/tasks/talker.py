@@ -10,8 +10,8 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Self
 
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.decode.request import Hypothesis
-from glassformer.errors import ConfigError, DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.generate import Generate, Prompt

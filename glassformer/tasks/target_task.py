@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Field
 from torch import Tensor
 
+from glassformer.base.errors import DataError
 from glassformer.config import ModelConfig
 from glassformer.data.parallel import TARGET
 from glassformer.data.split import Split
@@ -20,7 +21,6 @@ from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.options import BEAMS, LENGTH_PENALTY
 from glassformer.decode.request import Hypothesis
 from glassformer.decode.settings import LengthPenalty
-from glassformer.errors import DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.alignment_loss import ALIGNMENT, loss_of_links

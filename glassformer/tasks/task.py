@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 import torch
 from torch import Tensor, nn
 
+from glassformer.base.settings import Settings
 from glassformer.config import ModelConfig
 from glassformer.data.batch import Integers
 from glassformer.data.settings import DataSection
@@ -23,7 +24,6 @@ from glassformer.data.split import Split
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
-from glassformer.settings import Settings
 from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.rows import Axis, Row, Shape
 from glassformer.tasks.score import Scores

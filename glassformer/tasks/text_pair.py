@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 import torch
 from pydantic import Field
 
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.config import ModelConfig
-from glassformer.errors import ConfigError, DataError
 from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from glassformer.errors import ShapeError
+from glassformer.base.errors import ShapeError
 from glassformer.tasks.measure import Measure, Reals
 from glassformer.tasks.report import QUOTES, WORST, quoted
 from glassformer.tasks.score import THIS_MODEL, Scores

@@ -6,10 +6,10 @@ from collections.abc import Generator, Iterator
 
 import torch
 
+from glassformer.base.errors import ConfigError
 from glassformer.decode.loop import Step
 from glassformer.decode.request import Hypothesis, Request
 from glassformer.decode.stream import StreamedText, stream
-from glassformer.errors import ConfigError
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.pair_source import TextPair
 from glassformer.tasks.predict import precision

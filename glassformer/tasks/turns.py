@@ -6,8 +6,8 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from glassformer.base.errors import DataError
 from glassformer.data.dialogues import ROLE_OF, Dialogue
-from glassformer.errors import DataError
 from glassformer.tasks.values import located
 from glassformer.text.chat_template import ASSISTANT, SYSTEM, USER, ChatTemplate, Message
 from glassformer.text.parts import ids_of

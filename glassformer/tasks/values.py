@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.rows import Columns, names_of
-from glassformer.errors import ConfigError, DataError
 
 
 def located(where: str, sentence: str) -> str:

@@ -12,8 +12,8 @@ from typing import Any
 import tokenizers
 from tokenizers import AddedToken, decoders, models, pre_tokenizers
 
-from glassformer.errors import TokenizerError
-from glassformer.json_text import read_json
+from glassformer.base.errors import TokenizerError
+from glassformer.base.json_text import read_json
 from glassformer.text.library import refusing
 from glassformer.text.special import ROBERTA, SpecialTokens, roles_by_name, roles_from_files
 from glassformer.text.template import with_template

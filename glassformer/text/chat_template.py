@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from glassformer.errors import CheckpointError, ConfigError, DataError, did_you_mean
-from glassformer.json_text import read_json
+from glassformer.base.errors import CheckpointError, ConfigError, DataError, did_you_mean
+from glassformer.base.json_text import read_json
 from glassformer.text.special import FOREIGN_ROLES
 from glassformer.text.tokenizer import Tokenizer
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from glassformer.base.errors import TokenizerError
 from glassformer.config import ModelConfig
-from glassformer.errors import TokenizerError
 from glassformer.text.tokenizer import MASK, Tokenizer
 
 # Many models pad their vocabulary to a round size for fast matrices; a larger difference means another vocabulary.

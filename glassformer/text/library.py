@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from glassformer.errors import GlassformerError, TokenizerError
+from glassformer.base.errors import GlassformerError, TokenizerError
 
 
 @contextmanager

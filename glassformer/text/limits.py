@@ -7,7 +7,7 @@ from typing import Any
 
 import tokenizers
 
-from glassformer.errors import TokenizerError
+from glassformer.base.errors import TokenizerError
 
 # Ids need not be consecutive, but a table with a row for each must not be mostly empty.
 _GAPS = 1000

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
-from glassformer.errors import TokenizerError
+from glassformer.base.errors import TokenizerError
 from glassformer.text.byte_pairs import load_byte_pairs, read_object
 from glassformer.text.sentence_pieces import SOURCE, TARGET, load_sentence_pieces
 from glassformer.text.special import BERT, NONE, roles_by_name, roles_from_files

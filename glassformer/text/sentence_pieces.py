@@ -12,7 +12,7 @@ from typing import Any
 import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers
 
-from glassformer.errors import MissingExtraError, TokenizerError
+from glassformer.base.errors import MissingExtraError, TokenizerError
 from glassformer.text.byte_pairs import read_ids
 from glassformer.text.library import refusing
 from glassformer.text.special import MARIAN, roles_from_files

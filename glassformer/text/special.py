@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 
-from glassformer.errors import TokenizerError, did_you_mean
+from glassformer.base.errors import TokenizerError, did_you_mean
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from glassformer.wrapping import in_one_line
+from glassformer.base.wrapping import in_one_line
 
 BLANK = "▁"
 """How a blank of a token is written for people."""

@@ -15,9 +15,9 @@ import numpy.typing as npt
 import tokenizers
 from tokenizers import AddedToken, models
 
-from glassformer.atomic import atomic_write
-from glassformer.errors import TokenizerError
-from glassformer.json_text import parse_json
+from glassformer.base.atomic import atomic_write
+from glassformer.base.errors import TokenizerError
+from glassformer.base.json_text import parse_json
 from glassformer.text.library import refusing
 from glassformer.text.limits import check_settings, vocabulary_by_id
 from glassformer.text.special import SpecialTokens

@@ -10,7 +10,7 @@ from typing import Literal
 import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, trainers
 
-from glassformer.errors import DataError, TokenizerError, did_you_mean
+from glassformer.base.errors import DataError, TokenizerError, did_you_mean
 from glassformer.text.alphabet import LIMIT, inner_letters, read_twice
 from glassformer.text.library import refusing
 from glassformer.text.long_words import LONGEST_WORD, LongWords, cut

@@ -9,8 +9,8 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from glassformer.atomic import atomic_write
-from glassformer.errors import ConfigError
+from glassformer.base.atomic import atomic_write
+from glassformer.base.errors import ConfigError
 from glassformer.parts.dropout import Dropout
 from glassformer.parts.projection import Adapter, Projection
 from glassformer.training.settings import AdapterSection

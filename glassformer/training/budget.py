@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 from glassformer.training.settings import TrainSection
 
 

@@ -18,10 +18,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from glassformer.atomic import atomic_write, clear_drafts, flush, remove
-from glassformer.checksum import file_checksum, read_sealed_json, sealed_json
-from glassformer.errors import CheckpointError
-from glassformer.pickles import refuse_pickles
+from glassformer.base.atomic import atomic_write, clear_drafts, flush, remove
+from glassformer.base.checksum import file_checksum, read_sealed_json, sealed_json
+from glassformer.base.errors import CheckpointError
+from glassformer.base.pickles import refuse_pickles
 from glassformer.training.record import refuse_removed_folder
 
 # Format 2 has checksums. A checkpoint without them is refused: damage to it could not be detected.

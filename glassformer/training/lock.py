@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from glassformer.errors import TrainingError
-from glassformer.locking import lock, locks_folders
+from glassformer.base.errors import TrainingError
+from glassformer.base.locking import lock, locks_folders
 
 # The file that is locked where a folder cannot be: on Windows.
 _FILE = ".lock"

@@ -13,9 +13,9 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
-from glassformer.atomic import atomic_write
+from glassformer.base.atomic import atomic_write
+from glassformer.base.errors import CheckpointError, NotFiniteError
 from glassformer.data.counter_rng import random_bits
-from glassformer.errors import CheckpointError, NotFiniteError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Log, repeatable

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from glassformer.errors import TrainingError
+from glassformer.base.errors import TrainingError
 
 
 @dataclass(frozen=True)

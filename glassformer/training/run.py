@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from glassformer.errors import CheckpointError, ConfigError, NotFiniteError
+from glassformer.base.errors import CheckpointError, ConfigError, NotFiniteError
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Log, Machine, choose_machine
 from glassformer.tasks.feed import Feed

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 from glassformer.training.budget import Budget, RunProgress
 from glassformer.training.settings import TrainSection
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from glassformer.settings import MOST_ROWS, Seed, Settings
+from glassformer.base.settings import MOST_ROWS, Seed, Settings
 
 # The highest learning rate where none is set and no model is there to start from.
 _RATE = 1e-3

@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 from glassformer.models.transformer import HEADS, Transformer
 from glassformer.parts.projection import Adapter
 from glassformer.training.settings import ALL_BUT_HEAD, GRADUALLY, TrainSection, TuneSection

@@ -16,9 +16,9 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from glassformer.atomic import atomic_write
-from glassformer.checksum import check_regular_file, read_sealed_line, sealed_line
-from glassformer.errors import GlassformerError
+from glassformer.base.atomic import atomic_write
+from glassformer.base.checksum import check_regular_file, read_sealed_line, sealed_line
+from glassformer.base.errors import GlassformerError
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Log
 from glassformer.training.record import Step

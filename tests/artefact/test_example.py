@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from glassformer.artefact.example import example
+from glassformer.base.errors import TokenizerError
 from glassformer.cli.__main__ import main
-from glassformer.errors import TokenizerError
 from glassformer.text.tokenizer import Tokenizer
 from tests.artefact.heads import TAGS, model_for
 

@@ -12,7 +12,7 @@ import transformers
 
 from glassformer.artefact.foreign import read_foreign, write_foreign
 from glassformer.artefact.model import Model
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 from glassformer.models.inputs import Inputs
 from glassformer.tasks.labels import Classes
 from glassformer.tasks.regress import Number

@@ -14,8 +14,8 @@ from torch.nn import functional as F
 from glassformer.artefact.ablation import Asked, Ruler, ablate, heads_of_model
 from glassformer.artefact.importance import differences, head_importance, plain_batches, rows_in_batches
 from glassformer.artefact.open import load
+from glassformer.base.errors import DataError, GlassformerError
 from glassformer.demo.texts import slides, slides_model
-from glassformer.errors import DataError, GlassformerError
 from glassformer.look.interventions import zero_head
 from glassformer.look.run import trace
 from tests.contracts.families import FAMILIES

@@ -12,7 +12,7 @@ import transformers
 
 import glassformer as gf
 from glassformer.artefact.foreign import write_foreign
-from glassformer.errors import ConfigError, DataError
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.text.chat_template import Message, own_templates
 from tests.refusals import refused
 from tests.talkers import READ, talking, with_marks

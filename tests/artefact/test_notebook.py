@@ -166,7 +166,7 @@ def test_a_notebook_gets_lines(monkeypatch: pytest.MonkeyPatch, stream: type[io.
         monkeypatch.setenv(name, value)
     gf.train("slides", set={"train.steps": 30}, out=tmp_path / "run")
     moments = iter([0.0, *(float(second) for second in range(0, 2000, 2))])
-    monkeypatch.setattr("glassformer.artefact.counting.time.monotonic", lambda: next(moments))
+    monkeypatch.setattr("glassformer.base.counting.time.monotonic", lambda: next(moments))
     with ConsoleProgress().counting("answers", 100) as advance:
         for _ in range(200):
             advance(7)

@@ -15,8 +15,8 @@ import transformers
 from glassformer.artefact.foreign import write_foreign
 from glassformer.artefact.model import Model
 from glassformer.artefact.onnx_folder import OnnxExport
+from glassformer.base.errors import CheckpointError, ConfigError, DataError, MissingExtraError
 from glassformer.convert.onnx.operators import OPERATORS
-from glassformer.errors import CheckpointError, ConfigError, DataError, MissingExtraError
 from tests.artefact.heads import TAGS, TEXTS, model_for
 from tests.docs.pages import run_python
 from tests.refusals import refused

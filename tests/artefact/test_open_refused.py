@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 import glassformer
 from glassformer.artefact import store
 from glassformer.artefact.open import load
-from glassformer.errors import CheckpointError, TokenizerError
+from glassformer.base.errors import CheckpointError, TokenizerError
 from glassformer.text.train import train_tokenizer
 from tests.refusals import refused
 
@@ -75,7 +75,7 @@ def test_a_missing_file(saved: Path, name: str) -> None:
 _OPENED_IN_LITTLE_MEMORY = """
 import resource, sys
 from glassformer.artefact.open import load
-from glassformer.errors import CheckpointError
+from glassformer.base.errors import CheckpointError
 with open("/proc/self/statm") as file:
     used = int(file.read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30), used + (1 << 30)))

@@ -12,7 +12,7 @@ from glassformer.artefact import store
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
 from glassformer.artefact.train import train
-from glassformer.errors import CheckpointError
+from glassformer.base.errors import CheckpointError
 from tests.artefact.runs import Listener, recipe
 
 ENGLISH = models.SMALL["english"]

@@ -7,10 +7,10 @@ import pytest
 
 from glassformer.artefact.prepare import body_config as model_config
 from glassformer.artefact.recipe import parse_changes, read_recipe, ready_recipes, resolve
+from glassformer.base.errors import ConfigError
+from glassformer.base.settings import read_settings, read_toml, toml_of
 from glassformer.config import FillConfig
-from glassformer.errors import ConfigError
 from glassformer.models.transformer import Transformer
-from glassformer.settings import read_settings, read_toml, toml_of
 from glassformer.tasks import TASKS, task_named
 from glassformer.training.budget import Budget, RunProgress
 from glassformer.training.schedule import Schedule

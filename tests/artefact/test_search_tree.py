@@ -10,8 +10,8 @@ import torch
 
 import glassformer as gf
 from glassformer.artefact.model import Model
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.demo.texts import slides_model
-from glassformer.errors import ConfigError, DataError
 from glassformer.look.search_tree import tree_lines
 
 TEXT = "A man is playing the guitar."

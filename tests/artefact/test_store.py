@@ -17,9 +17,9 @@ from glassformer.artefact import store
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
 from glassformer.artefact.recipe import resolve
+from glassformer.base.errors import CheckpointError
 from glassformer.convert.files import read_safetensors
 from glassformer.data.settings import ClassifyData
-from glassformer.errors import CheckpointError
 from glassformer.models.families import t5
 from glassformer.models.transformer import build
 from glassformer.tasks.classify import ClassifySection
@@ -147,7 +147,7 @@ def test_a_full_disk_leaves_the_old_model_whole(model: Model, tmp_path: Path) ->
     code = (
         "import resource, sys, torch\n"
         "from glassformer.artefact.open import load\n"
-        "from glassformer.errors import CheckpointError\n"
+        "from glassformer.base.errors import CheckpointError\n"
         "model = load(sys.argv[1]); model.card = '# new'\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
         "try: model.save(sys.argv[1])\n"

@@ -9,7 +9,7 @@ import pytest
 
 import glassformer as gf
 from glassformer.artefact.model import Model
-from glassformer.errors import CheckpointError, ConfigError, DataError
+from glassformer.base.errors import CheckpointError, ConfigError, DataError
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
 from glassformer.tasks.masked_lm import MaskedLMSection

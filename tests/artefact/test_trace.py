@@ -13,7 +13,7 @@ import glassformer
 from glassformer.artefact.independence import independence
 from glassformer.artefact.model import Model
 from glassformer.artefact.trace import start_id
-from glassformer.errors import ConfigError, DataError, ShapeError
+from glassformer.base.errors import ConfigError, DataError, ShapeError
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.overview import spans
 from glassformer.look.run import trace as look

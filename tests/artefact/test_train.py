@@ -16,7 +16,7 @@ from glassformer.artefact.prepare import prepare_run
 from glassformer.artefact.progress import ConsoleProgress, NoProgress
 from glassformer.artefact.recipe import resolve
 from glassformer.artefact.train import train
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 from glassformer.tasks.score import interval
 from tests.artefact.runs import Listener, recipe, weights
 

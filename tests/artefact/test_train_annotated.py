@@ -11,7 +11,7 @@ import pytest
 from glassformer.artefact.open import load
 from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.train import train
-from glassformer.errors import ConfigError, DataError
+from glassformer.base.errors import ConfigError, DataError
 from tests.artefact.runs import Listener, recipe
 from tests.refusals import refused
 

@@ -13,7 +13,7 @@ import torch
 
 import glassformer as gf
 from glassformer.artefact.progress import NoProgress
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 from glassformer.parts.activity import Reading
 from tests.refusals import refused
 

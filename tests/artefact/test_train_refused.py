@@ -15,7 +15,7 @@ from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
 from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.train import train
-from glassformer.errors import CheckpointError, ConfigError, DataError, DeviceError, TrainingError
+from glassformer.base.errors import CheckpointError, ConfigError, DataError, DeviceError, TrainingError
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
 from glassformer.training.record import Step

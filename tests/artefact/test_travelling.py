@@ -14,8 +14,8 @@ from glassformer.artefact.model import Model
 from glassformer.artefact.open import load, open_as_saved
 from glassformer.artefact.recipe import resolve
 from glassformer.artefact.train import train
+from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.convert.files import read_header
-from glassformer.errors import CheckpointError, ConfigError
 from tests.artefact.runs import Listener, recipe, same_weights
 from tests.refusals import refused
 

@@ -7,7 +7,7 @@ import torch
 
 from glassformer.artefact.model import Model
 from glassformer.artefact.vectors import use_vectors
-from glassformer.errors import DataError, ShapeError
+from glassformer.base.errors import DataError, ShapeError
 from tests.refusals import refused
 
 

@@ -16,7 +16,7 @@ import torch
 from glassformer.artefact.model import Model
 from glassformer.artefact.train import train
 from glassformer.artefact.watched import GUESSES, KINDS, MOST_SENTENCES, Sentences
-from glassformer.errors import ConfigError, DataError
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.look.head_measures import MEASURES
 from glassformer.tasks import TASKS, verb_of
 from glassformer.training.watched import FILE, read_watched
@@ -195,7 +195,7 @@ def test_a_run_keeps_its_sentences_and_learns_the_same(text_file: Path, tmp_path
 
 def test_a_hundred_records_of_the_models_size_are_small() -> None:
     import glassformer as gf
-    from glassformer.checksum import sealed_line
+    from glassformer.base.checksum import sealed_line
 
     model = gf.load("english")
     given = [

@@ -12,7 +12,7 @@ from torch import Tensor
 from glassformer.artefact import artefact
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
-from glassformer.errors import ConfigError, DataError, DeviceError, NotFiniteError, TokenizerError
+from glassformer.base.errors import ConfigError, DataError, DeviceError, NotFiniteError, TokenizerError
 from glassformer.models.families import bert, gpt2, slides
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from glassformer.artefact.open import load
+from glassformer.base.errors import DataError
 from glassformer.cli.__main__ import main
-from glassformer.errors import DataError
 
 Run = Callable[..., Any]
 TINY = ["--steps", "2", "--vocabulary", "120", "--length", "32", "--batch", "4", "--set", "train.compile=off"]

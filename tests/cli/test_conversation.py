@@ -12,10 +12,10 @@ import pytest
 
 import glassformer as gf
 from glassformer.artefact import verbs
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.conversation import converse, load_turns, save_turns
 from glassformer.cli.show import on_screen
 from glassformer.cli.streams import ReaderGoneError
-from glassformer.errors import ConfigError, DataError
 from glassformer.tasks.chat import ChatSection
 from glassformer.tasks.translate import TranslateSection
 from tests.talkers import talking

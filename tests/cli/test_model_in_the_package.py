@@ -11,8 +11,8 @@ import pytest
 
 from glassformer.artefact import travelling
 from glassformer.artefact.open import load
+from glassformer.base.errors import CheckpointError, DataError
 from glassformer.cli.opened import split_model
-from glassformer.errors import CheckpointError, DataError
 from glassformer.tasks import VERBS
 
 Run = Callable[..., Any]

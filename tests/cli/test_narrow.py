@@ -12,10 +12,10 @@ import pytest
 from rich.console import Console
 
 from glassformer.artefact.progress import ConsoleProgress
+from glassformer.base.wrapping import for_stream, wrapped, wrapped_command
 from glassformer.cli.__main__ import main
 from glassformer.cli.screen import note
 from glassformer.training.record import Step
-from glassformer.wrapping import for_stream, wrapped, wrapped_command
 
 NARROW = pytest.mark.parametrize("width", [60, 80])
 MESSAGE = (

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-import glassformer.atomic
+import glassformer.base.atomic
 from glassformer.artefact.open import load
 from glassformer.artefact.train import train
-from glassformer.errors import ConfigError, DataError, GlassformerError
-from glassformer.paths import check_path, is_stream, refuse_endless
+from glassformer.base.errors import ConfigError, DataError, GlassformerError
+from glassformer.base.paths import check_path, is_stream, refuse_endless
 from tests.cli.conftest import Done, Run
 
 SHORT = 1500
@@ -155,7 +155,7 @@ VANISHING: dict[str, Words] = {
 def test_a_place_that_is_deleted_while_it_is_written(
     run: Run, exported: Path, trained: Path, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
-    place, flush = exported.parent / "place", glassformer.atomic.flush
+    place, flush = exported.parent / "place", glassformer.base.atomic.flush
     place.mkdir()
     shutil.copytree(trained, exported.parent / "ours")
 
@@ -163,7 +163,7 @@ def test_a_place_that_is_deleted_while_it_is_written(
         shutil.rmtree(place)
         flush(path)
 
-    monkeypatch.setattr(glassformer.atomic, "flush", deleted)
+    monkeypatch.setattr(glassformer.base.atomic, "flush", deleted)
     told = sentence(run(*VANISHING[verb](exported.parent / "ours", place)))
     assert str(place) in told
     assert os.strerror(2) in told

@@ -13,11 +13,11 @@ import torch
 from glassformer.artefact.prepare import body_config as model_config
 from glassformer.artefact.recipe import Recipe, resolve
 from glassformer.artefact.sections import ModelSection, TokenizerSection
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.plan import plan
 from glassformer.cli.recipe_options import requested_recipe
 from glassformer.cli.train import train
 from glassformer.data.settings import ClassifyData
-from glassformer.errors import ConfigError, DataError
 from glassformer.models.families.bert import BERT_SIZES
 from glassformer.models.families.modernbert import MODERNBERT_SIZES
 from glassformer.tasks import TASKS

@@ -13,9 +13,9 @@ import pytest
 
 import glassformer as gf
 from glassformer.artefact.open import load
+from glassformer.base.errors import ConfigError
 from glassformer.cli.__main__ import main
 from glassformer.cli.partial import Partial
-from glassformer.errors import ConfigError
 from tests.refusals import refused
 
 Run = Callable[..., Any]

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from glassformer.base.errors import DataError
 from glassformer.cli.__main__ import main
 from glassformer.cli.readers import Reader, SentenceReader, TableReader, Text, read_lines_as
 from glassformer.data.lines import stop
-from glassformer.errors import DataError
 
 Run = Callable[..., Any]
 TINY = ["--steps", "2", "--vocabulary", "120", "--length", "24", "--batch", "4", "--set", "train.compile=off"]

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from glassformer.base.errors import DataError
 from glassformer.cli.partial import Mark, Partial, beside, resumable
-from glassformer.errors import DataError
 from tests.refusals import refused
 
 Run = Callable[..., Any]

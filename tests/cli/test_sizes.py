@@ -11,8 +11,8 @@ import torch
 
 from glassformer.artefact.recipe import Recipe, resolve
 from glassformer.artefact.sizes import SIZES, TRANSLATORS, VOCABULARIES, Size, sizes_for, translator_sizes
+from glassformer.base.errors import ConfigError
 from glassformer.cli.recipe_options import requested_recipe
-from glassformer.errors import ConfigError
 from glassformer.models.families.modernbert import MODERNBERT_SIZES
 from tests.refusals import refused
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import glassformer as gf
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 from tests.artefact.heads import TEXTS, model_for
 from tests.cli.conftest import Run
 from tests.refusals import carries

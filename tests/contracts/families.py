@@ -12,11 +12,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from glassformer.base.stretch import DynamicStretch, LinearStretch, Llama3Stretch, Stretch, YarnStretch
 from glassformer.config import ModelConfig, StackConfig
 from glassformer.models.families import family_config
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
-from glassformer.stretch import DynamicStretch, LinearStretch, Llama3Stretch, Stretch, YarnStretch
 
 VOCABULARY = 23
 Padding = Literal["none", "right", "left", "uneven"]

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
+from glassformer.base.stretch import YarnStretch
 from glassformer.convert.huggingface import FAMILY_TABLES
 from glassformer.models.transformer import Transformer
-from glassformer.stretch import YarnStretch
 from tests.contracts import reference as theirs
 from tests.contracts.families import FAMILIES, ROWS, STRETCHES, Padding, Row
 

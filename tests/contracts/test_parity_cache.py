@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from glassformer.base.errors import ConfigError, ShapeError
 from glassformer.config import ModelConfig
-from glassformer.errors import ConfigError, ShapeError
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.parts.cache import Cache

@@ -8,9 +8,9 @@ import pytest
 
 from glassformer.artefact.model import Model
 from glassformer.artefact.recipe import ready_recipes, resolve
+from glassformer.base.errors import ConfigError
 from glassformer.cli.ask import asking
 from glassformer.cli.show import SHOW
-from glassformer.errors import ConfigError
 from glassformer.tasks import TASKS, VERBS, predictor_of, task_named
 from glassformer.tasks.task import Predictor, Task
 from tests.contracts.tasks import TASKS as HELD

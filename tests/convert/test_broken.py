@@ -13,8 +13,8 @@ import pytest
 import torch
 from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
+from glassformer.base.errors import CheckpointError, ConfigError, MissingExtraError, TokenizerError
 from glassformer.convert import fetch, huggingface, read_huggingface, write_huggingface
-from glassformer.errors import CheckpointError, ConfigError, MissingExtraError, TokenizerError
 from glassformer.text.train import train_tokenizer
 from tests.contracts.families import Row
 from tests.convert.sources import change_settings, change_tensors, save, tensors_of

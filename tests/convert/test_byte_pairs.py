@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import transformers
 
+from glassformer.base.errors import TokenizerError
 from glassformer.convert import read_huggingface
-from glassformer.errors import TokenizerError
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import SpecialTokens
 from glassformer.text.train import train_tokenizer

@@ -13,8 +13,8 @@ import transformers
 from glassformer.artefact.foreign import read_foreign, write_foreign
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load, open_as_saved
+from glassformer.base.errors import CheckpointError
 from glassformer.convert import read_huggingface
-from glassformer.errors import CheckpointError
 from glassformer.models.inputs import Inputs
 from glassformer.text.train import Kind, train_tokenizer
 from tests.convert.sources import SOURCES, change_settings, change_tensors, save

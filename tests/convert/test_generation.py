@@ -13,8 +13,8 @@ import transformers
 from glassformer.artefact.foreign import read_foreign, write_foreign
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import open_as_saved
+from glassformer.base.errors import CheckpointError
 from glassformer.convert import read_huggingface
-from glassformer.errors import CheckpointError
 from tests.convert.sources import change_settings, save, send_out
 from tests.refusals import refused
 

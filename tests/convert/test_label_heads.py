@@ -11,10 +11,10 @@ import torch
 import transformers
 from torch import Tensor
 
+from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.config import ModelConfig, SentenceHeadConfig
 from glassformer.convert import read_huggingface, write_huggingface
 from glassformer.convert.heads import LabelUse
-from glassformer.errors import CheckpointError, ConfigError
 from glassformer.models.families import FAMILIES
 from glassformer.models.families.heads import sentence_head_of, token_head_of
 from glassformer.models.inputs import Inputs

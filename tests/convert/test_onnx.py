@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from glassformer.base.errors import ConfigError
+from glassformer.base.stretch import DynamicStretch
 from glassformer.convert.onnx.heads import head_of
 from glassformer.convert.onnx.network import Network, inputs_of, write_graph
 from glassformer.convert.onnx.session import OnnxTransformer, Session
-from glassformer.errors import ConfigError
 from glassformer.models.inputs import Inputs
-from glassformer.stretch import DynamicStretch
 from tests.contracts.families import FAMILIES, OPTIONS, TINY, Row
 from tests.refusals import refused
 

@@ -12,8 +12,8 @@ import torch
 import transformers
 from huggingface_hub.errors import StrictDataclassError
 
+from glassformer.base.errors import CheckpointError
 from glassformer.convert import read_huggingface
-from glassformer.errors import CheckpointError
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from tests.convert.sources import change_settings, save, send_out

@@ -10,9 +10,9 @@ import torch
 import transformers
 from torch import Tensor
 
+from glassformer.base.errors import CheckpointError
 from glassformer.convert import FAMILY_TABLES, read_huggingface, write_huggingface
 from glassformer.convert.family import ACTIVATIONS
-from glassformer.errors import CheckpointError
 from glassformer.models.transformer import Transformer
 from tests.contracts.families import Row
 from tests.contracts.test_parity import COMPARED

@@ -13,7 +13,7 @@ import transformers
 
 from glassformer.artefact.foreign import read_foreign, write_foreign
 from glassformer.artefact.model import Model
-from glassformer.errors import MissingExtraError, TokenizerError
+from glassformer.base.errors import MissingExtraError, TokenizerError
 from glassformer.text.load import load_tokenizer
 from tests.convert.sources import save
 from tests.refusals import refused

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import transformers
 
+from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.config import ModelConfig
 from glassformer.convert import FAMILY_TABLES, read_huggingface, write_huggingface
 from glassformer.convert.family import ACTIVATIONS
 from glassformer.convert.settings import Only, Setting, at
-from glassformer.errors import CheckpointError, ConfigError
 from glassformer.models.families import family_config
 from tests.contracts.families import TINY, norm_on_branch
 from tests.convert.sources import change_settings, save

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from glassformer.base.errors import CheckpointError, GlassformerError
 from glassformer.convert import fetch, files, huggingface, read_huggingface
 from glassformer.convert.huggingface import FAMILY_TABLES
-from glassformer.errors import CheckpointError, GlassformerError
 from tests.convert.sources import change_settings, change_tensors, save
 
 WEIGHTS, INDEX, SETTINGS = "model.safetensors", "model.safetensors.index.json", "config.json"

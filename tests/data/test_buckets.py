@@ -8,11 +8,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.batch import Integers
 from glassformer.data.buckets import BucketedRows, BucketOrder, choose_lengths
 from glassformer.data.pack import Frame
 from glassformer.data.store import TokenStore
-from glassformer.errors import ConfigError, DataError
 
 PAD, FIRST, LAST = 900, 901, 902
 FRAME = Frame((FIRST,), (LAST,))

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from glassformer.base.errors import DataError, MissingColumnError
 from glassformer.data.conll import conll_columns, conll_rows
 from glassformer.data.lines import Skipped
 from glassformer.data.rows import read_table
 from glassformer.data.table_format import find_format
-from glassformer.errors import DataError, MissingColumnError
 from glassformer.tasks.tagged import tagged_format
 
 UNIVERSAL = """\

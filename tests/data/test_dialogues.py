@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from glassformer.base.errors import DataError
 from glassformer.data.dialogues import Dialogue, read_dialogues
-from glassformer.errors import DataError
 from tests.refusals import refused
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from glassformer.base.errors import DataError
 from glassformer.data.corpus import prepare, training_texts
 from glassformer.data.files import FoundFiles, LeftAside, files_for, files_of, find_files
 from glassformer.data.lines import read_lines
@@ -23,7 +24,6 @@ from glassformer.data.settings import (
     TagData,
     TranslateData,
 )
-from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer
 
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from glassformer.base.errors import DataError
 from glassformer.data import lines
 from glassformer.data.lines import LONGEST_LINE, Skipped, read_lines
 from glassformer.data.read import read
 from glassformer.data.rows import read_table
-from glassformer.errors import DataError
 
 BIG = 30_000_000
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from glassformer.base.errors import DataError
 from glassformer.data.counter_rng import below, random_bits, uniform
 from glassformer.data.order import Order, shuffled
-from glassformer.errors import DataError
 from tests.refusals import refused
 
 

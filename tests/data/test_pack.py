@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
+from glassformer.base.errors import ConfigError
 from glassformer.data.batch import Batch, pad
 from glassformer.data.pack import Frame, PackedRows
 from glassformer.data.store import TokenStore
-from glassformer.errors import ConfigError
 from glassformer.text.tokenizer import Tokenizer
 from tests.refusals import refused
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.batch import Integers
 from glassformer.data.pairs import IS_NEXT, NOT_NEXT, SentencePairs
 from glassformer.data.store import TokenStore
-from glassformer.errors import ConfigError, DataError
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from glassformer.base.errors import ShapeError
 from glassformer.data.paragraphs import Sentence, join_sentences, split_sentences
-from glassformer.errors import ShapeError
 from tests.refusals import refused
 
 

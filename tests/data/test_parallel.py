@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glassformer.base.errors import DataError, MissingColumnError
 from glassformer.data.lines import Skipped
 from glassformer.data.parallel import parting_line, read_pairs, read_parallel
-from glassformer.errors import DataError, MissingColumnError
 from tests.refusals import refused
 
 ENGLISH = ["Go.", "", "I am a student.", "Yes"]

@@ -19,11 +19,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from glassformer.base.errors import DataError, MissingColumnError
 from glassformer.data.files import files_of
 from glassformer.data.lines import Skipped, read_lines
 from glassformer.data.read import Documents, read
 from glassformer.data.rows import read_table
-from glassformer.errors import DataError, MissingColumnError
 from tests.refusals import refused
 
 TEXTS = ["She likes the summer.", 'He said "no, never" – twice.', "東京, naïve café", "one | two ; three"]

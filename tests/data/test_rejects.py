@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from glassformer.base.errors import DataError
 from glassformer.data.rejects import rejecting
 from glassformer.data.rows import read_table
-from glassformer.errors import DataError
 
 
 def found(path: Path) -> list[dict[str, Any]]:

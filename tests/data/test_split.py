@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from glassformer.base.errors import ConfigError
 from glassformer.data.split import Repeats, repeats, shared, text_hash
-from glassformer.errors import ConfigError
 from tests.data.made import split
 from tests.refusals import refused
 

@@ -19,13 +19,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glassformer.checksum import read_sealed_json, sealed_json
+from glassformer.base.checksum import read_sealed_json, sealed_json
+from glassformer.base.errors import DataError
 from glassformer.data import sentences, write
 from glassformer.data.read import Document
 from glassformer.data.sentences import sentence_starts
 from glassformer.data.split import text_hash
 from glassformer.data.store import TokenStore
-from glassformer.errors import DataError
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import Kind, train_tokenizer
 from tests.damage import flipped_bits

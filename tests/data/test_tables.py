@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from glassformer.base.errors import DataError, MissingColumnError
 from glassformer.data.lines import Skipped
 from glassformer.data.rows import lacks_column, read_table
 from glassformer.data.table_format import TableFormat, find_format
-from glassformer.errors import DataError, MissingColumnError
 from tests.refusals import refused
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from glassformer.base.errors import ConfigError
 from glassformer.decode.forced import Option, options, progress, shared_out
 from glassformer.decode.loop import decode
 from glassformer.decode.request import Request, occurs
 from glassformer.decode.settings import DecodeSettings
-from glassformer.errors import ConfigError
 from tests.decode.reference import searched
 from tests.decode.sentences import BEAM, IDS, ROUNDING, answers, named, requests, whole, words
 from tests.refusals import refused

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from glassformer.base.errors import ConfigError
 from glassformer.decode.loop import decode
 from glassformer.decode.request import ForcedWord, Request, occurs
 from glassformer.decode.settings import DecodeSettings
-from glassformer.errors import ConfigError
 from tests.decode.sentences import BEAM, IDS, ROUNDING, answers, log_probabilities, named, requests, whole, words
 from tests.refusals import refused
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import pytest
 import torch
 
+from glassformer.base.errors import ConfigError
 from glassformer.decode.loop import Step, decode
 from glassformer.decode.request import Hypothesis, Request
 from glassformer.decode.settings import DecodeSettings
-from glassformer.errors import ConfigError
 from glassformer.look.watch import watch
 from glassformer.models.inputs import Inputs
 from tests.contracts.families import OF_ANY_LENGTH, Row

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from glassformer.base.errors import ConfigError
+from glassformer.base.settings import read_settings
 from glassformer.decode.settings import DecodeSettings
-from glassformer.errors import ConfigError
-from glassformer.settings import read_settings
 from tests.refusals import refused
 
 # What is refused, with what the error names as wanted, as found, and to do.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from glassformer.base.errors import ConfigError
 from glassformer.decode.loop import decode
 from glassformer.decode.request import ForcedWord, occurs
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.words import contains, forbidden_ids, forced_words
-from glassformer.errors import ConfigError
 from tests.decode.sentences import BEAM, IDS, answers, named, requests, words
 from tests.refusals import refused
 

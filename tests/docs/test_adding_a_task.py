@@ -12,7 +12,7 @@ import pytest
 
 import glassformer as gf
 from glassformer.artefact.progress import NoProgress
-from glassformer.settings import read_toml
+from glassformer.base.settings import read_toml
 from glassformer.tasks import TASKS, TaskEntry
 from glassformer.tasks.predict import predict
 

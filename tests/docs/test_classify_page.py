@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from glassformer.base.settings import parse_toml, read_settings
 from glassformer.cli.__main__ import main
-from glassformer.settings import parse_toml, read_settings
 from glassformer.tasks.classify import ClassifySection
 
 PYTHON, SHELL, TOML = (

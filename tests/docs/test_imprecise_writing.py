@@ -12,8 +12,8 @@ import torch
 from torch import nn
 
 from glassformer.artefact.recipe import ready_recipe, resolve
+from glassformer.base.errors import ShapeError
 from glassformer.decode.options import search_settings
-from glassformer.errors import ShapeError
 from glassformer.models.families import bert, vaswani2017
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from glassformer.artefact.model import Model
+from glassformer.base.settings import parse_toml, read_settings
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
-from glassformer.settings import parse_toml, read_settings
 from glassformer.tasks.masked_lm import MaskedLMSection
 from glassformer.training.settings import TuneSection
 from tests.artefact.heads import TEXTS, small_tokenizer

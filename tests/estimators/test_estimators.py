@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import glassformer as gf
 from glassformer.artefact.model import Model
-from glassformer.errors import CheckpointError, ConfigError, DataError, PickleRefusedError
+from glassformer.base.errors import CheckpointError, ConfigError, DataError, PickleRefusedError
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
 from glassformer.text.train import train_tokenizer

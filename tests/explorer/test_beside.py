@@ -15,8 +15,8 @@ from safetensors.torch import save_file
 import glassformer as gf
 from glassformer.artefact.adapt import adapt
 from glassformer.artefact.model import Model
+from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.config import SentenceHeadConfig
-from glassformer.errors import CheckpointError, ConfigError
 from glassformer.explorer.beside import MOVED, NEIGHBOURS, PROBE, makers_beside, neighbours_section
 from glassformer.explorer.moved import ADAPTERS, moved_section, read_adapters
 from glassformer.explorer.server.asked import Asked

@@ -15,7 +15,7 @@ import pytest
 import torch
 from safetensors.torch import load
 
-from glassformer.errors import ConfigError, MissingExtraError
+from glassformer.base.errors import ConfigError, MissingExtraError
 from glassformer.explorer.kernel import Kernel
 from glassformer.explorer.page import built, document, page
 from glassformer.look.cell import Words

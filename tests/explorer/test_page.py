@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load
 from torch import Tensor
 
-from glassformer.errors import ConfigError, DataError
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.explorer.carried import BEYOND_LIMIT, NOT_SAVED, carry, lossless
 from glassformer.explorer.page import built, digest, page
 from glassformer.explorer.statement import rule_record

@@ -18,7 +18,7 @@ import torch
 from safetensors.torch import load
 from torch import Tensor
 
-from glassformer.errors import UnknownNameError
+from glassformer.base.errors import UnknownNameError
 from glassformer.explorer.carried import lossless
 from glassformer.explorer.json_numbers import as_json
 from glassformer.explorer.server import answers, overview, pictures

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import torch
 
+from glassformer.base.errors import UnknownNameError
 from glassformer.demo.texts import slides_model
-from glassformer.errors import UnknownNameError
 from glassformer.explorer.server import answers
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.numbers import Numbers

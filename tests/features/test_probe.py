@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 import glassformer as gf
 from glassformer.artefact.model import Model
+from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.cli.__main__ import main
-from glassformer.errors import CheckpointError, ConfigError
 from glassformer.estimators.probe import probe_of
 from glassformer.features import regression
 from glassformer.features.mix import Mix

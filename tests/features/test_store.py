@@ -19,7 +19,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from glassformer.artefact.model import Model
-from glassformer.errors import DataError
+from glassformer.base.errors import DataError
 from glassformer.features.store import kind_of, vectors_file
 from glassformer.features.vectors import Vectors
 from tests.refusals import refused

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 from glassformer.features.mix import Mix, learn_mix, read_mix, write_mix
 from glassformer.features.strategies import SIX, features_of, resolve
 from tests.refusals import refused

@@ -14,7 +14,7 @@ import transformers
 import glassformer as gf
 from glassformer.artefact.embed import embed, same_word, vectors_of
 from glassformer.artefact.model import Model
-from glassformer.errors import ConfigError, DataError, NotFiniteError, TokenizerError
+from glassformer.base.errors import ConfigError, DataError, NotFiniteError, TokenizerError
 from glassformer.features.mix import Mix
 from glassformer.features.strategies import SIX
 from glassformer.features.vectors import VectorsOf, note_of

@@ -28,6 +28,8 @@ from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.recipe import parse_changes, resolve
 from glassformer.artefact.train import train
 from glassformer.artefact.vectors import use_vectors
+from glassformer.base.errors import GlassformerError
+from glassformer.base.settings import read_settings
 from glassformer.cli.decoding_options import TYPED
 from glassformer.cli.stream_words import check_streamed
 from glassformer.convert import fetch, read_huggingface
@@ -39,7 +41,6 @@ from glassformer.data.read import read
 from glassformer.decode.options import search_settings
 from glassformer.decode.request import ForcedWord, Request, SpecialIds, check_request
 from glassformer.decode.settings import DecodeSettings
-from glassformer.errors import GlassformerError
 from glassformer.explorer.server.asked import read_asked
 from glassformer.explorer.server.desk import Desk
 from glassformer.explorer.server.guard import Guard
@@ -54,7 +55,6 @@ from glassformer.models.families import bert, family_config, gpt2
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
 from glassformer.search.index import SearchIndex
-from glassformer.settings import read_settings
 from glassformer.tasks.alignment import align, mean_attention
 from glassformer.tasks.masked_lm import MaskedLMSection
 from glassformer.tasks.translation_scores import References

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from glassformer.errors import UnknownNameError
+from glassformer.base.errors import UnknownNameError
 from glassformer.look.asked import chosen, full_name
 from glassformer.look.run import trace
 from glassformer.models.inputs import Inputs

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from glassformer.artefact.model import Model
-from glassformer.errors import ConfigError, DataError
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.look.interventions import Replace
 from glassformer.look.load import load_trace
 from glassformer.look.run import trace

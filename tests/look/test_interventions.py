@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from glassformer.errors import ConfigError, ShapeError, UnknownNameError
+from glassformer.base.errors import ConfigError, ShapeError, UnknownNameError
 from glassformer.look import interventions
 from glassformer.look.interventions import (
     ChangeWord,

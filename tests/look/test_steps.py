@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import glassformer as gf
-from glassformer.errors import ConfigError, GlassformerError, UnknownNameError
+from glassformer.base.errors import ConfigError, GlassformerError, UnknownNameError
 from glassformer.look.cell import Words
 from glassformer.look.load import load_trace
 from glassformer.look.run import trace

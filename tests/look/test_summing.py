@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.base.errors import ConfigError, UnknownNameError
 from glassformer.config import ModelConfig, NormConfig
-from glassformer.errors import ConfigError, UnknownNameError
 from glassformer.look.attributions import attributions, goals
 from glassformer.look.cell import Words
 from glassformer.look.interventions import patch

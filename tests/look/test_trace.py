@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from glassformer.errors import ConfigError, ShapeError, UnknownNameError
+from glassformer.base.errors import ConfigError, ShapeError, UnknownNameError
 from glassformer.look.cell import Words
 from glassformer.look.interventions import Replace
 from glassformer.look.run import trace

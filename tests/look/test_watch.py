@@ -15,7 +15,7 @@ from torch._C._distributed_c10d import HashStore
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import distribute_module
 
-from glassformer.errors import ConfigError, DeviceError, UnknownNameError
+from glassformer.base.errors import ConfigError, DeviceError, UnknownNameError
 from glassformer.look.run import trace
 from glassformer.look.watch import watch
 from glassformer.models.inputs import Inputs

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
+from glassformer.base.errors import ShapeError, UnknownNameError
 from glassformer.config import ModelConfig, SentenceHeadConfig
-from glassformer.errors import ShapeError, UnknownNameError
 from glassformer.models.families import bert, gpt2, modernbert, t5
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from glassformer.errors import ShapeError
+from glassformer.base.errors import ShapeError
 from glassformer.models.families import slides
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.transformer import Transformer, build

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from glassformer.base.errors import ConfigError
+from glassformer.base.settings import Settings, read_settings
 from glassformer.config import ModelConfig, NormConfig, PositionConfig, RelativeBiasConfig, StackConfig
-from glassformer.errors import ConfigError
 from glassformer.models.families import FAMILIES, bart, bert, family_config, gpt2, llama, t5
-from glassformer.settings import Settings, read_settings
 from tests.refusals import Values, refused
 
 Change = dict[str, Any]

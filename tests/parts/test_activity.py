@@ -12,9 +12,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from glassformer.base.errors import ConfigError, GlassformerError, ShapeError
 from glassformer.config import ModelConfig
 from glassformer.demo.texts import quick_brown_fox
-from glassformer.errors import ConfigError, GlassformerError, ShapeError
 from glassformer.models.families import bert, modernbert, slides
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer

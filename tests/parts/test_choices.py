@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from glassformer.base.settings import Settings
 from glassformer.config import (
     Activation,
     EmbedConfig,
@@ -31,7 +32,6 @@ from glassformer.parts.feed_forward import ACTIVATIONS, build_feed_forward
 from glassformer.parts.mask import build_fill
 from glassformer.parts.norm import ARRANGEMENTS, NORMS, Sublayer, build_norm
 from glassformer.parts.position import LAYOUTS, POSITIONS
-from glassformer.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("float64")
 ROUNDING = 1e-12

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from glassformer.errors import DeviceError
+from glassformer.base.errors import DeviceError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.runtime import device as machines

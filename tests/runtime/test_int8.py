@@ -10,7 +10,7 @@ from torch import nn
 
 import glassformer as gf
 from glassformer.artefact.foreign import write_foreign
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 from glassformer.models.families import gpt2
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import torch
 
-from glassformer import atomic, locking
 from glassformer.artefact.open import load
+from glassformer.base import atomic, locking
+from glassformer.base.errors import DeviceError, TrainingError
 from glassformer.cli import streams
-from glassformer.errors import DeviceError, TrainingError
 from glassformer.runtime import device as machines
 from glassformer.runtime.device import check_float64
 from glassformer.training.lock import exclusive
@@ -145,12 +145,12 @@ def test_a_file_that_a_virus_scanner_holds_is_replaced_when_it_lets_go(
             raise PermissionError(errno.EACCES, "used by another process")
         real(draft, target)
 
-    monkeypatch.setattr("glassformer.atomic.os.replace", held)
-    monkeypatch.setattr("glassformer.atomic.time.sleep", waited.append)
+    monkeypatch.setattr("glassformer.base.atomic.os.replace", held)
+    monkeypatch.setattr("glassformer.base.atomic.time.sleep", waited.append)
     (tmp_path / "new").write_text("new")
     (tmp_path / "old").write_text("old")
     with monkeypatch.context() as there:
-        there.setattr("glassformer.atomic.os.name", "nt")
+        there.setattr("glassformer.base.atomic.os.name", "nt")
         atomic.replace(tmp_path / "new", tmp_path / "old")
     assert ((tmp_path / "old").read_text(), len(waited)) == ("new", 3)
     waited.clear()

@@ -14,8 +14,8 @@ from torch import nn
 
 import glassformer as gf
 from glassformer.artefact.model import Model
+from glassformer.base.errors import CheckpointError, DataError, MissingExtraError, ShapeError
 from glassformer.cli.__main__ import main
-from glassformer.errors import CheckpointError, DataError, MissingExtraError, ShapeError
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
 from glassformer.search import nearest as nearest_module

@@ -13,7 +13,7 @@ from torch import Tensor
 from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.recipe import resolve
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 from glassformer.models.alignment import cross_weights
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer

@@ -16,7 +16,7 @@ import glassformer as gf
 from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.recipe import resolve
-from glassformer.errors import ConfigError, DataError
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.tasks import passage as passages
 from glassformer.tasks.answer import AnswerQuestions, AnswerSection, Question
 from glassformer.tasks.exact_match import exact_and_f1

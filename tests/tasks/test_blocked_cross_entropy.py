@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from glassformer.base.errors import ShapeError
 from glassformer.data.corrupt import IGNORED
-from glassformer.errors import ShapeError
 from glassformer.tasks import blocked_cross_entropy as module
 from glassformer.tasks.blocked_cross_entropy import block_rows, blocked_cross_entropy
 from tests.refusals import refused

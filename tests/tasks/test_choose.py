@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.settings import ChooseData
-from glassformer.errors import ConfigError, DataError
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build

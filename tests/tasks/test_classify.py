@@ -17,10 +17,10 @@ from glassformer.artefact import artefact
 from glassformer.artefact.adapt import adapt
 from glassformer.artefact.independence import independence
 from glassformer.artefact.progress import NoProgress
-from glassformer.errors import ConfigError, DataError
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.settings import read_settings
 from glassformer.models.families import family_config
 from glassformer.models.transformer import build
-from glassformer.settings import read_settings
 from glassformer.tasks.classify import Classify, ClassifySection, Labelled
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.records import RecordSource, log_mean_of_columns

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from glassformer.base.errors import ShapeError
 from glassformer.data.corrupt import IGNORED
-from glassformer.errors import ShapeError
 from glassformer.tasks.cross_entropy import cross_entropy
 from tests.refusals import refused
 

@@ -9,7 +9,7 @@ import torch
 
 import glassformer as gf
 from glassformer.artefact.verbs import answer
-from glassformer.errors import ConfigError, DataError
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.models.inputs import Inputs
 from glassformer.tasks.generation import text_behind
 from tests.refusals import refused

@@ -17,8 +17,8 @@ from glassformer.artefact.card import write_card
 from glassformer.artefact.evaluate import evaluate
 from glassformer.artefact.foreign import read_foreign, write_foreign
 from glassformer.artefact.progress import NoProgress
-from glassformer.errors import ConfigError, DataError
-from glassformer.settings import read_settings
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.settings import read_settings
 from glassformer.tasks.calibration import COLDEST
 from glassformer.tasks.classify import Classify, ClassifySection
 from glassformer.tasks.labelling import OneLabel, SeveralLabels

@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.corrupt import IGNORED
 from glassformer.data.read import Document
 from glassformer.data.settings import CorpusSection
-from glassformer.errors import ConfigError, DataError
 from glassformer.models.families import bert, gpt2, llama, marian
 from glassformer.models.inputs import Inputs
 from glassformer.tasks.language_model import LanguageModel, LanguageModelSection, check_writes, stream_of

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import glassformer as gf
-from glassformer.errors import DataError
+from glassformer.base.errors import DataError
 from glassformer.models.inputs import Inputs
 from glassformer.tasks.pair_likelihood import target_log_probabilities
 from glassformer.tasks.translator import special_ids

@@ -12,7 +12,7 @@ import pytest
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest, _bootstrap_resample
 
-from glassformer.errors import ShapeError
+from glassformer.base.errors import ShapeError
 from glassformer.tasks.score import THIS_MODEL, Unigram
 from glassformer.tasks.translation_baselines import TargetWords, copied, unigram_losses
 from glassformer.tasks.translation_scores import (

@@ -10,7 +10,7 @@ import torch
 
 import glassformer as gf
 from glassformer.artefact import artefact
-from glassformer.errors import ConfigError, DataError
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.tasks.translation import Translation
 from tests.refusals import refused
 from tests.translators import ENGLISH, translating

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 import glassformer as gf
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.decoding_options import TYPED
 from glassformer.config import ModelConfig
 from glassformer.decode.options import search_settings
 from glassformer.decode.request import Hypothesis
-from glassformer.errors import ConfigError, DataError
 from glassformer.models.alignment import cross_weights
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs

@@ -12,7 +12,7 @@ import pytest
 import tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from glassformer.errors import CheckpointError, ConfigError, DataError
+from glassformer.base.errors import CheckpointError, ConfigError, DataError
 from glassformer.text.chat_template import (
     WITH_MARKS,
     WITH_NAMES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import tokenizers
 
-from glassformer.errors import TokenizerError
+from glassformer.base.errors import TokenizerError
 from glassformer.models.families import bert
 from glassformer.text.compatible import check_compatible, check_mask
 from glassformer.text.special import SpecialTokens

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from glassformer.errors import DataError, TokenizerError
+from glassformer.base.errors import DataError, TokenizerError
 from glassformer.text.library import refusing
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import NONE

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.errors import DataError, TokenizerError
+from glassformer.base.errors import DataError, TokenizerError
 from glassformer.text import parts
 from glassformer.text.load import load_tokenizer
 from glassformer.text.long_words import LONGEST_STRETCH, LONGEST_WORD, cut

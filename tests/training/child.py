@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from glassformer.errors import GlassformerError
+from glassformer.base.errors import GlassformerError
 from glassformer.training.checkpoint import weights
 from glassformer.training.loop import fit
 from glassformer.training.stopping import Interrupted

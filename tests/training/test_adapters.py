@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 from torch.func import functional_call
 
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 from glassformer.models.transformer import Transformer
 from glassformer.parts.projection import Projection
 from glassformer.runtime import compiler

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from glassformer.errors import CheckpointError
+from glassformer.base.errors import CheckpointError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.training.cadence import Cadence

@@ -14,8 +14,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from glassformer.checksum import read_sealed_json, sealed_json
-from glassformer.errors import CheckpointError, TrainingError
+from glassformer.base.checksum import read_sealed_json, sealed_json
+from glassformer.base.errors import CheckpointError, TrainingError
 from glassformer.models.families import t5
 from glassformer.models.transformer import build
 from glassformer.training.checkpoint import Checkpoints, damaged, read_checkpoint, restore, weights
@@ -239,7 +239,7 @@ def test_a_full_disk_leaves_the_old_checkpoint_whole(tmp_path: Path) -> None:
 import json, resource, signal, sys
 from pathlib import Path
 import torch
-from glassformer.errors import CheckpointError
+from glassformer.base.errors import CheckpointError
 from glassformer.training.checkpoint import Checkpoints
 torch.set_num_threads(1)
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

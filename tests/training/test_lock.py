@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.errors import TrainingError
+from glassformer.base.errors import TrainingError
 from glassformer.training.lock import exclusive
 from tests.refusals import refused
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 from glassformer.look.run import trace
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer

@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from glassformer.errors import NotFiniteError
+from glassformer.base.errors import NotFiniteError
 from glassformer.models.transformer import Transformer
 from glassformer.training.checkpoint import Checkpoints, weights
 from glassformer.training.loop import fit

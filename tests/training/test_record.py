@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from glassformer.errors import MissingExtraError, TrainingError
+from glassformer.base.errors import MissingExtraError, TrainingError
 from glassformer.training.budget import RunProgress
 from glassformer.training.record import Record, Step, running_means
 from tests.refusals import refused

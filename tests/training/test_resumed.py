@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from glassformer.errors import CheckpointError
+from glassformer.base.errors import CheckpointError
 from glassformer.training.loop import fit
 from glassformer.training.record import Step
 from glassformer.training.settings import TrainSection

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 from glassformer.training.budget import Budget, RunProgress
 from glassformer.training.schedule import SHAPES, Schedule
 from glassformer.training.settings import EpochsByData

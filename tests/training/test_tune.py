@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from glassformer.errors import ConfigError, TrainingError
+from glassformer.base.errors import ConfigError, TrainingError
+from glassformer.base.settings import read_settings
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.settings import read_settings
 from glassformer.training.checkpoint import weights
 from glassformer.training.loop import fit
 from glassformer.training.moved import BeforeStep

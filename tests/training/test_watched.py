@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from glassformer.errors import NotFiniteError
+from glassformer.base.errors import NotFiniteError
 from glassformer.look.watch import watch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.task import evaluating

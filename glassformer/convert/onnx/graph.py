@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 
 # The version of the operators: that of LayerNormalization, read by onnxruntime from 1.12 on and by its web build.
 OPSET = 17

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
-from glassformer.errors import ConfigError
 from glassformer.models.heads import VECTORS
 from glassformer.models.inputs import Inputs, Output
 

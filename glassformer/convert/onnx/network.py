@@ -15,11 +15,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
 from glassformer.convert.onnx.graph import IR, LARGEST_MESSAGE, OPSET, Graph, Value, type_of
 from glassformer.convert.onnx.heads import ExportedHead
 from glassformer.convert.onnx.operators import OPERATORS
-from glassformer.errors import ConfigError
 from glassformer.models.inputs import Inputs
 from glassformer.models.names import public
 from glassformer.models.transformer import Transformer

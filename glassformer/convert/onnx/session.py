@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from glassformer.base.errors import CheckpointError, MissingExtraError
 from glassformer.convert.onnx.heads import ExportedHead
 from glassformer.convert.onnx.network import IDS, REAL, SEGMENTS
-from glassformer.errors import CheckpointError, MissingExtraError
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.transformer import Transformer
 from glassformer.parts.cache import KeyValueCache

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import save
 
 from glassformer.artefact.trace import trace
-from glassformer.errors import UnknownNameError, did_you_mean
+from glassformer.base.errors import UnknownNameError, did_you_mean
 from glassformer.explorer.carried import lossless
 from glassformer.explorer.page import own_memory, page
 from glassformer.explorer.record import honesty_record

@@ -16,7 +16,7 @@ from fastapi import FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from glassformer.errors import GlassformerError
+from glassformer.base.errors import GlassformerError
 from glassformer.explorer.page import WITHOUT_SCRIPT, block_of, compressed, script_files
 from glassformer.explorer.server.answers import weights_of
 from glassformer.explorer.server.asked import KEY, Asked, read_asked

@@ -10,11 +10,11 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field
 from torch import Tensor
 
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
+from glassformer.base.settings import Settings, read_settings
 from glassformer.explorer.server.refusals import TooLargeError
 from glassformer.look.interventions import ChangeWord, Intervention, MaskWord, Replace, Visibility, patch
 from glassformer.look.trace import Trace
-from glassformer.settings import Settings, read_settings
 
 MOST_TEXTS = 16
 MOST_CHARACTERS = 20_000

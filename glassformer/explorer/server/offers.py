@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glassformer.artefact.travelling import located
-from glassformer.errors import UnknownNameError, did_you_mean
+from glassformer.base.errors import UnknownNameError, did_you_mean
 from glassformer.explorer.training import Training, has_training, is_unfinished
 
 if TYPE_CHECKING:

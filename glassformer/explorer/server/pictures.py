@@ -15,7 +15,7 @@ from safetensors.torch import save
 from torch import Tensor
 from torch.nn import functional as F
 
-from glassformer.errors import UnknownNameError
+from glassformer.base.errors import UnknownNameError
 from glassformer.explorer.server.refusals import TooLargeError
 from glassformer.look.cell import Axes
 from glassformer.look.thumbnails import largest_in

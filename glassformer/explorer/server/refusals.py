@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from glassformer.errors import GlassformerError, UnknownNameError
+from glassformer.base.errors import GlassformerError, UnknownNameError
 
 if TYPE_CHECKING:
     from starlette.responses import JSONResponse

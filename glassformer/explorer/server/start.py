@@ -11,7 +11,7 @@ import webbrowser
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from glassformer.errors import ConfigError, MissingExtraError
+from glassformer.base.errors import ConfigError, MissingExtraError
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.offers import Models, Offer
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from glassformer.artefact.search_tree import search_tree, writing_verb
+from glassformer.base.settings import Seed, Settings
 from glassformer.decode.settings import LengthPenalty
 from glassformer.explorer.json_numbers import as_json
 from glassformer.explorer.server.asked import Name, Text, read_body
 from glassformer.explorer.server.overview import packed
 from glassformer.explorer.server.refusals import TooLargeError
-from glassformer.settings import Seed, Settings
 from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import ConfigDict, ValidationError, validate_call
 
+from glassformer.base.errors import ConfigError, did_you_mean
 from glassformer.config import ModelConfig
-from glassformer.errors import ConfigError, did_you_mean
 from glassformer.models.families.bart import bart
 from glassformer.models.families.bert import bert
 from glassformer.models.families.distilbert import distilbert

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeVar
 
+from glassformer.base.errors import ConfigError, did_you_mean
 from glassformer.config import (
     AttentionConfig,
     AttentionSublayerConfig,
@@ -15,7 +16,6 @@ from glassformer.config import (
     NormConfig,
     RotaryConfig,
 )
-from glassformer.errors import ConfigError, did_you_mean
 
 NormAt = Literal["after", "before", "branch", "none"]
 SizeOf = TypeVar("SizeOf")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from glassformer.base.stretch import Stretch
 from glassformer.config import (
     Activation,
     EmbedConfig,
@@ -15,7 +16,6 @@ from glassformer.config import (
     VocabularyHeadConfig,
 )
 from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, known_size
-from glassformer.stretch import Stretch
 
 # Layers, width, feed-forward width, heads, and those of keys and values. 1b is published; the small ones are ours, with
 # as many weights a layer as those of ModernBERT (modernbert.py).

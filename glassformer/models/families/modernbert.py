@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from glassformer.base.errors import ConfigError
+from glassformer.base.stretch import Stretch
 from glassformer.config import (
     Activation,
     BlockConfig,
@@ -16,10 +18,8 @@ from glassformer.config import (
     StackConfig,
     VocabularyHeadConfig,
 )
-from glassformer.errors import ConfigError
 from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, known_size
 from glassformer.models.families.heads import with_label_heads
-from glassformer.stretch import Stretch
 
 # The published ones are base and large. The small ones are ours: BERT's small sizes with as many weights a layer; mini
 # is deeper and narrower than BERT's, which learns more in the same minutes (decisions/2026-11-21-half-the-minutes.md).

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from glassformer.errors import GlassformerError
+from glassformer.base.errors import GlassformerError
 
 # The beginning of a path that the shell substitutes for <(command).
 _STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from glassformer.errors import CheckpointError
+from glassformer.base.errors import CheckpointError
 
 _SUFFIXES = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt"}
 # A pickle of protocol 2 and later begins with 0x80; torch.save wraps one into a zip archive.

@@ -15,9 +15,9 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from glassformer.errors import ConfigError, did_you_mean
-from glassformer.paths import check_path, refuse_endless
-from glassformer.plain import DEEPEST, refuse_strange
+from glassformer.base.errors import ConfigError, did_you_mean
+from glassformer.base.paths import check_path, refuse_endless
+from glassformer.base.plain import DEEPEST, refuse_strange
 
 # The whole numbers that torch and TOML can hold.
 Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from glassformer.errors import ConfigError
+from glassformer.base.errors import ConfigError
 
 # Levels of nested groups: the deepest setting of a model is at the 8th.
 DEEPEST = 40

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from glassformer.settings import Settings
+from glassformer.base.settings import Settings
 
 
 class LinearStretch(Settings):

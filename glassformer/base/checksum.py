@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from glassformer.json_text import parse_json
+from glassformer.base.json_text import parse_json
 
 _FIELD = "checksum"
 _LAST_LINE = re.compile(r"# checksum [0-9a-f]{8}\n")
