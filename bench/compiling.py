@@ -30,8 +30,8 @@ WAYS = ("eager", "compiled, cold cache", "compiled, warm cache")
 
 def worker(size: str, choice: str, folder: Path) -> dict[str, float]:
     """A run of a few steps in this process: seconds to the first step, and of the median step after it."""
-    from glassformer.data.corpus import prepare
     from glassformer.data.settings import CorpusSection
+    from glassformer.data.stores.corpus import prepare
     from glassformer.models.families import modernbert
     from glassformer.models.transformer import build
     from glassformer.tasks.feed import TaskFeed

@@ -83,8 +83,8 @@ def corpus(folder: Path) -> Path:
 
 def feed_of(size: str, folder: Path, cache: str) -> TaskFeed:
     """The masked words that `glassformer train masked-lm` learns from, in rows of English."""
-    from glassformer.data.corpus import prepare
     from glassformer.data.settings import CorpusSection
+    from glassformer.data.stores.corpus import prepare
     from glassformer.tasks.feed import TaskFeed
     from glassformer.tasks.masked_lm import MaskedLM, MaskedLMSection, masked_rows
 

@@ -29,10 +29,10 @@ from torch import Tensor, nn
 
 from experiments.books import sections
 from experiments.results import made_on
-from glassformer.data.corpus import prepare, training_texts
-from glassformer.data.order import Order
+from glassformer.data.batches.order import Order
 from glassformer.data.settings import CorpusSection
-from glassformer.data.store import TokenStore
+from glassformer.data.stores.corpus import prepare, training_texts
+from glassformer.data.stores.store import TokenStore
 from glassformer.models.families import modernbert
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer, build

@@ -25,12 +25,12 @@ from experiments import results
 from experiments.trigram import TrigramBaseline
 from glassformer.artefact.recipe import resolve
 from glassformer.artefact.sections import TokenizerSection
-from glassformer.data.batch import Integers
-from glassformer.data.corpus import prepare, training_texts
-from glassformer.data.corrupt import IGNORED, Corrupted, mask_words
-from glassformer.data.pack import Frame, PackedRows
+from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.corrupt import IGNORED, Corrupted, mask_words
+from glassformer.data.batches.pack import Frame, PackedRows
 from glassformer.data.settings import CorpusSection
-from glassformer.data.store import TokenStore
+from glassformer.data.stores.corpus import prepare, training_texts
+from glassformer.data.stores.store import TokenStore
 from glassformer.tasks.masked_lm import MaskedLMSection
 from glassformer.tasks.score import Baseline, Unigram
 from glassformer.text.load import load_tokenizer

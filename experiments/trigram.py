@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from glassformer.data.batch import Flags, Integers
-from glassformer.data.store import TokenStore
+from glassformer.data.batches.batch import Flags, Integers
+from glassformer.data.stores.store import TokenStore
 from glassformer.tasks.measure import Reals
 from glassformer.tasks.score import Unigram
 from glassformer.text.tokenizer import Tokenizer

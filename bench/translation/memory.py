@@ -46,7 +46,7 @@ class Rows:
 
     def batch(self, examples: Any, epochs: Any, *, shape: tuple[int, ...]) -> Batch:
         """These rows."""
-        from glassformer.data.parallel import TARGET
+        from glassformer.data.readers.parallel import TARGET
         from glassformer.models.inputs import Batch, Inputs
 
         sides = drawn(int(examples[0]), shape[0])

@@ -29,7 +29,7 @@ from experiments.translation.measures import plain
 from experiments.translation.ours import facts
 from experiments.translation.plan import Budget, read_json, write_json
 from glassformer.artefact.recipe import RECIPE
-from glassformer.data.flat import Texts
+from glassformer.data.batches.flat import Texts
 from glassformer.tasks.chat_scores import reply_scores
 from glassformer.tasks.measure import Measure, Reals
 from glassformer.tasks.pair_source import PairSource, TextPairs

@@ -14,9 +14,9 @@ from experiments.translation.plan import Budget
 from glassformer.artefact.recipe import Recipe
 from glassformer.base.atomic import atomic_write
 from glassformer.cli.recipe_options import requested_recipe
-from glassformer.data.lines import Skipped
+from glassformer.data.readers.lines import Skipped
 from glassformer.data.settings import ChatData
-from glassformer.data.split import hash_fraction, split_of, text_hash
+from glassformer.data.stores.split import hash_fraction, split_of, text_hash
 from glassformer.tasks.chat import Chat
 
 WORK = Path("runs/chat")

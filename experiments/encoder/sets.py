@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from experiments import results
-from glassformer.data.split import hash_fraction, text_hash
+from glassformer.data.stores.split import hash_fraction, text_hash
 
 Record = dict[str, Any]
 

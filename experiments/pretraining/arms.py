@@ -23,9 +23,9 @@ from experiments.encoder.plan import RANDOM, write_lines
 from experiments.pretraining import plan
 from experiments.pretraining.plan import ARMS, LENGTH, WORK
 from experiments.translation.plan import read_json, write_json
-from glassformer.data.corpus import prepare
-from glassformer.data.corrupt import IGNORED, MaskingSection
-from glassformer.data.pairs import SentencePairs
+from glassformer.data.batches.corrupt import IGNORED, MaskingSection
+from glassformer.data.batches.pairs import SentencePairs
+from glassformer.data.stores.corpus import prepare
 from glassformer.tasks.corpus import MaskedRows
 from glassformer.tasks.masked_lm import answered
 

@@ -14,11 +14,11 @@ import glassformer as gf
 from experiments import books, results
 from experiments.pretraining.plan import WORK, Clock
 from experiments.translation.plan import write_json
-from glassformer.data.corpus import prepare
-from glassformer.data.corrupt import IGNORED
-from glassformer.data.pairs import SentencePairs
+from glassformer.data.batches.corrupt import IGNORED
+from glassformer.data.batches.pairs import SentencePairs
 from glassformer.data.settings import CorpusSection
-from glassformer.data.store import TokenStore
+from glassformer.data.stores.corpus import prepare
+from glassformer.data.stores.store import TokenStore
 from glassformer.tasks.bert import BertSection
 from glassformer.tasks.corpus import HELD_OUT_EPOCH, MaskedRows
 from glassformer.tasks.task import evaluating

@@ -20,9 +20,9 @@ from experiments.plain_loop import Recipe, Time, facts_of, train_plainly
 from experiments.recurrent.models import made
 from experiments.results import data_directory
 from experiments.writing.plan import HELD_OUT
-from glassformer.data.batch import Integers
-from glassformer.data.corpus import prepare, training_texts
+from glassformer.data.batches.batch import Integers
 from glassformer.data.settings import CorpusSection
+from glassformer.data.stores.corpus import prepare, training_texts
 from glassformer.tasks.language_model import stream_of
 from glassformer.tasks.measure import Measure, Reals
 from glassformer.tasks.next_tokens import NextTokens

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from experiments.results import data_directory
-from glassformer.data.dialogues import in_a_line
+from glassformer.data.readers.dialogues import in_a_line
 
 # The exchange of the notes and of the illustrated guide: the model is to know it by heart.
 PAIR = ("Hi how are you", "I am fine")

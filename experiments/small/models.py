@@ -23,7 +23,7 @@ from glassformer.artefact.travelling import LICENCE, PLACE
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError
 from glassformer.base.settings import read_toml
-from glassformer.data.split import Split
+from glassformer.data.stores.split import Split
 from glassformer.tasks.verdict import intervals_by_flat_name
 
 # What a wheel can carry without anyone noticing.

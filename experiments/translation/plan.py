@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from experiments.results import data_directory
-from glassformer.data.parallel import SOURCE, TARGET, read_pairs, read_parallel
+from glassformer.data.readers.parallel import SOURCE, TARGET, read_pairs, read_parallel
 from glassformer.tasks.translation_scores import with_all_references
 
 WORK = Path("runs/translation")

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from experiments.writing.models import Recurrent
-from glassformer.data.batch import Integers
+from glassformer.data.batches.batch import Integers
 from glassformer.tasks.measure import Measure, Reals
 from glassformer.tasks.trigram import Trigram
 

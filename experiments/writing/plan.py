@@ -16,10 +16,10 @@ from experiments.plain_loop import Time
 from experiments.results import data_directory
 from glassformer.artefact.recipe import Recipe
 from glassformer.cli.recipe_options import requested_recipe
-from glassformer.data.batch import Integers
-from glassformer.data.corpus import prepare
+from glassformer.data.batches.batch import Integers
 from glassformer.data.settings import CorpusSection
-from glassformer.data.store import TokenStore
+from glassformer.data.stores.corpus import prepare
+from glassformer.data.stores.store import TokenStore
 from glassformer.tasks.language_model import LanguageModel, stream_of
 from glassformer.tasks.next_tokens import NextTokens
 from glassformer.text.load import load_tokenizer

@@ -21,7 +21,7 @@ from glassformer.artefact.recipe import RECIPE, read_saved_recipe
 from glassformer.base.atomic import remove
 from glassformer.base.errors import DataError, GlassformerError
 from glassformer.base.paths import check_path
-from glassformer.data.store import FACTS
+from glassformer.data.stores.store import FACTS
 from glassformer.training.lock import exclusive
 
 # A store of tokens is a folder named after the first 16 digits of its text's digest.

@@ -14,7 +14,7 @@ from glassformer.artefact.evaluate import evaluate
 from glassformer.artefact.open import load
 from glassformer.artefact.progress import NoProgress, Progress, ToldOnce
 from glassformer.base.errors import ConfigError
-from glassformer.data.split import Split
+from glassformer.data.stores.split import Split
 from glassformer.tasks import task_named
 from glassformer.tasks.score import THIS_MODEL
 from glassformer.tasks.verdict import Difference, differences

@@ -15,12 +15,12 @@ from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.progress import NoProgress, Progress
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.paths import refuse_no_path
-from glassformer.data.corpus import fingerprint_of
-from glassformer.data.files import files_for
-from glassformer.data.rows import named
+from glassformer.data.readers.files import files_for
+from glassformer.data.readers.rows import named
+from glassformer.data.readers.table_format import names_columns
 from glassformer.data.settings import CorpusSection, DataSection, RecordSection, TranslateData
-from glassformer.data.split import Split
-from glassformer.data.table_format import names_columns
+from glassformer.data.stores.corpus import fingerprint_of
+from glassformer.data.stores.split import Split
 from glassformer.tasks import task_of
 from glassformer.tasks.baselines import repeated
 from glassformer.tasks.predict import precision

@@ -22,7 +22,7 @@ from glassformer.artefact.sections import TokenizerSection
 from glassformer.artefact.vectors import use_vectors
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
-from glassformer.data.files import find_files
+from glassformer.data.readers.files import find_files
 from glassformer.models.families import FAMILIES, family_config
 from glassformer.models.transformer import Transformer, build
 from glassformer.runtime.device import choose_device, memory_of, use_threads

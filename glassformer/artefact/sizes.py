@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import torch
 
-from glassformer.data.files import find_files
+from glassformer.data.readers.files import find_files
 from glassformer.runtime.device import choose_device
 from glassformer.training.settings import TrainSection
 

@@ -15,7 +15,7 @@ from glassformer.artefact.texts import listed
 from glassformer.artefact.travelling import travelling
 from glassformer.artefact.verbs import answer
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.data.corrupt import IGNORED
+from glassformer.data.batches.corrupt import IGNORED
 from glassformer.look.cell import Words, word_at
 from glassformer.look.interventions import Intervention
 from glassformer.look.origin import Origin

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import DataError, ShapeError
-from glassformer.data.lines import Line, read_lines
+from glassformer.data.readers.lines import Line, read_lines
 from glassformer.models.transformer import Transformer
 from glassformer.text.tokenizer import Tokenizer
 

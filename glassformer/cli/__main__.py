@@ -132,7 +132,7 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
 
 def _with_its_columns(error: DataError, command: Callable[..., None]) -> DataError:
     """The error of a missing column with the options of this command that name columns, instead of those of all."""
-    from glassformer.data.named_rows import COLUMN_OPTIONS, NAME_IT
+    from glassformer.data.readers.named_rows import COLUMN_OPTIONS, NAME_IT
 
     parameters = inspect.signature(command, eval_str=True).parameters.values()
     told = [of for each in parameters for of in getattr(each.annotation, "__metadata__", ())]

@@ -38,12 +38,12 @@ from glassformer.cli.show_tree import check_tree, show_trees
 from glassformer.cli.story import write_story
 from glassformer.cli.stream_words import can_stream, check_streamed, stream_words
 from glassformer.cli.texts import batches, records
-from glassformer.data.lines import stop_unless
+from glassformer.data.readers.lines import stop_unless
 from glassformer.tasks import TASKS, VERBS
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
-    from glassformer.data.rejects import RejectsFile
+    from glassformer.data.readers.rejects import RejectsFile
 
 # The options that only one verb has, with their defaults.
 _OPTIONS: dict[str, dict[str, tuple[Any, object]]] = {

@@ -15,7 +15,7 @@ from glassformer.base.json_text import parse_json
 from glassformer.base.paths import check_path, refuse_endless
 from glassformer.cli.screen import note
 from glassformer.cli.show import on_screen
-from glassformer.data.dialogues import in_a_line
+from glassformer.data.readers.dialogues import in_a_line
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model

@@ -20,7 +20,7 @@ from glassformer.cli.screen import note, results
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
     from glassformer.base.counting import Counting
-    from glassformer.data.rejects import RejectsFile
+    from glassformer.data.readers.rejects import RejectsFile
 
 
 class Answers(Protocol):
@@ -112,8 +112,8 @@ def set_aside(
     if path is None:
         yield None
         return
-    from glassformer.data.files import files_of
-    from glassformer.data.rejects import rejecting
+    from glassformer.data.readers.files import files_of
+    from glassformer.data.readers.rejects import rejecting
 
     if out is not None and os.path.abspath(path) == os.path.abspath(out):
         raise DataError("rejects need a file of their own", got=f"{out} for both", do="choose another --rejects")
@@ -173,7 +173,7 @@ def digest_of(model: Model) -> str:
 def _input(texts: Sequence[str], files: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
     """Each input with what tells it from another one; reads the files, in bounded memory."""
     from glassformer.base.checksum import file_checksum
-    from glassformer.data.files import files_of
+    from glassformer.data.readers.files import files_of
 
     found = {f"text {number}": text for number, text in enumerate(texts, start=1)}
     paths = [path for file in files for path in files_of([file], text=columns["text"])]

@@ -32,14 +32,14 @@ from glassformer.cli.readers import Text, reader_of
 from glassformer.cli.screen import Few, note, note_windows, results
 from glassformer.cli.screen import refuse_out_over_input as refuse_over
 from glassformer.cli.texts import batches, records
-from glassformer.data.lines import stop_unless
+from glassformer.data.readers.lines import stop_unless
 
 # What a file of numbers is called.
 BINARY = (".npy", ".parquet", ".safetensors")
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
-    from glassformer.data.lines import OnBad
+    from glassformer.data.readers.lines import OnBad
     from glassformer.features.vectors import Vectors, VectorsOf
 
 

@@ -25,7 +25,7 @@ from glassformer.cli.options import (
     Threads,
 )
 from glassformer.cli.screen import console, note, plain_table, record, results
-from glassformer.data.lines import stop_unless
+from glassformer.data.readers.lines import stop_unless
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
@@ -110,7 +110,7 @@ def embed_compare(
     Without --strategy the six of the BERT paper and a learned mix are ranked, without --pooling first, mean and, of
     texts, max.
     """
-    from glassformer.data.files import files_of
+    from glassformer.data.readers.files import files_of
 
     if probe_out is not None and words:
         raise ConfigError("a logistic regression is written for texts", got="--probe-out with --words")

@@ -12,7 +12,7 @@ from glassformer.base.wrapping import printable
 from glassformer.cli.screen import note
 
 if TYPE_CHECKING:
-    from glassformer.data.lines import OnBad
+    from glassformer.data.readers.lines import OnBad
     from glassformer.tasks.measure import Integers
 
 # The names of labels that a note lists.
@@ -51,8 +51,8 @@ class Examples:
 
 def texts_of(files: Sequence[Path], text: str, label: str, bad: OnBad) -> Examples:
     """The texts of tables, each with its label; a row that cannot be used goes to `bad`."""
-    from glassformer.data.lines import of_each
-    from glassformer.data.rows import read_table
+    from glassformer.data.readers.lines import of_each
+    from glassformer.data.readers.rows import read_table
     from glassformer.tasks.values import label_of, text_of
 
     found = Examples()
@@ -68,7 +68,7 @@ def texts_of(files: Sequence[Path], text: str, label: str, bad: OnBad) -> Exampl
 
 def words_of(files: Sequence[Path], words: str | None, tags: str | None, bad: OnBad) -> Examples:
     """The sentences of files of tagged words, with the tag of each word; one that cannot be used goes to `bad`."""
-    from glassformer.data.lines import of_each
+    from glassformer.data.readers.lines import of_each
     from glassformer.data.settings import TagData
     from glassformer.tasks.tagged import sentence_of, tagged_rows
 

@@ -13,7 +13,7 @@ from glassformer.cli.screen import Few, note, note_windows
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
     from glassformer.base.counting import Counting
-    from glassformer.data.lines import Skipped
+    from glassformer.data.readers.lines import Skipped
     from glassformer.features.streams import VectorsFile
     from glassformer.features.vectors import Vectors, VectorsOf
 

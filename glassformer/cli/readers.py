@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from glassformer.base.errors import DataError
 from glassformer.cli.screen import note
-from glassformer.data.lines import OnBad
+from glassformer.data.readers.lines import OnBad
 
 if TYPE_CHECKING:
-    from glassformer.data.named_rows import Row
-    from glassformer.data.rows import Columns
-    from glassformer.data.table_format import TableFormat
+    from glassformer.data.readers.named_rows import Row
+    from glassformer.data.readers.rows import Columns
+    from glassformer.data.readers.table_format import TableFormat
 
 # The field of a record that comes back with its answer, to tell which record it is of.
 _KEPT = ("id",)
@@ -78,11 +78,11 @@ class TableReader:
         """A record for each row, or for each line of a file that is no table where a text is all that is read: one
         whose first line names the column is a table, whatever its name.
         """
-        from glassformer.data.lines import read_lines
-        from glassformer.data.named_rows import json_rows
-        from glassformer.data.read import read
-        from glassformer.data.rows import named, names_of, read_table
-        from glassformer.data.table_format import names_columns, table_kind
+        from glassformer.data.readers.lines import read_lines
+        from glassformer.data.readers.named_rows import json_rows
+        from glassformer.data.readers.read import read
+        from glassformer.data.readers.rows import named, names_of, read_table
+        from glassformer.data.readers.table_format import names_columns, table_kind
 
         objects = _holds_objects(path)
         table = None if objects or not self.plain else _table_without_suffix(path, self.column)
@@ -109,9 +109,9 @@ class TableReader:
         """The columns of a table of pairs. It is told which are not read, but not of one whose sources alone are asked
         for by their name.
         """
-        from glassformer.data.pair_tables import pair_columns, unread_told
-        from glassformer.data.rows import names_of
-        from glassformer.data.table_format import find_format, names_columns
+        from glassformer.data.readers.pair_tables import pair_columns, unread_told
+        from glassformer.data.readers.rows import names_of
+        from glassformer.data.readers.table_format import find_format, names_columns
 
         found = pair_columns(columns, path)
         tells = not names_columns(path) and (len(found) > 1 or found != columns)
@@ -121,8 +121,8 @@ class TableReader:
 
     def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
         """The record of an object."""
-        from glassformer.data.named_rows import json_row
-        from glassformer.data.rows import named, names_of
+        from glassformer.data.readers.named_rows import json_row
+        from glassformer.data.readers.rows import named, names_of
 
         columns = named(self._columns, self._usual)
         yield from _by_role(json_row(line, where, names_of(columns), _KEPT), columns, bad, lists=self._lists)
@@ -136,7 +136,7 @@ class SentenceReader:
     plain, blank = True, False
 
     def __init__(self, columns: Mapping[str, Columns], usual: Mapping[str, Columns]) -> None:
-        from glassformer.data.rows import named
+        from glassformer.data.readers.rows import named
         from glassformer.data.settings import TagData
 
         self._data = TagData.model_validate(dict(columns))
@@ -146,8 +146,8 @@ class SentenceReader:
 
     def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
         """The sentences of a file; each line of a file that is neither a table nor words in columns."""
-        from glassformer.data.named_rows import json_rows
-        from glassformer.data.table_format import table_kind
+        from glassformer.data.readers.named_rows import json_rows
+        from glassformer.data.readers.table_format import table_kind
         from glassformer.tasks.tagged import sentence_rows, tagged_rows
 
         kind = table_kind(path)
@@ -161,7 +161,7 @@ class SentenceReader:
 
     def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
         """The sentence of an object."""
-        from glassformer.data.named_rows import json_row
+        from glassformer.data.readers.named_rows import json_row
         from glassformer.tasks.tagged import sentence_rows
 
         yield from map(_sentence, sentence_rows([json_row(line, where)], self._named, bad=bad, tagged=False))
@@ -207,8 +207,8 @@ def read_lines_as(reader: Reader, lines: Iterable[Text], bad: OnBad) -> Iterator
 
 def _table_without_suffix(path: Path, column: str) -> TableFormat | None:
     """The format of a file that is a table with this column, though its name does not say so; None for another one."""
-    from glassformer.data.lines import decoded_head
-    from glassformer.data.table_format import DELIMITERS, find_format, is_number, table_kind
+    from glassformer.data.readers.lines import decoded_head
+    from glassformer.data.readers.table_format import DELIMITERS, find_format, is_number, table_kind
 
     if table_kind(path) is not None or is_number(column):
         return None
@@ -223,8 +223,8 @@ def _table_without_suffix(path: Path, column: str) -> TableFormat | None:
 
 def _holds_objects(path: Path) -> bool:
     """Whether a file whose name does not tell what it holds begins with an object of JSON."""
-    from glassformer.data.files import plain_suffix
-    from glassformer.data.lines import decoded_head
+    from glassformer.data.readers.files import plain_suffix
+    from glassformer.data.readers.lines import decoded_head
 
     return not plain_suffix(path) and _begins_object(decoded_head(path, _HEAD)[0])
 
@@ -234,7 +234,7 @@ def _begins_object(text: str) -> bool:
 
 
 def _by_role(row: Row, columns: Mapping[str, Columns], bad: OnBad, *, lists: bool) -> Iterator[Text]:
-    from glassformer.data.rows import by_role
+    from glassformer.data.readers.rows import by_role
 
     values = by_role(row.values, columns)
     if isinstance(values["text"], str) or (lists and isinstance(values["text"], list)):

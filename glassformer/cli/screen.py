@@ -70,7 +70,7 @@ def refuse_out_over_input(out: Path | None, files: Sequence[str] | None, *, text
     """Raise DataError when results would replace a file that is read for them, also one found in a folder among the
     tables with a column `text`.
     """
-    from glassformer.data.files import files_of
+    from glassformer.data.readers.files import files_of
 
     if out is None or not out.is_file():
         return

@@ -17,10 +17,10 @@ from glassformer.cli.options import Device, Fast, NamedModel, Rejects, Resume, T
 from glassformer.cli.readers import Text, reader_of
 from glassformer.cli.screen import note
 from glassformer.cli.texts import records
-from glassformer.data.lines import stop_unless
+from glassformer.data.readers.lines import stop_unless
 
 if TYPE_CHECKING:
-    from glassformer.data.lines import OnBad
+    from glassformer.data.readers.lines import OnBad
 
 # The blank texts that a note names by their lines.
 _NAMED = 5

@@ -12,7 +12,7 @@ from glassformer.base.errors import DataError
 from glassformer.base.paths import check_path, is_stream, refuse_endless
 from glassformer.cli.readers import Reader, TableReader, Text, read_lines_as
 from glassformer.cli.screen import note
-from glassformer.data.lines import UTF8_MARK, OnBad, decoded, stop
+from glassformer.data.readers.lines import UTF8_MARK, OnBad, decoded, stop
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -80,8 +80,8 @@ def _opened(file: str) -> BufferedReader:
 
 
 def _of_file(file: str, reader: Reader, bad: OnBad, tell: Callable[[str], None]) -> Iterator[Text]:
-    from glassformer.data.files import find_files
-    from glassformer.data.lines import of_each
+    from glassformer.data.readers.files import find_files
+    from glassformer.data.readers.lines import of_each
 
     check_path(file, DataError)
     refuse_endless(file, DataError, do="- reads standard input")
@@ -157,7 +157,7 @@ def _lines_of(stream: BufferedReader, name: str, bad: OnBad, *, blank: bool = Fa
 
 def _lines_as_they_come(stream: BufferedReader, name: str) -> Iterator[list[bytes]]:
     """The complete lines of each read, as soon as there are any; the rest of the input comes last."""
-    from glassformer.data.lines import LONGEST_LINE
+    from glassformer.data.readers.lines import LONGEST_LINE
 
     begun: list[bytes] = []
     size = 0

@@ -149,7 +149,7 @@ class TranslateData(RecordSection):
 
     `text` and `target` are columns, by name or by number from 0; a table without these names is read as two columns.
     Pairs in which a side has more than `length` tokens are not learned from. `remove` names problems of pairs to learn
-    from that are left out (`data/pair_checks.py`).
+    from that are left out (`data/readers/pair_checks.py`).
     """
 
     reads: ClassVar[Reads] = "pairs"

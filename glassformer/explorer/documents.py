@@ -8,7 +8,7 @@ from importlib import resources
 from typing import Any
 
 from glassformer.config import StackConfig
-from glassformer.data.corrupt import MaskingSection
+from glassformer.data.batches.corrupt import MaskingSection
 from glassformer.models.families.bert import bert
 
 SIZES = ("base", "large")

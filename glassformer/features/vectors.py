@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import DataError, NotFiniteError
-from glassformer.data.corrupt import IGNORED
+from glassformer.data.batches.corrupt import IGNORED
 from glassformer.features.pooling import Pooled, Pooler, Reals
 from glassformer.features.strategies import WORD, Feature
 from glassformer.models.inputs import Batch

@@ -17,10 +17,10 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.config import ModelConfig
-from glassformer.data.corpus import on_bad
+from glassformer.data.readers.squad import stated_answers
 from glassformer.data.settings import AnswerData, DataSection
-from glassformer.data.split import Split
-from glassformer.data.squad import stated_answers
+from glassformer.data.stores.corpus import on_bad
+from glassformer.data.stores.split import Split
 from glassformer.models.families.heads import token_head_of
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from glassformer.data.split import shared, text_hash
+from glassformer.data.stores.split import shared, text_hash
 from glassformer.tasks.measure import Reals
 from glassformer.tasks.score import Scores
 from glassformer.tasks.task import TaskSection

@@ -15,11 +15,11 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig, SentenceHeadConfig
-from glassformer.data.corrupt import IGNORED, MaskingSection
-from glassformer.data.pairs import SentencePairs
+from glassformer.data.batches.corrupt import IGNORED, MaskingSection
+from glassformer.data.batches.pairs import SentencePairs
 from glassformer.data.settings import CorpusSection, DataSection
-from glassformer.data.split import Split
-from glassformer.data.store import TokenStore
+from glassformer.data.stores.split import Split
+from glassformer.data.stores.store import TokenStore
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.card_words import FILLED

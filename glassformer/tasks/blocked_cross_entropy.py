@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ShapeError
-from glassformer.data.corrupt import IGNORED
+from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.cross_entropy import widened
 

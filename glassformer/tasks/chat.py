@@ -12,11 +12,11 @@ from typing import Any, ClassVar, Literal, Self
 import torch
 
 from glassformer.base.errors import DataError
-from glassformer.data.dialogues import read_dialogues
-from glassformer.data.flat import Texts
-from glassformer.data.lines import OnBad
+from glassformer.data.batches.flat import Texts
+from glassformer.data.readers.dialogues import read_dialogues
+from glassformer.data.readers.lines import OnBad
 from glassformer.data.settings import ChatData, RecordSection
-from glassformer.data.split import Split
+from glassformer.data.stores.split import Split
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.card_words import CardWords

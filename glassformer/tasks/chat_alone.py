@@ -16,10 +16,10 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.config import ModelConfig
-from glassformer.data.dialogues import Dialogue, read_dialogues
-from glassformer.data.lines import OnBad
+from glassformer.data.readers.dialogues import Dialogue, read_dialogues
+from glassformer.data.readers.lines import OnBad
 from glassformer.data.settings import ChatData, RecordSection
-from glassformer.data.split import Split
+from glassformer.data.stores.split import Split
 from glassformer.decode.request import Hypothesis
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.inputs import Batch

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from glassformer.data.order import Order
+from glassformer.data.batches.order import Order
 from glassformer.tasks.score import THIS_MODEL, Scores
 from glassformer.text.words import find_words
 

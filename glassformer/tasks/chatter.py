@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.config import ModelConfig
-from glassformer.data.dialogues import in_a_line
+from glassformer.data.readers.dialogues import in_a_line
 from glassformer.decode.options import asked_search
 from glassformer.decode.request import Hypothesis
 from glassformer.decode.stream import stream

@@ -17,9 +17,9 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError, DataError, NotFiniteError
 from glassformer.config import ModelConfig
-from glassformer.data.corpus import on_bad
-from glassformer.data.rows import Columns
+from glassformer.data.readers.rows import Columns
 from glassformer.data.settings import ChooseData, DataSection
+from glassformer.data.stores.corpus import on_bad
 from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, DataError, NotFiniteError
-from glassformer.data.order import Order
+from glassformer.data.batches.order import Order
 from glassformer.data.settings import ClassifyData
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer

@@ -15,14 +15,14 @@ import numpy as np
 import torch
 
 from glassformer.base.errors import DataError
-from glassformer.data.batch import Batch as TokenRows
-from glassformer.data.batch import Integers
-from glassformer.data.corpus import Corpus, prepare, resolve_shares, training_texts
-from glassformer.data.corrupt import IGNORED, MaskingSection, mask_words
-from glassformer.data.files import files_of
+from glassformer.data.batches.batch import Batch as TokenRows
+from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.corrupt import IGNORED, MaskingSection, mask_words
+from glassformer.data.readers.files import files_of
 from glassformer.data.settings import CorpusSection
-from glassformer.data.split import Split
-from glassformer.data.store import TokenStore
+from glassformer.data.stores.corpus import Corpus, prepare, resolve_shares, training_texts
+from glassformer.data.stores.split import Split
+from glassformer.data.stores.store import TokenStore
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.tasks.rows import Shape
 from glassformer.tasks.score import Unigram

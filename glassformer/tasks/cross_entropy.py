@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from glassformer.base.errors import ShapeError
-from glassformer.data.corrupt import IGNORED
+from glassformer.data.batches.corrupt import IGNORED
 
 
 def cross_entropy(logits: Tensor | None, labels: Tensor, weights: Tensor | None = None) -> Tensor:

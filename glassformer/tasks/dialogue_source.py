@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from glassformer.data.batch import Integers
-from glassformer.data.corrupt import IGNORED
-from glassformer.data.flat import Flat, Texts
-from glassformer.data.order import key_of
-from glassformer.data.pack_pairs import PackedPairs, pack_pairs
+from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.corrupt import IGNORED
+from glassformer.data.batches.flat import Flat, Texts
+from glassformer.data.batches.order import key_of
+from glassformer.data.batches.pack_pairs import PackedPairs, pack_pairs
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.tasks.next_tokens import NEXT
 from glassformer.tasks.rows import Shape

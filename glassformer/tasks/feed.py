@@ -14,10 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from glassformer.base.errors import ConfigError
-from glassformer.data.batch import Integers
-from glassformer.data.buckets import BucketOrder, choose_lengths
-from glassformer.data.corrupt import IGNORED
-from glassformer.data.order import Order
+from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.buckets import BucketOrder, choose_lengths
+from glassformer.data.batches.corrupt import IGNORED
+from glassformer.data.batches.order import Order
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.task import Source, Task

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from glassformer.data.corrupt import IGNORED
+from glassformer.data.batches.corrupt import IGNORED
 from glassformer.tasks import agreement
 from glassformer.tasks.calibration import Reliability, log_mean, log_sigmoid, log_softmax
 from glassformer.tasks.cross_entropy import cross_entropy

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
-from glassformer.data.batch import Integers
+from glassformer.data.batches.batch import Integers
 from glassformer.data.settings import CorpusSection, DataSection
-from glassformer.data.split import Split
+from glassformer.data.stores.split import Split
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.blocked_cross_entropy import token_cross_entropy

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple, Self
 
 from glassformer.base.errors import DataError
-from glassformer.data.corrupt import IGNORED
+from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.language_model import LanguageModelSection, check_writes

@@ -15,13 +15,13 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
-from glassformer.data.buckets import BucketedRows
-from glassformer.data.corrupt import MaskingSection
-from glassformer.data.order import Order
-from glassformer.data.pack import Frame, PackedRows
+from glassformer.data.batches.buckets import BucketedRows
+from glassformer.data.batches.corrupt import MaskingSection
+from glassformer.data.batches.order import Order
+from glassformer.data.batches.pack import Frame, PackedRows
 from glassformer.data.settings import CorpusSection
-from glassformer.data.split import Split
-from glassformer.data.store import TokenStore
+from glassformer.data.stores.split import Split
+from glassformer.data.stores.store import TokenStore
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.card_words import FILLED

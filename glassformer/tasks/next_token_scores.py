@@ -13,9 +13,9 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from glassformer.data.batch import Integers
-from glassformer.data.corrupt import IGNORED
-from glassformer.data.order import Order
+from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.corrupt import IGNORED
+from glassformer.data.batches.order import Order
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.measure import Measure, Reals

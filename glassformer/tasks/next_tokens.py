@@ -10,11 +10,11 @@ import hashlib
 import numpy as np
 import torch
 
-from glassformer.data.batch import Integers
-from glassformer.data.corrupt import IGNORED
-from glassformer.data.pack import Frame, PackedRows
+from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.corrupt import IGNORED
+from glassformer.data.batches.pack import Frame, PackedRows
 from glassformer.data.settings import CorpusSection
-from glassformer.data.store import TokenStore
+from glassformer.data.stores.store import TokenStore
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.tasks.rows import Shape
 from glassformer.tasks.score import Unigram

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import DataError
-from glassformer.data.corrupt import IGNORED
+from glassformer.data.batches.corrupt import IGNORED
 from glassformer.decode.request import SpecialIds
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer

@@ -11,16 +11,16 @@ from pathlib import Path
 import numpy as np
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.data.files import files_for, files_of
-from glassformer.data.flat import Texts
-from glassformer.data.lines import OnBad, of_each
-from glassformer.data.pair_checks import check_pairs
-from glassformer.data.pair_tables import pair_columns, unread_told
-from glassformer.data.parallel import SOURCE, TARGET, read_parallel
-from glassformer.data.rows import by_role, names_of, read_table
+from glassformer.data.batches.flat import Texts
+from glassformer.data.readers.files import files_for, files_of
+from glassformer.data.readers.lines import OnBad, of_each
+from glassformer.data.readers.pair_checks import check_pairs
+from glassformer.data.readers.pair_tables import pair_columns, unread_told
+from glassformer.data.readers.parallel import SOURCE, TARGET, read_parallel
+from glassformer.data.readers.rows import by_role, names_of, read_table
+from glassformer.data.readers.table_format import TableFormat, find_format
 from glassformer.data.settings import TranslateData
-from glassformer.data.split import Split, shared, text_hash
-from glassformer.data.table_format import TableFormat, find_format
+from glassformer.data.stores.split import Split, shared, text_hash
 from glassformer.tasks.pair_source import PairSource, TextPair, TextPairs
 from glassformer.tasks.records import Record
 from glassformer.tasks.values import check_columns, text_of

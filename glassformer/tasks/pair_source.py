@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from glassformer.data.batch import Integers
-from glassformer.data.corrupt import IGNORED
-from glassformer.data.flat import Flat, Texts
-from glassformer.data.order import key_of
-from glassformer.data.pack_pairs import PackedPairs, choose_rooms, pack_pairs
-from glassformer.data.parallel import TARGET
+from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.corrupt import IGNORED
+from glassformer.data.batches.flat import Flat, Texts
+from glassformer.data.batches.order import key_of
+from glassformer.data.batches.pack_pairs import PackedPairs, choose_rooms, pack_pairs
+from glassformer.data.readers.parallel import TARGET
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.tasks.rows import Shape
 from glassformer.text.tokenizer import Tokenizer
@@ -60,7 +60,7 @@ class TextPairs(Sequence[TextPair]):
 
 
 class PairSource:
-    """Pairs packed into rows of few shapes (`data/pack_pairs.py`): an example is a row.
+    """Pairs packed into rows of few shapes (`data/batches/pack_pairs.py`): an example is a row.
 
     Tokens see those of their own pair alone: the number of the pair in its row is their document. The decoder reads
     `start`, then the target without its last token, and learns the target.

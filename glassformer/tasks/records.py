@@ -21,16 +21,16 @@ import numpy as np
 import torch
 
 from glassformer.base.errors import DataError
-from glassformer.data.batch import Integers
-from glassformer.data.corpus import TooFewError, on_bad, shares_for
-from glassformer.data.files import files_for
-from glassformer.data.lines import OnBad, of_each
-from glassformer.data.order import Order
-from glassformer.data.rejects import bad_rows
-from glassformer.data.rows import Columns, by_role, names_of, read_table
+from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.order import Order
+from glassformer.data.readers.files import files_for
+from glassformer.data.readers.lines import OnBad, of_each
+from glassformer.data.readers.rejects import bad_rows
+from glassformer.data.readers.rows import Columns, by_role, names_of, read_table
+from glassformer.data.readers.table_format import TableFormat, find_format
 from glassformer.data.settings import DataSection, RecordSection
-from glassformer.data.split import Split, hash_fraction, shared, split_of, text_hash
-from glassformer.data.table_format import TableFormat, find_format
+from glassformer.data.stores.corpus import TooFewError, on_bad, shares_for
+from glassformer.data.stores.split import Split, hash_fraction, shared, split_of, text_hash
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.baselines import Lesson, beside_tfidf

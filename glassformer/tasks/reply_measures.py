@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from glassformer.data.batch import Integers
-from glassformer.data.flat import Flat
+from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.flat import Flat
 from glassformer.tasks.measure import Measure, Reals
 from glassformer.tasks.pair_source import PairSource
 from glassformer.tasks.score import THIS_MODEL, Scores

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.data.corrupt import IGNORED
+from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.text.tokenizer import Encoding, Tokenizer
 from glassformer.text.windows import Window

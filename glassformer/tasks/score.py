@@ -15,8 +15,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from glassformer.data.batch import Flags, Integers
-from glassformer.data.corrupt import IGNORED
+from glassformer.data.batches.batch import Flags, Integers
+from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.inputs import Batch
 from glassformer.tasks.cross_entropy import widened
 from glassformer.tasks.measure import Measure, Reals

@@ -17,12 +17,12 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
-from glassformer.data.batch import Integers
-from glassformer.data.corrupt import IGNORED
-from glassformer.data.pairs import SentencePairs
+from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.corrupt import IGNORED
+from glassformer.data.batches.pairs import SentencePairs
 from glassformer.data.settings import DataSection
-from glassformer.data.split import Split
-from glassformer.data.store import TokenStore
+from glassformer.data.stores.split import Split
+from glassformer.data.stores.store import TokenStore
 from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch, Inputs, Output
 from glassformer.models.transformer import Transformer

@@ -20,10 +20,10 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError, DataError, NotFiniteError
 from glassformer.config import ModelConfig
-from glassformer.data.corrupt import IGNORED
-from glassformer.data.lines import OnBad
+from glassformer.data.batches.corrupt import IGNORED
+from glassformer.data.readers.lines import OnBad
+from glassformer.data.readers.table_format import TableFormat
 from glassformer.data.settings import TagData
-from glassformer.data.table_format import TableFormat
 from glassformer.models.chain import Chain
 from glassformer.models.crf import Crf
 from glassformer.models.families.heads import token_head_of

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from glassformer.base.errors import DataError, MissingColumnError
-from glassformer.data.conll import conll_rows, joined
-from glassformer.data.lines import OnBad
-from glassformer.data.named_rows import Row, no_column
-from glassformer.data.rows import read_table
+from glassformer.data.readers.conll import conll_rows, joined
+from glassformer.data.readers.lines import OnBad
+from glassformer.data.readers.named_rows import Row, no_column
+from glassformer.data.readers.rows import read_table
+from glassformer.data.readers.table_format import TableFormat, conll_format, find_format, table_kind
 from glassformer.data.settings import TagData
-from glassformer.data.table_format import TableFormat, conll_format, find_format, table_kind
 from glassformer.tasks.bio import TagSpan, tags_of
 from glassformer.tasks.values import label_of, located, text_of
 from glassformer.text.words import Span, align_words, find_words

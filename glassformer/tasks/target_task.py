@@ -15,8 +15,8 @@ from torch import Tensor
 
 from glassformer.base.errors import DataError
 from glassformer.config import ModelConfig
-from glassformer.data.parallel import TARGET
-from glassformer.data.split import Split
+from glassformer.data.readers.parallel import TARGET
+from glassformer.data.stores.split import Split
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.options import BEAMS, LENGTH_PENALTY
 from glassformer.decode.request import Hypothesis

@@ -18,9 +18,9 @@ from torch import Tensor, nn
 
 from glassformer.base.settings import Settings
 from glassformer.config import ModelConfig
-from glassformer.data.batch import Integers
+from glassformer.data.batches.batch import Integers
 from glassformer.data.settings import DataSection
-from glassformer.data.split import Split
+from glassformer.data.stores.split import Split
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer

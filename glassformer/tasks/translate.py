@@ -14,10 +14,10 @@ import torch
 from pydantic import Field
 
 from glassformer.base.errors import DataError
-from glassformer.data.files import files_for
-from glassformer.data.lines import OnBad
+from glassformer.data.readers.files import files_for
+from glassformer.data.readers.lines import OnBad
 from glassformer.data.settings import RecordSection, TranslateData
-from glassformer.data.split import Split
+from glassformer.data.stores.split import Split
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.pair_records import (

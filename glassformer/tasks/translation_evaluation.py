@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from glassformer.data.batch import Integers
-from glassformer.data.corrupt import IGNORED
-from glassformer.data.order import Order
-from glassformer.data.parallel import TARGET
+from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.corrupt import IGNORED
+from glassformer.data.batches.order import Order
+from glassformer.data.readers.parallel import TARGET
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.measure import Reals

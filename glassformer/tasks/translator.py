@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.config import ModelConfig
-from glassformer.data.paragraphs import Sentence, join_sentences, split_sentences
+from glassformer.data.readers.paragraphs import Sentence, join_sentences, split_sentences
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.loop import Step, decode
 from glassformer.decode.options import BEAMS, LENGTH_PENALTY, asked_search, search_settings

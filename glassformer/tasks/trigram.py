@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from glassformer.data.batch import Integers
+from glassformer.data.batches.batch import Integers
 from glassformer.tasks.measure import Reals
 from glassformer.tasks.score import Unigram
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from glassformer.base.errors import DataError
-from glassformer.data.dialogues import ROLE_OF, Dialogue
+from glassformer.data.readers.dialogues import ROLE_OF, Dialogue
 from glassformer.tasks.values import located
 from glassformer.text.chat_template import ASSISTANT, SYSTEM, USER, ChatTemplate, Message
 from glassformer.text.parts import ids_of

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.data.rows import Columns, names_of
+from glassformer.data.readers.rows import Columns, names_of
 
 
 def located(where: str, sentence: str) -> str:

@@ -19,7 +19,7 @@ from glassformer.artefact.open import load
 from glassformer.artefact.progress import ConsoleProgress, NoProgress
 from glassformer.artefact.train import train
 from glassformer.base.errors import CheckpointError, ConfigError, TokenizerError, TrainingError
-from glassformer.data.split import hash_fraction, text_hash
+from glassformer.data.stores.split import hash_fraction, text_hash
 from glassformer.training.lock import exclusive
 from glassformer.training.record import Step
 from glassformer.training.stopping import Interrupted

@@ -80,7 +80,7 @@ def test_the_mark_that_windows_puts_first_is_no_text(run: Run, trained: Path) ->
 def test_an_endless_line_of_standard_input_is_refused_while_it_comes(
     run: Run, trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("glassformer.data.lines.LONGEST_LINE", 100_000)
+    monkeypatch.setattr("glassformer.data.readers.lines.LONGEST_LINE", 100_000)
     refused(run("fill", trained, "-", stdin=b"[MASK] " * 100_000), "100,000")
 
 

@@ -15,7 +15,7 @@ import pytest
 from glassformer.base.errors import DataError
 from glassformer.cli.__main__ import main
 from glassformer.cli.readers import Reader, SentenceReader, TableReader, Text, read_lines_as
-from glassformer.data.lines import stop
+from glassformer.data.readers.lines import stop
 
 Run = Callable[..., Any]
 TINY = ["--steps", "2", "--vocabulary", "120", "--length", "24", "--batch", "4", "--set", "train.compile=off"]

@@ -20,8 +20,8 @@ from glassformer.artefact.foreign import read_foreign, write_foreign
 from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
 from glassformer.convert.search import search_of
-from glassformer.data.corrupt import IGNORED
-from glassformer.data.flat import Texts
+from glassformer.data.batches.corrupt import IGNORED
+from glassformer.data.batches.flat import Texts
 from glassformer.decode.request import SpecialIds
 from glassformer.models.inputs import Inputs
 from glassformer.tasks.pair_source import PairSource, TextPairs

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.data.read import Document
-from glassformer.data.store import TokenStore
+from glassformer.data.readers.read import Document
+from glassformer.data.stores.store import TokenStore
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from tests.data.made import build_store

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from glassformer.data.read import Document
-from glassformer.data.split import Split, hash_fraction, split_of, text_hash
-from glassformer.data.store import TokenStore
-from glassformer.data.write import Placed, write_stores
+from glassformer.data.readers.read import Document
+from glassformer.data.stores.split import Split, hash_fraction, split_of, text_hash
+from glassformer.data.stores.store import TokenStore
+from glassformer.data.stores.write import Placed, write_stores
 from glassformer.text.tokenizer import Tokenizer
 
 

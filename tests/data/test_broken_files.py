@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from glassformer.base.errors import DataError
-from glassformer.data.corpus import prepare
-from glassformer.data.files import files_of
-from glassformer.data.lines import Skipped, of_each, read_lines, stop_unless
-from glassformer.data.read import read
-from glassformer.data.rejects import bad_rows
+from glassformer.data.readers.files import files_of
+from glassformer.data.readers.lines import Skipped, of_each, read_lines, stop_unless
+from glassformer.data.readers.read import read
+from glassformer.data.readers.rejects import bad_rows
 from glassformer.data.settings import ChatData, ClassifyData, CorpusSection, RecordSection, TagData, TranslateData
+from glassformer.data.stores.corpus import prepare
 from glassformer.tasks.chat import Chat
 from glassformer.tasks.chat_alone import ChatAlone
 from glassformer.tasks.classify import Classify

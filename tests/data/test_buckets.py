@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.data.batch import Integers
-from glassformer.data.buckets import BucketedRows, BucketOrder, choose_lengths
-from glassformer.data.pack import Frame
-from glassformer.data.store import TokenStore
+from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.buckets import BucketedRows, BucketOrder, choose_lengths
+from glassformer.data.batches.pack import Frame
+from glassformer.data.stores.store import TokenStore
 
 PAD, FIRST, LAST = 900, 901, 902
 FRAME = Frame((FIRST,), (LAST,))

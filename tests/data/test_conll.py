@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from glassformer.base.errors import DataError, MissingColumnError
-from glassformer.data.conll import conll_columns, conll_rows
-from glassformer.data.lines import Skipped
-from glassformer.data.rows import read_table
-from glassformer.data.table_format import find_format
+from glassformer.data.readers.conll import conll_columns, conll_rows
+from glassformer.data.readers.lines import Skipped
+from glassformer.data.readers.rows import read_table
+from glassformer.data.readers.table_format import find_format
 from glassformer.tasks.tagged import tagged_format
 
 UNIVERSAL = """\

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from glassformer.base.errors import DataError
-from glassformer.data.corpus import Corpus, prepare, resolve_shares, training_texts
 from glassformer.data.settings import CorpusSection
+from glassformer.data.stores.corpus import Corpus, prepare, resolve_shares, training_texts
 from glassformer.text.tokenizer import Tokenizer
 from tests.data.made import split
 from tests.refusals import refused

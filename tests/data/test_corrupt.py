@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from glassformer.data.batch import Flags, Integers
-from glassformer.data.corrupt import IGNORED, Corrupted, mask_words
+from glassformer.data.batches.batch import Flags, Integers
+from glassformer.data.batches.corrupt import IGNORED, Corrupted, mask_words
 from glassformer.tasks.masked_lm import MaskedLMSection
 
 MASK, SPECIAL, VOCABULARY = 4, frozenset({0, 1, 2, 3, 4, 77}), 1000

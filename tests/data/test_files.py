@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from glassformer.base.errors import DataError
-from glassformer.data.corpus import prepare, training_texts
-from glassformer.data.files import FoundFiles, LeftAside, files_for, files_of, find_files
-from glassformer.data.lines import read_lines
-from glassformer.data.read import read
+from glassformer.data.readers.files import FoundFiles, LeftAside, files_for, files_of, find_files
+from glassformer.data.readers.lines import read_lines
+from glassformer.data.readers.read import read
 from glassformer.data.settings import (
     AnswerData,
     ChatData,
@@ -24,6 +23,7 @@ from glassformer.data.settings import (
     TagData,
     TranslateData,
 )
+from glassformer.data.stores.corpus import prepare, training_texts
 from glassformer.text.tokenizer import Tokenizer
 
 
@@ -227,7 +227,7 @@ def test_a_folder_that_may_not_be_opened_is_told(tmp_path: Path, monkeypatch: py
             raise PermissionError(13, "Permission denied")
         return listing(path)
 
-    monkeypatch.setattr("glassformer.data.files.os.scandir", refuse)
+    monkeypatch.setattr("glassformer.data.readers.files.os.scandir", refuse)
     assert reasons(find_files([tmp_path / "data"]))["deep"] == "Permission denied"
     with pytest.raises(DataError) as caught:
         find_files([tmp_path / "data" / "deep"])

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from glassformer.base.errors import DataError
-from glassformer.data import lines
-from glassformer.data.lines import LONGEST_LINE, Skipped, read_lines
-from glassformer.data.read import read
-from glassformer.data.rows import read_table
+from glassformer.data.readers import lines
+from glassformer.data.readers.lines import LONGEST_LINE, Skipped, read_lines
+from glassformer.data.readers.read import read
+from glassformer.data.readers.rows import read_table
 
 BIG = 30_000_000
 

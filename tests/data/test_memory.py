@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 from glassformer.data.settings import CorpusSection
 from glassformer.tasks.masked_lm import MaskedLMSection
-from glassformer.data.corpus import prepare
-from glassformer.data.corrupt import mask_words
-from glassformer.data.order import Order
-from glassformer.data.pack import Frame, PackedRows
+from glassformer.data.stores.corpus import prepare
+from glassformer.data.batches.corrupt import mask_words
+from glassformer.data.batches.order import Order
+from glassformer.data.batches.pack import Frame, PackedRows
 from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer
 

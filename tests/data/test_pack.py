@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from glassformer.base.errors import ConfigError
-from glassformer.data.batch import Batch, pad
-from glassformer.data.pack import Frame, PackedRows
-from glassformer.data.store import TokenStore
+from glassformer.data.batches.batch import Batch, pad
+from glassformer.data.batches.pack import Frame, PackedRows
+from glassformer.data.stores.store import TokenStore
 from glassformer.text.tokenizer import Tokenizer
 from tests.refusals import refused
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from glassformer.data.batch import Integers
-from glassformer.data.flat import Flat, Texts
-from glassformer.data.pack_pairs import choose_rooms, pack_pairs
+from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.flat import Flat, Texts
+from glassformer.data.batches.pack_pairs import choose_rooms, pack_pairs
 
 
 def caption_lengths(count: int, seed: int = 0) -> Integers:

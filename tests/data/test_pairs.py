@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.data.batch import Integers
-from glassformer.data.pairs import IS_NEXT, NOT_NEXT, SentencePairs
-from glassformer.data.store import TokenStore
+from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.pairs import IS_NEXT, NOT_NEXT, SentencePairs
+from glassformer.data.stores.store import TokenStore
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glassformer.base.errors import ShapeError
-from glassformer.data.paragraphs import Sentence, join_sentences, split_sentences
+from glassformer.data.readers.paragraphs import Sentence, join_sentences, split_sentences
 from tests.refusals import refused
 
 

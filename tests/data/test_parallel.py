@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from glassformer.base.errors import DataError, MissingColumnError
-from glassformer.data.lines import Skipped
-from glassformer.data.parallel import parting_line, read_pairs, read_parallel
+from glassformer.data.readers.lines import Skipped
+from glassformer.data.readers.parallel import parting_line, read_pairs, read_parallel
 from tests.refusals import refused
 
 ENGLISH = ["Go.", "", "I am a student.", "Yes"]

@@ -20,10 +20,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from glassformer.base.errors import DataError, MissingColumnError
-from glassformer.data.files import files_of
-from glassformer.data.lines import Skipped, read_lines
-from glassformer.data.read import Documents, read
-from glassformer.data.rows import read_table
+from glassformer.data.readers.files import files_of
+from glassformer.data.readers.lines import Skipped, read_lines
+from glassformer.data.readers.read import Documents, read
+from glassformer.data.readers.rows import read_table
 from tests.refusals import refused
 
 TEXTS = ["She likes the summer.", 'He said "no, never" – twice.', "東京, naïve café", "one | two ; three"]
@@ -283,7 +283,7 @@ def test_a_disk_that_fails_names_the_file(tmp_path: Path, monkeypatch: pytest.Mo
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     path = write(tmp_path / "x.txt", TEXTS)
-    monkeypatch.setattr("glassformer.data.lines.open_bytes", lambda path: Failing())
+    monkeypatch.setattr("glassformer.data.readers.lines.open_bytes", lambda path: Failing())
     with refused(DataError, wanted=str(path), got="Input/output error"):
         list(read(path))
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.data.files import files_of
-from glassformer.data.read import read
-from glassformer.data.rows import read_table
+from glassformer.data.readers.files import files_of
+from glassformer.data.readers.read import read
+from glassformer.data.readers.rows import read_table
 
 
 @pytest.mark.parametrize(

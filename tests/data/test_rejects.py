@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from glassformer.base.errors import DataError
-from glassformer.data.rejects import rejecting
-from glassformer.data.rows import read_table
+from glassformer.data.readers.rejects import rejecting
+from glassformer.data.readers.rows import read_table
 
 
 def found(path: Path) -> list[dict[str, Any]]:

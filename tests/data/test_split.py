@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from glassformer.base.errors import ConfigError
-from glassformer.data.split import Repeats, repeats, shared, text_hash
+from glassformer.data.stores.split import Repeats, repeats, shared, text_hash
 from tests.data.made import split
 from tests.refusals import refused
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from glassformer.base.errors import DataError, MissingColumnError
-from glassformer.data.rows import read_table
-from glassformer.data.squad import NEAR, StatedAnswer, placed, stated_answers
-from glassformer.data.table_format import find_format
+from glassformer.data.readers.rows import read_table
+from glassformer.data.readers.squad import NEAR, StatedAnswer, placed, stated_answers
+from glassformer.data.readers.table_format import find_format
 from tests.refusals import refused
 
 CONTEXT = "The Normans gave their name to Normandy, a region in France."

@@ -21,11 +21,12 @@ from hypothesis import strategies as st
 
 from glassformer.base.checksum import read_sealed_json, sealed_json
 from glassformer.base.errors import DataError
-from glassformer.data import sentences, write
-from glassformer.data.read import Document
-from glassformer.data.sentences import sentence_starts
-from glassformer.data.split import text_hash
-from glassformer.data.store import TokenStore
+from glassformer.data.readers import sentences
+from glassformer.data.readers.read import Document
+from glassformer.data.readers.sentences import sentence_starts
+from glassformer.data.stores import write
+from glassformer.data.stores.split import text_hash
+from glassformer.data.stores.store import TokenStore
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import Kind, train_tokenizer
 from tests.damage import flipped_bits
@@ -129,7 +130,7 @@ RUNS = """["." * n, '."' * n, "." + '"' * n, ". " + '"' * n, "。" * n, "." * n 
         "\\n" * n, ". (" * n, " " * n, "。" * n + "." * n, "." * n + "…" * n + " x"]"""
 PROGRAM = """
 import sys
-from glassformer.data.sentences import sentence_starts
+from glassformer.data.readers.sentences import sentence_starts
 n = 1_000_000
 for text in eval(sys.argv[1]):
     sentence_starts(text)

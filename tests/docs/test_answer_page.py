@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from glassformer.cli.__main__ import main
-from glassformer.data.rows import read_table
-from glassformer.data.squad import stated_answers
+from glassformer.data.readers.rows import read_table
+from glassformer.data.readers.squad import stated_answers
 from tests.docs.test_commands import BLOCK
 
 SMALL = ["--steps", "2", "--length", "32", "--batch", "4", "--validation", "0.3", "--set", "train.compile=off"]

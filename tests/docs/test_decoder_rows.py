@@ -23,7 +23,7 @@ from experiments.small import dialogues
 from experiments.writing import measures
 from experiments.writing import table as writing_table
 from experiments.writing.models import Recurrent, gpt2, parameters, recurrent
-from glassformer.data.lines import stop
+from glassformer.data.readers.lines import stop
 from glassformer.data.settings import ChatData
 from glassformer.models.families.llama import llama
 from glassformer.models.transformer import build

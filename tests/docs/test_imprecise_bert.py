@@ -16,8 +16,8 @@ from torch import nn
 
 from experiments import quoted
 from glassformer.config import ModelConfig
-from glassformer.data.corrupt import IGNORED
-from glassformer.data.pairs import IS_NEXT
+from glassformer.data.batches.corrupt import IGNORED
+from glassformer.data.batches.pairs import IS_NEXT
 from glassformer.models.chain import viterbi
 from glassformer.models.families import bert, distilbert
 from glassformer.models.inputs import Inputs

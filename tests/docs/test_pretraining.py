@@ -18,9 +18,9 @@ from experiments.page import table as markdown
 from experiments.pretraining import arms, overfit, plan, table
 from experiments.pretraining.scores import pairs_of, scores, words_of
 from experiments.translation.plan import read_json
-from glassformer.data.corpus import prepare
-from glassformer.data.pairs import SentencePairs
+from glassformer.data.batches.pairs import SentencePairs
 from glassformer.data.settings import CorpusSection
+from glassformer.data.stores.corpus import prepare
 
 WORDS = ("fox", "dog", "river", "house", "lamp", "train", "garden", "letter", "window", "winter")
 

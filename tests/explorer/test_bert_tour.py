@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from glassformer.artefact.model import Model
-from glassformer.data.corrupt import MaskingSection
+from glassformer.data.batches.corrupt import MaskingSection
 from glassformer.explorer.page import page
 from glassformer.explorer.tour import tour_texts
 from glassformer.look.cell import Words

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from glassformer.artefact.recipe import Recipe, resolve
 from glassformer.config import AttentionConfig, ModelConfig
-from glassformer.data.pairs import SentencePairs
+from glassformer.data.batches.pairs import SentencePairs
 from glassformer.demo.texts import score_table, thinking_machines
 from glassformer.demo.texts import slides as slide_texts
 from glassformer.models.families import bert, distilbert, family_config, slides, vaswani2017

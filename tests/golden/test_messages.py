@@ -34,10 +34,10 @@ from glassformer.cli.decoding_options import TYPED
 from glassformer.cli.stream_words import check_streamed
 from glassformer.convert import fetch, read_huggingface
 from glassformer.convert.onnx.heads import head_of
-from glassformer.data.files import files_of
-from glassformer.data.paragraphs import join_sentences, split_sentences
-from glassformer.data.parallel import read_parallel
-from glassformer.data.read import read
+from glassformer.data.readers.files import files_of
+from glassformer.data.readers.paragraphs import join_sentences, split_sentences
+from glassformer.data.readers.parallel import read_parallel
+from glassformer.data.readers.read import read
 from glassformer.decode.options import search_settings
 from glassformer.decode.request import ForcedWord, Request, SpecialIds, check_request
 from glassformer.decode.settings import DecodeSettings

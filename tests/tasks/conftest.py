@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from glassformer.data.pack import Frame, PackedRows
-from glassformer.data.read import Document
-from glassformer.data.store import TokenStore
+from glassformer.data.batches.pack import Frame, PackedRows
+from glassformer.data.readers.read import Document
+from glassformer.data.stores.store import TokenStore
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from tests.data.made import build_store

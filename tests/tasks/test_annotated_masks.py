@@ -13,9 +13,9 @@ import pytest
 
 from glassformer.artefact.recipe import read_recipe
 from glassformer.base.errors import ConfigError, DataError, MissingColumnError
-from glassformer.data.lines import Skipped, stop
+from glassformer.data.readers.lines import Skipped, stop
 from glassformer.data.settings import AnnotatedMasksData
-from glassformer.data.split import Split
+from glassformer.data.stores.split import Split
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
 from glassformer.tasks.annotated_masks import AnnotatedMasks, AnnotatedMasksSection

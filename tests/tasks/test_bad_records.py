@@ -11,8 +11,8 @@ import pytest
 
 from glassformer.artefact.progress import NoProgress
 from glassformer.base.errors import DataError
-from glassformer.data.lines import stop
-from glassformer.data.split import Split, hash_fraction, text_hash
+from glassformer.data.readers.lines import stop
+from glassformer.data.stores.split import Split, hash_fraction, text_hash
 from glassformer.models.families import bert
 from glassformer.tasks.classify import Classify, ClassifySection
 from glassformer.tasks.records import RecordSource

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from glassformer.base.errors import ShapeError
-from glassformer.data.corrupt import IGNORED
+from glassformer.data.batches.corrupt import IGNORED
 from glassformer.tasks import blocked_cross_entropy as module
 from glassformer.tasks.blocked_cross_entropy import block_rows, blocked_cross_entropy
 from tests.refusals import refused

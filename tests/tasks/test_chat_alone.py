@@ -14,8 +14,8 @@ from torch.nn.functional import cross_entropy
 
 import glassformer as gf
 from glassformer.base.errors import CheckpointError, ConfigError, DataError
-from glassformer.data.corrupt import IGNORED
-from glassformer.data.dialogues import Dialogue, read_dialogues
+from glassformer.data.batches.corrupt import IGNORED
+from glassformer.data.readers.dialogues import Dialogue, read_dialogues
 from glassformer.models.inputs import Inputs
 from glassformer.tasks.chat import ChatSection
 from glassformer.tasks.chat_alone import ChatAlone

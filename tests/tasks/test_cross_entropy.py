@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from glassformer.base.errors import ShapeError
-from glassformer.data.corrupt import IGNORED
+from glassformer.data.batches.corrupt import IGNORED
 from glassformer.tasks.cross_entropy import cross_entropy
 from tests.refusals import refused
 

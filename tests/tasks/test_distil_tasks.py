@@ -15,7 +15,7 @@ from glassformer.artefact.model import Model
 from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.recipe import resolve
-from glassformer.data.corrupt import IGNORED
+from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.inputs import Batch, Output
 from glassformer.runtime import compiler
 from glassformer.tasks import task_named

@@ -11,8 +11,8 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.data.corrupt import IGNORED
-from glassformer.data.read import Document
+from glassformer.data.batches.corrupt import IGNORED
+from glassformer.data.readers.read import Document
 from glassformer.data.settings import CorpusSection
 from glassformer.models.families import bert, gpt2, llama, marian
 from glassformer.models.inputs import Inputs

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, TokenizerError
-from glassformer.data.buckets import BucketedRows
-from glassformer.data.pack import Frame, PackedRows
-from glassformer.data.read import Document
-from glassformer.data.store import TokenStore
+from glassformer.data.batches.buckets import BucketedRows
+from glassformer.data.batches.pack import Frame, PackedRows
+from glassformer.data.readers.read import Document
+from glassformer.data.stores.store import TokenStore
 from glassformer.models.families import bert
 from glassformer.models.inputs import Output
 from glassformer.models.transformer import Transformer, build

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from experiments.trigram import TrigramBaseline
-from glassformer.data.store import TokenStore
+from glassformer.data.stores.store import TokenStore
 from glassformer.tasks.score import Tally, Unigram
 from glassformer.text.tokenizer import Tokenizer
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from glassformer.base.errors import ConfigError
-from glassformer.data.pairs import NOT_NEXT, SentencePairs
-from glassformer.data.read import Document
-from glassformer.data.store import TokenStore
+from glassformer.data.batches.pairs import NOT_NEXT, SentencePairs
+from glassformer.data.readers.read import Document
+from glassformer.data.stores.store import TokenStore
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
 from glassformer.tasks.bert import BertSection

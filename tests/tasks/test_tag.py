@@ -13,8 +13,8 @@ import pytest
 import glassformer as gf
 from glassformer.artefact.progress import NoProgress
 from glassformer.base.errors import ConfigError, DataError, MissingColumnError
-from glassformer.data.corrupt import IGNORED
-from glassformer.data.split import hash_fraction, text_hash
+from glassformer.data.batches.corrupt import IGNORED
+from glassformer.data.stores.split import hash_fraction, text_hash
 from glassformer.models.chain import Chain, viterbi
 from glassformer.models.families import gpt2
 from glassformer.tasks.bio import spans_of, tags_of

@@ -20,7 +20,7 @@ from glassformer.artefact.recipe import resolve
 from glassformer.artefact.sizes import translator_sizes
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.recipe_options import requested_recipe
-from glassformer.data.corrupt import IGNORED
+from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.families import marian, modernbert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build

@@ -22,7 +22,7 @@ from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.recipe import resolve
 from glassformer.artefact.vectors import use_vectors
 from glassformer.base.errors import CheckpointError, ConfigError, TokenizerError
-from glassformer.data.corrupt import IGNORED
+from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.families import marian
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build

@@ -7,12 +7,12 @@ from itertools import chain
 from pathlib import Path
 
 from glassformer.base.errors import DataError, MissingColumnError
-from glassformer.data.conll import conll_rows
-from glassformer.data.delimited import quoted_records, split_records
-from glassformer.data.lines import OnBad, stop
-from glassformer.data.named_rows import NAME_IT, Row, json_rows, no_column, parquet_rows
-from glassformer.data.squad import squad_rows
-from glassformer.data.table_format import TableFormat, find_format, is_number, names_columns, table_kind
+from glassformer.data.readers.conll import conll_rows
+from glassformer.data.readers.delimited import quoted_records, split_records
+from glassformer.data.readers.lines import OnBad, stop
+from glassformer.data.readers.named_rows import NAME_IT, Row, json_rows, no_column, parquet_rows
+from glassformer.data.readers.squad import squad_rows
+from glassformer.data.readers.table_format import TableFormat, find_format, is_number, names_columns, table_kind
 
 # The column of a role, or several whose cells belong together.
 Columns = str | tuple[str, ...]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from glassformer.base.errors import DataError, MissingColumnError, did_you_mean
 from glassformer.base.json_text import parse_json
-from glassformer.data.lines import OnBad, is_zipped, open_bytes, read_lines, stop
+from glassformer.data.readers.lines import OnBad, is_zipped, open_bytes, read_lines, stop
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch

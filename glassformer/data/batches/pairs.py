@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.data.batch import Batch, Integers
+from glassformer.data.batches.batch import Batch, Integers
 from glassformer.data.counter_rng import random_bits
-from glassformer.data.store import TokenStore
+from glassformer.data.stores.store import TokenStore
 from glassformer.text.tokenizer import Tokenizer
 
 IS_NEXT, NOT_NEXT = 0, 1

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.data.batch import Batch, Integers
-from glassformer.data.order import key_of, shuffled
-from glassformer.data.pack import Frame
-from glassformer.data.store import TokenStore
+from glassformer.data.batches.batch import Batch, Integers
+from glassformer.data.batches.order import key_of, shuffled
+from glassformer.data.batches.pack import Frame
+from glassformer.data.stores.store import TokenStore
 
 # The most lengths of a run: each is compiled once, so there are few.
 _MOST_LENGTHS = 12

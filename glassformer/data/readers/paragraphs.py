@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from glassformer.base.errors import ShapeError
-from glassformer.data.sentences import sentence_starts
+from glassformer.data.readers.sentences import sentence_starts
 
 # Ends that `sentence_starts`, made for documents of English, does not see: a closing « » with its blank, a dash or an
 # opening sign with a blank before the next sentence, and marks and letters of writings without capitals. As there, a

@@ -7,9 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from glassformer.base.wrapping import in_one_line
-from glassformer.data.rows import Columns, names_of
+from glassformer.data.readers.rows import Columns, names_of
+from glassformer.data.readers.table_format import TableFormat, find_format, is_number, names_columns
 from glassformer.data.settings import TranslateData
-from glassformer.data.table_format import TableFormat, find_format, is_number, names_columns
 
 _DATA = TranslateData()
 # By role: what the columns are called where nothing else is said, and which they are where the table does not say so.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from glassformer.base.errors import DataError
-from glassformer.data.lines import LONGEST_LINE, Line, OnBad, read_lines, stop
+from glassformer.data.readers.lines import LONGEST_LINE, Line, OnBad, read_lines, stop
 
 Record = tuple[int, list[str]]
 

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from glassformer.data.languages import Flags, in_other_writing, like_the_other_side
+from glassformer.data.readers.languages import Flags, in_other_writing, like_the_other_side
 
 Problem = Literal["empty", "length", "copy", "language", "duplicate"]
 PROBLEMS: tuple[Problem, ...] = get_args(Problem)

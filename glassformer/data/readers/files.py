@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from glassformer.base.errors import DataError
-from glassformer.data.lines import not_text, open_bytes, special_file
-from glassformer.data.named_rows import NAME_IT
-from glassformer.data.rows import lacks_column, read_table
+from glassformer.data.readers.lines import not_text, open_bytes, special_file
+from glassformer.data.readers.named_rows import NAME_IT
+from glassformer.data.readers.rows import lacks_column, read_table
+from glassformer.data.readers.table_format import table_kind
 from glassformer.data.settings import DataSection, Reads
-from glassformer.data.table_format import table_kind
 
 _TEXT_SUFFIXES = {"", ".txt", ".text", ".md", ".rst"}
 _PATTERN_SIGNS = frozenset("*?[")

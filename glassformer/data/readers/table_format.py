@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Literal
 
 from glassformer.base.errors import DataError
-from glassformer.data.conll import conll_columns
-from glassformer.data.lines import LONGEST_LINE, decoded_head
-from glassformer.data.named_rows import json_rows, parquet_columns
-from glassformer.data.squad import COLUMNS as SQUAD_COLUMNS
+from glassformer.data.readers.conll import conll_columns
+from glassformer.data.readers.lines import LONGEST_LINE, decoded_head
+from glassformer.data.readers.named_rows import json_rows, parquet_columns
+from glassformer.data.readers.squad import COLUMNS as SQUAD_COLUMNS
 
 Kind = Literal["delimited", "jsonl", "parquet", "conll", "squad"]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from glassformer.base.errors import DataError
-from glassformer.data.files import files_of, plain_suffix
-from glassformer.data.lines import OnBad, of_each, read_lines, stop
-from glassformer.data.rows import read_table
-from glassformer.data.table_format import table_kind
+from glassformer.data.readers.files import files_of, plain_suffix
+from glassformer.data.readers.lines import OnBad, of_each, read_lines, stop
+from glassformer.data.readers.rows import read_table
+from glassformer.data.readers.table_format import table_kind
 
 Documents = Literal["blank-line", "line", "file"]
 

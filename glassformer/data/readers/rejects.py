@@ -18,9 +18,9 @@ import numpy as np
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import DataError
 from glassformer.base.paths import check_path
-from glassformer.data.corpus import on_bad
-from glassformer.data.files import files_for
-from glassformer.data.lines import OnBad, Skipped, left_out
+from glassformer.data.readers.files import files_for
+from glassformer.data.readers.lines import OnBad, Skipped, left_out
+from glassformer.data.stores.corpus import on_bad
 
 # File and number of a row in `DataError.where`, or its place in SQuAD's JSON.
 _PLACE = re.compile(

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from glassformer.base.errors import DataError, MissingColumnError
-from glassformer.data.lines import OnBad, read_lines, stop
-from glassformer.data.named_rows import Row, no_column
+from glassformer.data.readers.lines import OnBad, read_lines, stop
+from glassformer.data.readers.named_rows import Row, no_column
 
 NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 # A word's number in CoNLL-U; that of several words written as one (3-4); that of a word that is not written (8.1).

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from glassformer.base.errors import DataError
-from glassformer.data.lines import Line, OnBad, ends_in_returns, failing, open_bytes, read_lines, stop
-from glassformer.data.named_rows import Row
-from glassformer.data.rows import read_table
+from glassformer.data.readers.lines import Line, OnBad, ends_in_returns, failing, open_bytes, read_lines, stop
+from glassformer.data.readers.named_rows import Row
+from glassformer.data.readers.rows import read_table
 
 SOURCE, TARGET = "source", "target"
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from glassformer.data.batch import Integers
+from glassformer.data.batches.batch import Integers
 
 
 class Flat:

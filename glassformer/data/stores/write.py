@@ -14,9 +14,9 @@ import numpy.typing as npt
 from glassformer.base.atomic import atomic_write, flush, remove
 from glassformer.base.checksum import sealed_json
 from glassformer.base.errors import DataError
-from glassformer.data.read import Document
-from glassformer.data.sentences import sentence_starts
-from glassformer.data.store import FACTS, FORMAT, TokenStore, read_facts
+from glassformer.data.readers.read import Document
+from glassformer.data.readers.sentences import sentence_starts
+from glassformer.data.stores.store import FACTS, FORMAT, TokenStore, read_facts
 from glassformer.text.tokenizer import Tokenizer
 
 # Characters per text given to the tokenizer and per call: enough to keep all cores busy, few enough for memory.

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from glassformer.base.errors import DataError
-from glassformer.data.files import plain_suffix
-from glassformer.data.lines import OnBad, read_lines, stop
-from glassformer.data.rows import read_table
-from glassformer.data.table_format import find_format, names_columns, table_kind
+from glassformer.data.readers.files import plain_suffix
+from glassformer.data.readers.lines import OnBad, read_lines, stop
+from glassformer.data.readers.rows import read_table
+from glassformer.data.readers.table_format import find_format, names_columns, table_kind
 
 # The column of a conversation as chat programs write it: a list of {"role": …, "content": …}.
 MESSAGES = "messages"

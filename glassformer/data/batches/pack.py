@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from glassformer.base.errors import ConfigError
-from glassformer.data.batch import Batch, Flags, Integers
-from glassformer.data.store import TokenStore
+from glassformer.data.batches.batch import Batch, Flags, Integers
+from glassformer.data.stores.store import TokenStore
 from glassformer.text.tokenizer import Tokenizer
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from glassformer.base.errors import DataError
-from glassformer.data.batch import Integers
+from glassformer.data.batches.batch import Integers
 from glassformer.data.counter_rng import mixed, random_bits
 
 _ROUNDS = 6

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from glassformer.data.read import Document
-from glassformer.data.split import Split
+from glassformer.data.readers.read import Document
+from glassformer.data.stores.split import Split
 
 # Where a text may be cut: at the end of a line, of a sentence, of a word.
 _CUTS = tuple(map(re.compile, (r"\n+", r"[.!?…][\"'”’»)\]]*\s+|[。！？]", r"\s+")))

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from glassformer.base.errors import DataError
 from glassformer.base.json_text import parse_json
-from glassformer.data.lines import OnBad, read_lines, stop
-from glassformer.data.named_rows import Row, no_column
+from glassformer.data.readers.lines import OnBad, read_lines, stop
+from glassformer.data.readers.named_rows import Row, no_column
 
 # The columns that such a file has as a table.
 COLUMNS = ("id", "question", "context", "answers")

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from glassformer.base.settings import Settings
-from glassformer.data.batch import Flags, Integers
+from glassformer.data.batches.batch import Flags, Integers
 from glassformer.data.counter_rng import below, uniform
 
 # The label of tokens that are not masked: torch's cross-entropy ignores it.

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from glassformer.data.batch import Flags, Integers
-from glassformer.data.flat import Flat
-from glassformer.data.order import shuffled
+from glassformer.data.batches.batch import Flags, Integers
+from glassformer.data.batches.flat import Flat
+from glassformer.data.batches.order import shuffled
 
 # The shortest row holds about so many mean pairs: more fill better, and each token is compared with more others.
 _PAIRS = 2.4

@@ -1,0 +1,1 @@
+"""From token rows to batches."""

@@ -1,0 +1,1 @@
+"""From documents to tokenized stores on disk, and their split."""
