@@ -16,9 +16,9 @@ import numpy as np
 
 import glassformer as gf
 from experiments.results import data_directory
-from glassformer.tasks.alignment import align, alignment_error_rate, mean_attention
-from glassformer.tasks.measure import Reals
-from glassformer.tasks.translation import source_spans
+from glassformer.scoring.measure import Reals
+from glassformer.tasks.writing.alignment import align, alignment_error_rate, mean_attention
+from glassformer.tasks.writing.translation import source_spans
 from glassformer.text.words import Span, find_words
 
 # By line of the test from 0: the links that are sure, and those that are possible, as source-target numbers of words.

@@ -31,8 +31,8 @@ from glassformer.data.batches.pack import Frame, PackedRows
 from glassformer.data.settings import CorpusSection
 from glassformer.data.stores.corpus import prepare, training_texts
 from glassformer.data.stores.store import TokenStore
-from glassformer.tasks.masked_lm import MaskedLMSection
-from glassformer.tasks.score import Baseline, Unigram
+from glassformer.scoring.score import Baseline, Unigram
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer

@@ -161,7 +161,7 @@ def test_imports_run_one_way(path: Path) -> None:
         ("models.stack", "from ..look import watch"),
         ("look.watch", "from glassformer.parts.attention import Attention"),
         ("look.watch", "from glassformer.explorer import server"),
-        ("training.loop", "from glassformer.tasks.masked_lm import MaskedLM"),
+        ("training.loop", "from glassformer.tasks.words.masked_lm.task import MaskedLM"),
         ("training.loop", "from glassformer.tasks.task import Task"),
         ("runtime.device", "from glassformer.training.settings import TrainSection"),
         ("text.load", "import importlib\nimportlib.import_module('glassformer.data')"),

@@ -16,7 +16,7 @@ from glassformer.artefact.model import Model
 from glassformer.artefact.store import FILES
 from glassformer.models.families import modernbert
 from glassformer.models.transformer import build
-from glassformer.tasks.masked_lm import MaskedLMSection
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.text.train import train_tokenizer
 
 STAND_IN = "stand-in"

@@ -75,9 +75,9 @@ def ours(folder: Path) -> Iterator[None]:
     """Steps of our own loop."""
     from glassformer.models.families import marian
     from glassformer.models.transformer import build
+    from glassformer.scoring.score import Unigram
     from glassformer.tasks.feed import TaskFeed
-    from glassformer.tasks.score import Unigram
-    from glassformer.tasks.translate import Translate, TranslateSection
+    from glassformer.tasks.writing.translate.task import Translate, TranslateSection
     from glassformer.text.load import load_tokenizer
     from glassformer.training.loop import fit
     from glassformer.training.settings import TrainSection

@@ -26,8 +26,8 @@ from glassformer.text.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-    from glassformer.tasks.pair_source import PairSource
-    from glassformer.tasks.translate import Translate
+    from glassformer.tasks.writing.pair_source import PairSource
+    from glassformer.tasks.writing.translate.task import Translate
 
 SIZE = Size(layers=4, width=128, heads=4, feed_forward=512, vocabulary=8000, dropout=0.2)  # of the recipe
 TOKENS = 4096  # of the target in a step, padding included
@@ -70,8 +70,8 @@ def pairs_of_a_step(folder: Path) -> int:
 def packed(folder: Path, sides: tuple[list[str], list[str]], *, smoothing: float) -> tuple[Translate, PairSource]:
     """Our task, and these pairs in its rows."""
     from glassformer.data.batches.flat import Texts
-    from glassformer.tasks.pair_source import PairSource, TextPairs
-    from glassformer.tasks.translate import Translate, TranslateSection
+    from glassformer.tasks.writing.pair_source import PairSource, TextPairs
+    from glassformer.tasks.writing.translate.task import Translate, TranslateSection
 
     tokenizer = tokenizer_in(folder, SIZE.vocabulary)
     task = Translate(TranslateSection(label_smoothing=smoothing), tokenizer, length=LONGEST)

@@ -30,12 +30,12 @@ from experiments.translation.ours import facts
 from experiments.translation.plan import Budget, read_json, write_json
 from glassformer.artefact.recipe import RECIPE
 from glassformer.data.batches.flat import Texts
-from glassformer.tasks.chat_scores import reply_scores
-from glassformer.tasks.measure import Measure, Reals
-from glassformer.tasks.pair_source import PairSource, TextPairs
-from glassformer.tasks.score import Unigram
-from glassformer.tasks.translation_evaluation import target_losses
-from glassformer.tasks.translator import special_ids
+from glassformer.scoring.measure import Measure, Reals
+from glassformer.scoring.score import Unigram
+from glassformer.tasks.writing.chat.scores import reply_scores
+from glassformer.tasks.writing.pair_source import PairSource, TextPairs
+from glassformer.tasks.writing.translation_evaluation import target_losses
+from glassformer.tasks.writing.translator import special_ids
 from glassformer.text.words import find_words
 
 SIDES = ("ours", "transformers")

@@ -15,7 +15,7 @@ from experiments.chat.plan import Dialogues, Exchange
 from experiments.translation.peer import IGNORED, TOGETHER, Peer, padded
 from experiments.translation.plan import Budget
 from glassformer.artefact.recipe import Recipe
-from glassformer.tasks.measure import Reals
+from glassformer.scoring.measure import Reals
 
 
 class ChatPeer(Peer):

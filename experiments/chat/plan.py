@@ -17,7 +17,7 @@ from glassformer.cli.recipe_options import requested_recipe
 from glassformer.data.readers.lines import Skipped
 from glassformer.data.settings import ChatData
 from glassformer.data.stores.split import hash_fraction, split_of, text_hash
-from glassformer.tasks.chat import Chat
+from glassformer.tasks.writing.chat.task import Chat
 
 WORK = Path("runs/chat")
 TURN_ENDS = "__eou__"

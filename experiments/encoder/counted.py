@@ -34,7 +34,7 @@ def predict(plan: Plan, side: str, train: Sequence[Record], test: Sequence[Recor
 
 def _linear(plan: Plan, train: Sequence[Record], test: Sequence[Record]) -> list[Any]:
     """The baseline that stands beside every score of `glassformer evaluate`."""
-    from glassformer.tasks.baselines import Lesson, TfIdf
+    from glassformer.scoring.baselines import Lesson, TfIdf
 
     name = "labels" if plan.kind == "several" else "label"
     each = [record[name] if isinstance(record[name], list) else [record[name]] for record in train]

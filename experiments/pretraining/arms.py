@@ -26,8 +26,8 @@ from experiments.translation.plan import read_json, write_json
 from glassformer.data.batches.corrupt import IGNORED, MaskingSection
 from glassformer.data.batches.pairs import SentencePairs
 from glassformer.data.stores.corpus import prepare
-from glassformer.tasks.corpus import MaskedRows
-from glassformer.tasks.masked_lm import answered
+from glassformer.tasks.words.corpus import MaskedRows
+from glassformer.tasks.words.masked_lm.task import answered
 
 FACTS, HELD_OUT, PREDICTED, RATES = "facts.json", "held-out.npz", "predictions.jsonl", "rates.json"
 # Rows and pairs of the held-out books, drawn once for all arms.

@@ -19,9 +19,9 @@ from glassformer.data.batches.pairs import SentencePairs
 from glassformer.data.settings import CorpusSection
 from glassformer.data.stores.corpus import prepare
 from glassformer.data.stores.store import TokenStore
-from glassformer.tasks.bert import BertSection
-from glassformer.tasks.corpus import HELD_OUT_EPOCH, MaskedRows
 from glassformer.tasks.task import evaluating
+from glassformer.tasks.words.bert.task import BertSection
+from glassformer.tasks.words.corpus import HELD_OUT_EPOCH, MaskedRows
 
 FACTS = "facts.json"
 # Characters of each of the first books that were kept aside: a page of three documents.

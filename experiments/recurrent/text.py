@@ -23,9 +23,9 @@ from experiments.writing.plan import HELD_OUT
 from glassformer.data.batches.batch import Integers
 from glassformer.data.settings import CorpusSection
 from glassformer.data.stores.corpus import prepare, training_texts
-from glassformer.tasks.language_model import stream_of
-from glassformer.tasks.measure import Measure, Reals
-from glassformer.tasks.next_tokens import NextTokens
+from glassformer.scoring.measure import Measure, Reals
+from glassformer.tasks.writing.language_model.task import stream_of
+from glassformer.tasks.writing.next_tokens import NextTokens
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import GPT2
 from glassformer.text.tokenizer import Tokenizer

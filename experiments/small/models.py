@@ -24,7 +24,7 @@ from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError
 from glassformer.base.settings import read_toml
 from glassformer.data.stores.split import Split
-from glassformer.tasks.verdict import intervals_by_flat_name
+from glassformer.scoring.verdict import intervals_by_flat_name
 
 # What a wheel can carry without anyone noticing.
 PARAMETERS, MEGABYTES = 4_500_000, 9.0

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.translation.plan import Texts
-from glassformer.tasks.measure import Interval, Measure
-from glassformer.tasks.translation_scores import References
+from glassformer.scoring.measure import Interval, Measure
+from glassformer.tasks.writing.translate.scores import References
 
 # BLEU as most papers on multi30k have it: of tokens in lower case.
 TOKENS = "bleu of tokens, lower case"

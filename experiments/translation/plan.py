@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from experiments.results import data_directory
 from glassformer.data.readers.parallel import SOURCE, TARGET, read_pairs, read_parallel
-from glassformer.tasks.translation_scores import with_all_references
+from glassformer.tasks.writing.translate.scores import with_all_references
 
 WORK = Path("runs/translation")
 OURS, PEER, SCORES, PACKAGE = "ours", "peer", "scores", "package"

@@ -29,10 +29,10 @@ from glassformer.artefact.progress import ConsoleProgress
 from glassformer.artefact.recipe import Recipe, resolve
 from glassformer.config import AttentionConfig, ModelConfig, StackConfig
 from glassformer.models.transformer import build
-from glassformer.tasks.measure import Measure, Reals
-from glassformer.tasks.pair_source import PairSource
-from glassformer.tasks.translate import Translate
-from glassformer.tasks.translation_evaluation import target_losses
+from glassformer.scoring.measure import Measure, Reals
+from glassformer.tasks.writing.pair_source import PairSource
+from glassformer.tasks.writing.translate.task import Translate
+from glassformer.tasks.writing.translation_evaluation import target_losses
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import MARIAN
 from glassformer.text.tokenizer import Tokenizer

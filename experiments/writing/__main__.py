@@ -33,8 +33,8 @@ from glassformer.artefact.prepare import body_config
 from glassformer.artefact.recipe import RECIPE
 from glassformer.config import ModelConfig
 from glassformer.models.inputs import Inputs
-from glassformer.tasks.measure import Reals
-from glassformer.tasks.trigram import Trigram
+from glassformer.scoring.measure import Reals
+from glassformer.scoring.trigram import Trigram
 
 PROMPT = "As Aliens entered our planet"
 Found = tuple[dict[str, Reals], dict[str, Any]]

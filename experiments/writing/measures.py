@@ -14,8 +14,8 @@ from torch import Tensor
 
 from experiments.writing.models import Recurrent
 from glassformer.data.batches.batch import Integers
-from glassformer.tasks.measure import Measure, Reals
-from glassformer.tasks.trigram import Trigram
+from glassformer.scoring.measure import Measure, Reals
+from glassformer.scoring.trigram import Trigram
 
 # Rows that are measured together.
 TOGETHER = 16

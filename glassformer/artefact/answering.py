@@ -10,10 +10,10 @@ from glassformer.artefact.texts import Texts, beside, texts_and_words, texts_of
 from glassformer.artefact.verbs import answers
 
 if TYPE_CHECKING:
-    from glassformer.tasks.candidates import Choice
-    from glassformer.tasks.fill import Filled
-    from glassformer.tasks.spans import Answer
-    from glassformer.tasks.tagging import Tagging
+    from glassformer.tasks.labels.answer.spans import Answer
+    from glassformer.tasks.labels.choose.candidates import Choice
+    from glassformer.tasks.labels.tag.tagging import Tagging
+    from glassformer.tasks.words.masked_lm.fill import Filled
 
 
 class Answering(Artefact):

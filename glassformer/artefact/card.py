@@ -13,9 +13,9 @@ import torch
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.example import example
 from glassformer.artefact.info import describe
+from glassformer.scoring.calibration import limit_of
+from glassformer.scoring.score import interval, not_above_a_baseline
 from glassformer.tasks import TASKS, VERBS, task_named
-from glassformer.tasks.calibration import limit_of
-from glassformer.tasks.score import interval, not_above_a_baseline
 
 # What the vector of a text is, by `SentenceHeadConfig.pooling`.
 _POOLING = {

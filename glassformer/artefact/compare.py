@@ -15,9 +15,9 @@ from glassformer.artefact.open import load
 from glassformer.artefact.progress import NoProgress, Progress, ToldOnce
 from glassformer.base.errors import ConfigError
 from glassformer.data.stores.split import Split
+from glassformer.scoring.score import THIS_MODEL
+from glassformer.scoring.verdict import Difference, differences
 from glassformer.tasks import task_named
-from glassformer.tasks.score import THIS_MODEL
-from glassformer.tasks.verdict import Difference, differences
 
 # Settings of `[data]` that decide which records are held out, and what is read of them.
 _SAME = (

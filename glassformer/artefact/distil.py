@@ -17,8 +17,8 @@ from glassformer.look.saved import fingerprint
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import task_named
 from glassformer.tasks.distil import Teaching, check_taught
+from glassformer.tasks.labels.text_pair import two_segments
 from glassformer.tasks.task import Source, Task, TaskSection
-from glassformer.tasks.text_pair import two_segments
 
 _BLOCK = re.compile(r"encoder\.blocks\.(\d+)\.")
 

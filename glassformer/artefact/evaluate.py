@@ -21,10 +21,10 @@ from glassformer.data.readers.table_format import names_columns
 from glassformer.data.settings import CorpusSection, DataSection, RecordSection, TranslateData
 from glassformer.data.stores.corpus import fingerprint_of
 from glassformer.data.stores.split import Split
+from glassformer.scoring.baselines import repeated
+from glassformer.scoring.score import Scores
 from glassformer.tasks import task_of
-from glassformer.tasks.baselines import repeated
 from glassformer.tasks.predict import precision
-from glassformer.tasks.score import Scores
 from glassformer.tasks.task import Preparation, Source
 
 # Rows of a model that has not been trained here, where no length is known.

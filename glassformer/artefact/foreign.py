@@ -18,9 +18,9 @@ from glassformer.convert.heads import LABEL_TASKS, LabelUse
 from glassformer.convert.huggingface import Report, read_huggingface, write_huggingface
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import TASKS, predictor_of, task_named
-from glassformer.tasks.target_task import TargetSection
 from glassformer.tasks.task import TaskSection
-from glassformer.tasks.translator import special_ids
+from glassformer.tasks.writing.target_task import TargetSection
+from glassformer.tasks.writing.translator import special_ids
 from glassformer.text.tokenizer import TARGET_FILE, Tokenizer
 
 Kind = TypeVar("Kind", bound=Artefact)

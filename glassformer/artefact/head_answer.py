@@ -12,11 +12,11 @@ from glassformer.base.errors import DataError
 from glassformer.look.explanation import Limits
 from glassformer.look.tables import Table
 from glassformer.look.walkthrough import Step
+from glassformer.scoring.bio import is_scheme
 from glassformer.tasks import task_named
-from glassformer.tasks.bio import is_scheme
-from glassformer.tasks.candidates import Choice
-from glassformer.tasks.spans import Answer
-from glassformer.tasks.tagging import Tagging
+from glassformer.tasks.labels.answer.spans import Answer
+from glassformer.tasks.labels.choose.candidates import Choice
+from glassformer.tasks.labels.tag.tagging import Tagging
 
 ALONE = (
     "None for one candidate alone: choose compares the scores of all candidates by a softmax over them. Give each with "

@@ -16,7 +16,7 @@ from glassformer.artefact.texts import listed
 from glassformer.artefact.trace import inputs_of, rows_of
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.models.inputs import Inputs
-from glassformer.tasks.measure import Measure
+from glassformer.scoring.measure import Measure
 from glassformer.tasks.rows import Row
 from glassformer.text.windows import text_rows
 

@@ -24,12 +24,12 @@ from glassformer.convert.onnx.network import treats_masks
 from glassformer.convert.onnx.session import OnnxTransformer, Session
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.measure import Interval
+from glassformer.scoring.measure import Interval
+from glassformer.scoring.score import THIS_MODEL, Scores, interval
+from glassformer.scoring.verdict import Difference, differences, intervals
+from glassformer.tasks.labels.text_pair import two_segments
 from glassformer.tasks.predict import grouped, predict
 from glassformer.tasks.rows import Row, collate
-from glassformer.tasks.score import THIS_MODEL, Scores, interval
-from glassformer.tasks.text_pair import two_segments
-from glassformer.tasks.verdict import Difference, differences, intervals
 from glassformer.text.windows import text_rows
 
 # From the same numbers in float64 the graph may be so many times as far as the model in float32, and this share of the

@@ -14,10 +14,10 @@ from glassformer.decode.loop import decode
 from glassformer.look.explanation import Limits
 from glassformer.look.tables import Table
 from glassformer.look.walkthrough import Step
-from glassformer.tasks.chatter import Chatter
-from glassformer.tasks.requests import number_of
 from glassformer.tasks.rows import Row
-from glassformer.tasks.translator import Translator
+from glassformer.tasks.writing.chat.chatter import Chatter
+from glassformer.tasks.writing.requests import number_of
+from glassformer.tasks.writing.translator import Translator
 from glassformer.text.token_text import marked
 
 CHAT = "chat"

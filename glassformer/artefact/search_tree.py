@@ -18,13 +18,13 @@ from glassformer.look.search_tree import SearchTree
 from glassformer.look.trace import Trace
 from glassformer.look.written import path_of
 from glassformer.tasks import VERBS
-from glassformer.tasks.chatter import Chatter, joined
-from glassformer.tasks.generate import SLOTS as PROMPTS
-from glassformer.tasks.generate import Generate
 from glassformer.tasks.predict import precision
-from glassformer.tasks.requests import number_of
-from glassformer.tasks.translator import SLOTS as SOURCES
-from glassformer.tasks.translator import Translator
+from glassformer.tasks.writing.chat.chatter import Chatter, joined
+from glassformer.tasks.writing.language_model.generate import SLOTS as PROMPTS
+from glassformer.tasks.writing.language_model.generate import Generate
+from glassformer.tasks.writing.requests import number_of
+from glassformer.tasks.writing.translator import SLOTS as SOURCES
+from glassformer.tasks.writing.translator import Translator
 
 
 class Asked(NamedTuple):

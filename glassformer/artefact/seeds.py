@@ -12,7 +12,7 @@ from typing import Any
 from glassformer.artefact import store
 from glassformer.artefact.recipe import Recipe, read_saved_recipe
 from glassformer.base.atomic import atomic_write, current
-from glassformer.tasks.verdict import shown
+from glassformer.scoring.verdict import shown
 
 SEEDS = "seeds.json"
 

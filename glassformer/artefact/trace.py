@@ -25,10 +25,10 @@ from glassformer.look.trace import Trace
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import predictor_of
-from glassformer.tasks.fill import best_words
-from glassformer.tasks.likelihood import opening_of
 from glassformer.tasks.rows import Row, collate, make_row
 from glassformer.tasks.task import TaskSection
+from glassformer.tasks.words.masked_lm.fill import best_words
+from glassformer.tasks.writing.language_model.score import opening_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import Window, text_rows
 

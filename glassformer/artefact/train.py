@@ -20,10 +20,10 @@ from glassformer.artefact.watched import Sentences
 from glassformer.base.errors import ConfigError, NotFiniteError
 from glassformer.base.paths import check_path
 from glassformer.runtime.device import choose_device
+from glassformer.scoring.score import not_above_a_baseline
+from glassformer.scoring.verdict import intervals_by_flat_name, verdict
 from glassformer.tasks import task_named
 from glassformer.tasks.feed import TaskFeed
-from glassformer.tasks.score import not_above_a_baseline
-from glassformer.tasks.verdict import intervals_by_flat_name, verdict
 from glassformer.training.cadence import EVALUATION_ROWS
 from glassformer.training.checkpoint import Checkpoints
 from glassformer.training.lock import exclusive

@@ -13,7 +13,7 @@ from glassformer.tasks.predict import predict
 from glassformer.tasks.task import Predictor
 
 if TYPE_CHECKING:
-    from glassformer.tasks.translation import Translation
+    from glassformer.tasks.writing.translation import Translation
 
 
 def answer(
@@ -66,8 +66,8 @@ def stream_translation(
 
     Raises as `answer` does, and ConfigError where several translations are asked for.
     """
-    from glassformer.tasks import translation_stream  # here, as other verbs do not need them
-    from glassformer.tasks.translator import Translator
+    from glassformer.tasks.writing import translation_stream  # here, as other verbs do not need them
+    from glassformer.tasks.writing.translator import Translator
 
     translator = Translator.of(model.module, model.tokenizer, model.context(options))
     example = translator.example(values, where)

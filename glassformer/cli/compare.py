@@ -61,7 +61,7 @@ def compare(
     """Tell whether one of two models is better: the paired bootstrap of their scores on the same examples."""
     from glassformer.artefact.compare import compare as measure
     from glassformer.artefact.progress import ConsoleProgress
-    from glassformer.tasks.verdict import difference, shown, told_lower
+    from glassformer.scoring.verdict import difference, shown, told_lower
 
     first, second = (open_model(each, device=device, fast=fast, threads=threads) for each in (model, other))
     named = {"text": text, "pair": pair, "choices": choices, "label": label, "answers": answers}

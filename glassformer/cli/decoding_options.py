@@ -199,7 +199,7 @@ def decoding_options(word: str) -> dict[str, tuple[Any, object]]:
     }
 
 
-# With what `tasks/translator.py` reads beside the settings; and those of `tasks/generate.py`.
+# With what the translator reads beside the settings, and with those of generating.
 DECODING = decoding_options("translation")
 _OF_TRANSLATIONS = ("coverage_penalty", "groups", "diversity", "prefix", "paragraphs", "alignment", "stream")
 _N_BEST = "Write so many texts behind each prompt.  [default: 1]"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from glassformer.artefact.model import Model
     from glassformer.features.pooling import Reals
     from glassformer.features.rank import Ranking
-    from glassformer.tasks.measure import Integers
+    from glassformer.scoring.measure import Integers
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from glassformer.cli.screen import note
 
 if TYPE_CHECKING:
     from glassformer.data.readers.lines import OnBad
-    from glassformer.tasks.measure import Integers
+    from glassformer.scoring.measure import Integers
 
 # The names of labels that a note lists.
 _NAMED = 5
@@ -70,7 +70,7 @@ def words_of(files: Sequence[Path], words: str | None, tags: str | None, bad: On
     """The sentences of files of tagged words, with the tag of each word; one that cannot be used goes to `bad`."""
     from glassformer.data.readers.lines import of_each
     from glassformer.data.settings import TagData
-    from glassformer.tasks.tagged import sentence_of, tagged_rows
+    from glassformer.tasks.labels.tag.records import sentence_of, tagged_rows
 
     found, data = Examples(), TagData(words=words, tags=tags)
     for row in of_each(files, lambda path: tagged_rows(path, data, bad=bad, tagged=True), bad):

@@ -33,7 +33,7 @@ from glassformer.cli.options import (
 from glassformer.cli.screen import console, escaped, plain_table, record, refuse_out_over_input, results
 
 if TYPE_CHECKING:
-    from glassformer.tasks.score import Scores
+    from glassformer.scoring.score import Scores
 
 
 def evaluate(
@@ -73,8 +73,8 @@ def evaluate(
     from glassformer.artefact.evaluate import evaluate as measure
     from glassformer.artefact.progress import ConsoleProgress
     from glassformer.cli.report import show_report
+    from glassformer.scoring.verdict import to_dict
     from glassformer.tasks import task_named
-    from glassformer.tasks.verdict import to_dict
 
     opened = open_model(which, device=device, fast=fast, threads=threads)
     named = {"text": text, "pair": pair, "choices": choices, "label": label, "answers": answers}
@@ -93,8 +93,8 @@ def evaluate(
 
 def _show(scores: Scores, best: str, handle: TextIO) -> None:
     """The scores of the model with their intervals, beside those of the baselines, and the verdict in words."""
-    from glassformer.tasks.score import THIS_MODEL, interval
-    from glassformer.tasks.verdict import intervals, shown, told_lower, verdict
+    from glassformer.scoring.score import THIS_MODEL, interval
+    from glassformer.scoring.verdict import intervals, shown, told_lower, verdict
 
     measure = scores.measures.get(THIS_MODEL)
     bounds = {} if measure is None else {name: (each.low, each.high) for name, each in intervals(measure).items()}

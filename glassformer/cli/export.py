@@ -117,7 +117,7 @@ def _show_int8(found: OnnxExport) -> None:
 def _show_scores(found: OnnxExport) -> None:
     from glassformer.cli.layout import print_table
     from glassformer.cli.screen import console, escaped, plain_table
-    from glassformer.tasks.verdict import difference, shown
+    from glassformer.scoring.verdict import difference, shown
 
     if not found.scores:
         return

@@ -148,7 +148,7 @@ class SentenceReader:
         """The sentences of a file; each line of a file that is neither a table nor words in columns."""
         from glassformer.data.readers.named_rows import json_rows
         from glassformer.data.readers.table_format import table_kind
-        from glassformer.tasks.tagged import sentence_rows, tagged_rows
+        from glassformer.tasks.labels.tag.records import sentence_rows, tagged_rows
 
         kind = table_kind(path)
         if _holds_objects(path):
@@ -162,7 +162,7 @@ class SentenceReader:
     def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
         """The sentence of an object."""
         from glassformer.data.readers.named_rows import json_row
-        from glassformer.tasks.tagged import sentence_rows
+        from glassformer.tasks.labels.tag.records import sentence_rows
 
         yield from map(_sentence, sentence_rows([json_row(line, where)], self._named, bad=bad, tagged=False))
 

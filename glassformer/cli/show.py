@@ -15,16 +15,16 @@ from glassformer.text.token_text import marked
 from glassformer.text.tokenizer import MASK
 
 if TYPE_CHECKING:
-    from glassformer.tasks.candidates import Choice
-    from glassformer.tasks.fill import Filled, MaskedWord
-    from glassformer.tasks.generation import Generation
-    from glassformer.tasks.labels import Class, Classes
-    from glassformer.tasks.regress import Number
-    from glassformer.tasks.reply import Reply
-    from glassformer.tasks.scored import Scored, ScoredPair, ScoredText
-    from glassformer.tasks.spans import Answer, Span
-    from glassformer.tasks.tagging import Tagging
-    from glassformer.tasks.translation import Translation
+    from glassformer.tasks.labels.answer.spans import Answer, Span
+    from glassformer.tasks.labels.choose.candidates import Choice
+    from glassformer.tasks.labels.labels import Class, Classes
+    from glassformer.tasks.labels.regress.task import Number
+    from glassformer.tasks.labels.tag.tagging import Tagging
+    from glassformer.tasks.words.masked_lm.fill import Filled, MaskedWord
+    from glassformer.tasks.writing.chat.reply import Reply
+    from glassformer.tasks.writing.generation import Generation
+    from glassformer.tasks.writing.scored import Scored, ScoredPair, ScoredText
+    from glassformer.tasks.writing.translation import Translation
 
 # Characters of an answer in a table, and of the passage on either side of the marked answer.
 _ANSWER, _AROUND = 40, 200
@@ -98,8 +98,8 @@ def _classify(values: Mapping[str, object], found: Class | Classes | Number, han
     for role in ("text", "pair"):
         if role in values:
             screen.print(f"[dim]{escaped(str(values[role]))}[/dim]")
-    from glassformer.tasks.labels import Classes
-    from glassformer.tasks.regress import Number
+    from glassformer.tasks.labels.labels import Classes
+    from glassformer.tasks.labels.regress.task import Number
 
     if isinstance(found, Number):
         screen.print(f"[green]→[/green] [bold]{found.number:.6g}[/bold]\n")

@@ -15,9 +15,9 @@ from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
-    from glassformer.tasks.generation import Generation
-    from glassformer.tasks.reply import Reply
-    from glassformer.tasks.translation import Translation
+    from glassformer.tasks.writing.chat.reply import Reply
+    from glassformer.tasks.writing.generation import Generation
+    from glassformer.tasks.writing.translation import Translation
 
 Answer = TypeVar("Answer", "Translation", "Generation", "Reply")
 # What is known only when an answer is whole, or goes elsewhere, by the option that asks for it.

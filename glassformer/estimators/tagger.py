@@ -16,7 +16,7 @@ from glassformer.estimators.classifier import run_settings
 from glassformer.estimators.given import sentences_of
 from glassformer.estimators.saving import Tuned, save_estimator
 from glassformer.estimators.tuning import tuned
-from glassformer.tasks.bio import is_scheme, spans_of
+from glassformer.scoring.bio import is_scheme, spans_of
 
 
 class Tagger(Tuned, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears no types

@@ -18,8 +18,8 @@ from glassformer.base.errors import DataError
 from glassformer.features.mix import Mix, learn_mix
 from glassformer.features.pooling import Reals
 from glassformer.features.regression import ACCURACY, MACRO_F1, STRENGTHS_OF_WORDS, chosen_strength, fitted
-from glassformer.tasks.agreement import macro_f1
-from glassformer.tasks.measure import Integers, Interval, Measure
+from glassformer.scoring.agreement import macro_f1
+from glassformer.scoring.measure import Integers, Interval, Measure
 
 # Above so many labels the F1 of each is not counted.
 MOST_LABELS = 100
@@ -199,7 +199,7 @@ def _tfidf(texts: Sequence[str], of: Integers, groups: Integers, cut: Cut, score
     """The package's TF-IDF baseline: words and pairs of words, and a logistic regression whose strength is chosen as
     that of vectors is.
     """
-    from glassformer.tasks.baselines import Lesson, TfIdf
+    from glassformer.scoring.baselines import Lesson, TfIdf
 
     train, test = cut
     lessons = [Lesson(text, None, int(label)) for text, label in zip(texts, of, strict=True)]

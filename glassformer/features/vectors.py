@@ -23,9 +23,9 @@ from glassformer.features.strategies import WORD, Feature
 from glassformer.models.inputs import Batch
 from glassformer.models.stack import Stack
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.cross_entropy import widened
+from glassformer.scoring.cross_entropy import widened
+from glassformer.tasks.labels.tag.records import Sentence, sentence_of
 from glassformer.tasks.rows import Axis, Row
-from glassformer.tasks.tagged import Sentence, sentence_of
 from glassformer.tasks.task import Context, Predictor
 from glassformer.tasks.values import located
 from glassformer.text.parts import PART, ids_of

@@ -60,7 +60,7 @@ class VerbEntry(NamedTuple):
 
 TASKS: dict[str, TaskEntry] = {
     "masked-lm": TaskEntry(
-        "masked_lm",
+        "words.masked_lm.task",
         "MaskedLM",
         "guess masked words, from running text",
         "masked-lm-mini",
@@ -68,7 +68,7 @@ TASKS: dict[str, TaskEntry] = {
         sized=True,
     ),
     "language-model": TaskEntry(
-        "language_model",
+        "writing.language_model.task",
         "LanguageModel",
         "tell each token from those before it, from running text",
         "language-model",
@@ -76,7 +76,7 @@ TASKS: dict[str, TaskEntry] = {
         sized=True,
     ),
     "annotated-masks": TaskEntry(
-        "annotated_masks",
+        "words.annotated_masks.task",
         "AnnotatedMasks",
         "guess masked words, with masks and answers from a table",
         "annotated-masks",
@@ -85,10 +85,14 @@ TASKS: dict[str, TaskEntry] = {
         "AnnotatedMasksData",
     ),
     "bert": TaskEntry(
-        "bert", "Bert", "masked words and next sentence together, from running text", "bert-mini", "bert-mini"
+        "words.bert.task",
+        "Bert",
+        "masked words and next sentence together, from running text",
+        "bert-mini",
+        "bert-mini",
     ),
     "classify": TaskEntry(
-        "classify",
+        "labels.classify.task",
         "Classify",
         "one label, or several, for a text or a pair, from a table",
         "classify-from-scratch",
@@ -97,7 +101,7 @@ TASKS: dict[str, TaskEntry] = {
         "ClassifyData",
     ),
     "regress": TaskEntry(
-        "regress",
+        "labels.regress.task",
         "Regress",
         "a number for a text or a pair, from a table",
         "regress-from-scratch",
@@ -106,7 +110,7 @@ TASKS: dict[str, TaskEntry] = {
         "TextPairData",
     ),
     "choose": TaskEntry(
-        "choose",
+        "labels.choose.task",
         "Choose",
         "one of several candidates for a text, from a table",
         "choose-from-scratch",
@@ -115,14 +119,14 @@ TASKS: dict[str, TaskEntry] = {
         "ChooseData",
     ),
     "sentence-order": TaskEntry(
-        "sentence_order",
+        "words.sentence_order.task",
         "SentenceOrder",
         "does a sentence follow another, from running text",
         "sentence-order-mini",
         "sentence-order",
     ),
     "tag": TaskEntry(
-        "tag",
+        "labels.tag.task",
         "Tag",
         "a tag for each word: names, parts of speech; from CoNLL, CoNLL-U or JSON lines",
         "tag-from-scratch",
@@ -131,7 +135,7 @@ TASKS: dict[str, TaskEntry] = {
         "TagData",
     ),
     "answer": TaskEntry(
-        "answer",
+        "labels.answer.task",
         "AnswerQuestions",
         "answer questions with a part of a passage",
         "answer-from-scratch",
@@ -140,7 +144,7 @@ TASKS: dict[str, TaskEntry] = {
         "AnswerData",
     ),
     "translate": TaskEntry(
-        "translate",
+        "writing.translate.task",
         "Translate",
         "translate a text, from pairs in a table or in two files",
         "translate",
@@ -151,7 +155,7 @@ TASKS: dict[str, TaskEntry] = {
         pairs=True,
     ),
     "chat": TaskEntry(
-        "chat",
+        "writing.chat.task",
         "Chat",
         "reply to the turns of a conversation, from dialogues",
         "chat",
@@ -160,36 +164,38 @@ TASKS: dict[str, TaskEntry] = {
         "ChatData",
         sized=True,
         pairs=True,
-        alone=("chat_alone", "ChatAlone", "chat-decoder"),
+        alone=("writing.chat.alone", "ChatAlone", "chat-decoder"),
     ),
 }
 
 VERBS: dict[str, VerbEntry] = {
-    "fill": VerbEntry("fill", "Fill", "guess the words behind [MASK]"),
+    "fill": VerbEntry("words.masked_lm.fill", "Fill", "guess the words behind [MASK]"),
     "score": VerbEntry(
-        "pseudo_likelihood",
+        "words.masked_lm.score",
         "PseudoLikelihood",
         "how likely a text is, or the translation of a text, token by token",
         ("text", "target"),
         others={
-            "translate": ("pair_likelihood", "PairLikelihood"),
-            "chat": ("pair_likelihood", "PairLikelihood"),
-            "language-model": ("likelihood", "Likelihood"),
+            "translate": ("writing.pair_likelihood", "PairLikelihood"),
+            "chat": ("writing.pair_likelihood", "PairLikelihood"),
+            "language-model": ("writing.language_model.score", "Likelihood"),
         },
         only={"target": ("translate", "chat")},
-        alone=("likelihood", "Likelihood"),
+        alone=("writing.language_model.score", "Likelihood"),
     ),
     "classify": VerbEntry(
-        "classify",
+        "labels.classify.task",
         "Classify",
         "the label, the labels or the number of a text or a pair",
         ("text", "pair"),
         ("classify",),
-        {"regress": ("regress", "Regress")},
+        {"regress": ("labels.regress.task", "Regress")},
     ),
-    "choose": VerbEntry("choose", "Choose", "which candidate belongs to a text", ("text", "choices"), ("choose",)),
+    "choose": VerbEntry(
+        "labels.choose.task", "Choose", "which candidate belongs to a text", ("text", "choices"), ("choose",)
+    ),
     "tag": VerbEntry(
-        "tag",
+        "labels.tag.task",
         "Tag",
         "the tags of a text's words, as spans of characters",
         ("text", "words"),
@@ -197,7 +203,7 @@ VERBS: dict[str, VerbEntry] = {
         files=".conll, .conllu, .jsonl, .csv, .tsv, .parquet",
     ),
     "answer": VerbEntry(
-        "answer",
+        "labels.answer.task",
         "AnswerQuestions",
         "the answer to a question, from a passage",
         ("text", "pair"),
@@ -205,17 +211,23 @@ VERBS: dict[str, VerbEntry] = {
         files=".json as SQuAD has it, .jsonl, .csv, .tsv, .parquet",
     ),
     "generate": VerbEntry(
-        "generate", "Generate", "the text that goes on behind a prompt", tasks=("language-model",), blank=True
+        "writing.language_model.generate",
+        "Generate",
+        "the text that goes on behind a prompt",
+        tasks=("language-model",),
+        blank=True,
     ),
     "chat": VerbEntry(
-        "chatter",
+        "writing.chat.chatter",
         "Chatter",
         "the reply to a conversation, or a conversation",
         tasks=("chat",),
         turns=True,
-        alone=("talker", "Talker"),
+        alone=("writing.chat.talker", "Talker"),
     ),
-    "translate": VerbEntry("translator", "Translator", "the translation of a text", tasks=("translate",), blank=True),
+    "translate": VerbEntry(
+        "writing.translator", "Translator", "the translation of a text", tasks=("translate",), blank=True
+    ),
 }
 
 

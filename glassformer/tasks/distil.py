@@ -15,8 +15,8 @@ from torch.nn import functional as F
 from glassformer.base.errors import ConfigError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.scoring.cross_entropy import widened
 from glassformer.tasks import TASKS, task_named
-from glassformer.tasks.cross_entropy import widened
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.soft_losses import Both
 from glassformer.tasks.task import Source, Task

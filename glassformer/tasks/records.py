@@ -33,10 +33,10 @@ from glassformer.data.stores.corpus import TooFewError, on_bad, shares_for
 from glassformer.data.stores.split import Split, hash_fraction, shared, split_of, text_hash
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.baselines import Lesson, beside_tfidf
+from glassformer.scoring.baselines import Lesson, beside_tfidf
+from glassformer.scoring.score import Scores
 from glassformer.tasks.predict import predict
 from glassformer.tasks.rows import Row, Shape, collate, count_of
-from glassformer.tasks.score import Scores
 from glassformer.tasks.task import Example, Prediction, Predictor, Preparation, Source, Task, evaluating
 
 

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.cross_entropy import widened
+from glassformer.scoring.cross_entropy import widened
 
 
 class Both(NamedTuple):

@@ -24,9 +24,9 @@ from glassformer.data.stores.split import Split
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
+from glassformer.scoring.score import Scores
 from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.rows import Axis, Row, Shape
-from glassformer.tasks.score import Scores
 from glassformer.tasks.soft_losses import SoftLoss
 from glassformer.text.chat_template import ChatTemplates
 from glassformer.text.special import SpecialTokens

@@ -12,7 +12,7 @@ from glassformer.artefact.model import Model
 from glassformer.artefact.train import train
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
-from glassformer.tasks.masked_lm import MaskedLMSection
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from tests.artefact.runs import Listener, recipe

@@ -10,7 +10,7 @@ from glassformer.artefact.compare import compare
 from glassformer.artefact.model import Model
 from glassformer.models.families import marian
 from glassformer.models.transformer import build
-from glassformer.tasks.translate import TranslateSection
+from glassformer.tasks.writing.translate.task import TranslateSection
 from glassformer.text.special import MARIAN
 from glassformer.text.train import train_tokenizer
 from tests.contracts.families import random_weights

@@ -12,7 +12,7 @@ from glassformer.artefact.model import Model
 from glassformer.artefact.open import load
 from glassformer.artefact.recipe import read_saved_recipe, resolve
 from glassformer.base.errors import CheckpointError, ConfigError, GlassformerError
-from glassformer.tasks.classify import ClassifySection
+from glassformer.tasks.labels.classify.task import ClassifySection
 from tests.artefact.runs import same_weights
 from tests.damage import flipped_bits
 from tests.refusals import refused

@@ -14,8 +14,8 @@ from glassformer.artefact.foreign import read_foreign, write_foreign
 from glassformer.artefact.model import Model
 from glassformer.base.errors import ConfigError
 from glassformer.models.inputs import Inputs
-from glassformer.tasks.labels import Classes
-from glassformer.tasks.regress import Number
+from glassformer.tasks.labels.labels import Classes
+from glassformer.tasks.labels.regress.task import Number
 from tests.artefact.heads import TAGS, TEXTS, model_for
 from tests.refusals import refused
 

@@ -18,8 +18,8 @@ from glassformer.look.cell import Words
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
-from glassformer.tasks.classify import ClassifySection
-from glassformer.tasks.masked_lm import MaskedLMSection
+from glassformer.tasks.labels.classify.task import ClassifySection
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.text.train import train_tokenizer
 from tests.contracts.families import Row
 

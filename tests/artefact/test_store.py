@@ -22,7 +22,7 @@ from glassformer.convert.files import read_safetensors
 from glassformer.data.settings import ClassifyData
 from glassformer.models.families import t5
 from glassformer.models.transformer import build
-from glassformer.tasks.classify import ClassifySection
+from glassformer.tasks.labels.classify.task import ClassifySection
 from glassformer.text.special import BERT, SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer

@@ -20,7 +20,7 @@ from glassformer.look.run import trace as look
 from glassformer.models.families import family_config, gpt2
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
-from glassformer.tasks.chat import ChatSection
+from glassformer.tasks.writing.chat.task import ChatSection
 from glassformer.text.tokenizer import Tokenizer
 from tests.refusals import refused
 from tests.writers import READ, writing

@@ -17,7 +17,7 @@ from glassformer.artefact.progress import ConsoleProgress, NoProgress
 from glassformer.artefact.recipe import resolve
 from glassformer.artefact.train import train
 from glassformer.base.errors import ConfigError
-from glassformer.tasks.score import interval
+from glassformer.scoring.score import interval
 from tests.artefact.runs import Listener, recipe, weights
 
 

@@ -16,10 +16,10 @@ from glassformer.base.errors import ConfigError, DataError, DeviceError, NotFini
 from glassformer.models.families import bert, gpt2, slides
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
-from glassformer.tasks.annotated_masks import AnnotatedMasksSection
-from glassformer.tasks.fill import Fill
-from glassformer.tasks.pseudo_likelihood import PseudoLikelihood
 from glassformer.tasks.task import Context
+from glassformer.tasks.words.annotated_masks.task import AnnotatedMasksSection
+from glassformer.tasks.words.masked_lm.fill import Fill
+from glassformer.tasks.words.masked_lm.score import PseudoLikelihood
 from glassformer.text.special import NONE
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import Kind, train_tokenizer

@@ -22,7 +22,7 @@ from glassformer.decode.settings import DecodeSettings
 from glassformer.look.written import Looks, stepwise
 from glassformer.look.written_lines import written_lines
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.chat import ChatSection
+from glassformer.tasks.writing.chat.task import ChatSection
 from tests.convert.sources import save
 from tests.translators import ENGLISH, translating
 from tests.writers import writing

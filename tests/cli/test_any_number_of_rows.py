@@ -15,7 +15,7 @@ from glassformer.artefact.model import Model
 from glassformer.data.settings import ClassifyData
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
-from glassformer.tasks.classify import ClassifySection
+from glassformer.tasks.labels.classify.task import ClassifySection
 from glassformer.text.train import train_tokenizer
 
 PROGRAM = """

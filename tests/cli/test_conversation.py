@@ -16,8 +16,8 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.conversation import converse, load_turns, save_turns
 from glassformer.cli.show import on_screen
 from glassformer.cli.streams import ReaderGoneError
-from glassformer.tasks.chat import ChatSection
-from glassformer.tasks.translate import TranslateSection
+from glassformer.tasks.writing.chat.task import ChatSection
+from glassformer.tasks.writing.translate.task import TranslateSection
 from tests.talkers import talking
 from tests.translators import translating
 

@@ -47,7 +47,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(text_file: Path, tmp_path: Path, wis
     "moment",
     [
         "glassformer.artefact.prepare.train_tokenizer",
-        "glassformer.tasks.corpus.prepare",
+        "glassformer.tasks.words.corpus.prepare",
         "glassformer.artefact.train.fit",
         "glassformer.artefact.train.write_card",
     ],

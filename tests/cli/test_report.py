@@ -9,9 +9,9 @@ import pytest
 from rich.cells import cell_len
 
 from glassformer.cli.report import show_report
-from glassformer.tasks.calibration import Reliability
-from glassformer.tasks.labels import Labelled
-from glassformer.tasks.report import MATRIX_LABELS, PAIRS, QUOTED, WORST, Worst, by_label, confusion
+from glassformer.scoring.calibration import Reliability
+from glassformer.scoring.report import MATRIX_LABELS, PAIRS, QUOTED, WORST, Worst, by_label, confusion
+from glassformer.tasks.labels.labels import Labelled
 
 
 def shown(report: dict[str, Any]) -> str:

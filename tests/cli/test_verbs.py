@@ -18,7 +18,7 @@ import pytest
 from glassformer.artefact.open import load
 from glassformer.cli.readers import TableReader
 from glassformer.cli.texts import batches, records
-from glassformer.tasks.score import interval
+from glassformer.scoring.score import interval
 
 Run = Callable[..., Any]
 TEXT = "She [MASK] the summer [MASK]."

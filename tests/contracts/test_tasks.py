@@ -20,10 +20,10 @@ from glassformer.artefact.verbs import answer
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.models.transformer import Transformer
 from glassformer.runtime import compiler
+from glassformer.scoring.baselines import repeated
+from glassformer.scoring.score import THIS_MODEL, flat_name
 from glassformer.tasks import predictor_of, task_named
-from glassformer.tasks.baselines import repeated
 from glassformer.tasks.records import RecordTask
-from glassformer.tasks.score import THIS_MODEL, flat_name
 from glassformer.tasks.task import Context
 from glassformer.training.checkpoint import Checkpoints, weights
 from glassformer.training.compiled import LossAndGradient

@@ -24,10 +24,10 @@ from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.batches.flat import Texts
 from glassformer.decode.request import SpecialIds
 from glassformer.models.inputs import Inputs
-from glassformer.tasks.pair_source import PairSource, TextPairs
-from glassformer.tasks.score import THIS_MODEL
-from glassformer.tasks.translate import Translate, TranslateSection
-from glassformer.tasks.translator import special_ids
+from glassformer.scoring.score import THIS_MODEL
+from glassformer.tasks.writing.pair_source import PairSource, TextPairs
+from glassformer.tasks.writing.translate.task import Translate, TranslateSection
+from glassformer.tasks.writing.translator import special_ids
 from glassformer.text.special import MARIAN
 from glassformer.text.train import train_tokenizer
 from tests.convert.translators import LONGEST, TEXTS, answered, generated, ids_of, translator, written

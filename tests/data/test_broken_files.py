@@ -15,12 +15,12 @@ from glassformer.data.readers.read import read
 from glassformer.data.readers.rejects import bad_rows
 from glassformer.data.settings import ChatData, ClassifyData, CorpusSection, RecordSection, TagData, TranslateData
 from glassformer.data.stores.corpus import prepare
-from glassformer.tasks.chat import Chat
-from glassformer.tasks.chat_alone import ChatAlone
-from glassformer.tasks.classify import Classify
+from glassformer.tasks.labels.classify.task import Classify
+from glassformer.tasks.labels.tag.task import Tag
 from glassformer.tasks.records import RecordTask
-from glassformer.tasks.tag import Tag
-from glassformer.tasks.translate import Translate
+from glassformer.tasks.writing.chat.alone import ChatAlone
+from glassformer.tasks.writing.chat.task import Chat
+from glassformer.tasks.writing.translate.task import Translate
 from glassformer.text.tokenizer import Tokenizer
 
 OPEN = 'text,label\n"one, two",a\n"never closed,b\nmore,c\n'

@@ -13,7 +13,7 @@ from glassformer.data.readers.conll import conll_columns, conll_rows
 from glassformer.data.readers.lines import Skipped
 from glassformer.data.readers.rows import read_table
 from glassformer.data.readers.table_format import find_format
-from glassformer.tasks.tagged import tagged_format
+from glassformer.tasks.labels.tag.records import tagged_format
 
 UNIVERSAL = """\
 # sent_id = 1

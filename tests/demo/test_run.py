@@ -18,7 +18,7 @@ from glassformer.cli.verbs import VERBS
 from glassformer.demo import run as demo
 from glassformer.demo import writing as demo_writing
 from glassformer.demo.texts import slides
-from glassformer.tasks.chat import ChatSection
+from glassformer.tasks.writing.chat.task import ChatSection
 from tests.translators import translating
 from tests.writers import writing
 

@@ -12,9 +12,9 @@ import pytest
 import glassformer as gf
 from glassformer.cli.__main__ import main
 from glassformer.data.settings import ChooseData
-from glassformer.tasks.bert import BertSection
-from glassformer.tasks.choose import ChooseSection
-from glassformer.tasks.sentence_order import SentenceOrderSection
+from glassformer.tasks.labels.choose.task import ChooseSection
+from glassformer.tasks.words.bert.task import BertSection
+from glassformer.tasks.words.sentence_order.task import SentenceOrderSection
 from tests.contracts.tasks import SENTENCES
 from tests.docs.test_commands import BLOCK
 

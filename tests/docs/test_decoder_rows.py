@@ -27,8 +27,8 @@ from glassformer.data.readers.lines import stop
 from glassformer.data.settings import ChatData
 from glassformer.models.families.llama import llama
 from glassformer.models.transformer import build
-from glassformer.tasks.chat import Chat
-from glassformer.tasks.trigram import Trigram
+from glassformer.scoring.trigram import Trigram
+from glassformer.tasks.writing.chat.task import Chat
 from glassformer.training.stopping import Interrupted
 
 # --------------------------------------------------------------------------- data

@@ -22,11 +22,11 @@ from glassformer.models.chain import viterbi
 from glassformer.models.families import bert, distilbert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build
-from glassformer.tasks.answer import AnswerSection
-from glassformer.tasks.bio import legal_steps, spans_of
-from glassformer.tasks.passage import encode
-from glassformer.tasks.spans import best_spans
-from glassformer.tasks.tag import Tag, TagSection
+from glassformer.scoring.bio import legal_steps, spans_of
+from glassformer.tasks.labels.answer.passage import encode
+from glassformer.tasks.labels.answer.spans import best_spans
+from glassformer.tasks.labels.answer.task import AnswerSection
+from glassformer.tasks.labels.tag.task import Tag, TagSection
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from glassformer.text.windows import room_beside, windows

@@ -17,7 +17,7 @@ from glassformer.decode.options import search_settings
 from glassformer.models.families import bert, vaswani2017
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
-from glassformer.tasks.translate import TranslateSection
+from glassformer.tasks.writing.translate.task import TranslateSection
 from tests.contracts.families import random_weights
 from tests.refusals import refused
 from tests.taps import record_taps

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from glassformer.cli.__main__ import main
-from glassformer.tasks.tagged import sentence_of
+from glassformer.tasks.labels.tag.records import sentence_of
 from tests.contracts.tasks import write_conll, write_spans
 from tests.data.test_conll import UNIVERSAL
 from tests.docs.test_commands import BLOCK

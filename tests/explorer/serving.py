@@ -23,7 +23,7 @@ from glassformer.explorer.server.desk import Desk
 from glassformer.explorer.server.offers import Models, Offer
 from glassformer.models.families import modernbert
 from glassformer.models.transformer import build
-from glassformer.tasks.masked_lm import MaskedLMSection
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.text.train import train_tokenizer
 
 TOKEN = "a-token"

@@ -30,7 +30,7 @@ from glassformer.look.trace import Trace
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.search.index import SearchIndex
-from glassformer.tasks.chat import ChatSection
+from glassformer.tasks.writing.chat.task import ChatSection
 from glassformer.training.watched import FILE, read_watched
 from tests.artefact.conftest import prose
 from tests.artefact.runs import recipe

@@ -18,7 +18,7 @@ from glassformer.explorer.server.offers import Models, Offer
 from glassformer.look.search_tree import SearchTree
 from glassformer.look.trace import Trace
 from glassformer.look.written import PLACE, path_of
-from glassformer.tasks.chat import ChatSection
+from glassformer.tasks.writing.chat.task import ChatSection
 from tests.explorer.judged import judge_places, long_too, needs_axe
 from tests.explorer.test_browser import number_at, same, show
 from tests.explorer.test_people import wider

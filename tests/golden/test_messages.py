@@ -55,9 +55,9 @@ from glassformer.models.families import bert, family_config, gpt2
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
 from glassformer.search.index import SearchIndex
-from glassformer.tasks.alignment import align, mean_attention
-from glassformer.tasks.masked_lm import MaskedLMSection
-from glassformer.tasks.translation_scores import References
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection
+from glassformer.tasks.writing.alignment import align, mean_attention
+from glassformer.tasks.writing.translate.scores import References
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from glassformer.base.errors import ShapeError
-from glassformer.tasks.alignment import Link, align, alignment_error_rate, mean_attention, owner_words, pharaoh
+from glassformer.tasks.writing.alignment import Link, align, alignment_error_rate, mean_attention, owner_words, pharaoh
 from glassformer.text.words import Span, find_words
 from tests.refusals import refused
 

@@ -17,8 +17,8 @@ from glassformer.base.errors import ConfigError
 from glassformer.models.alignment import cross_weights
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.alignment_loss import ALIGNMENT, alignment_loss
-from glassformer.tasks.pair_source import PairSource
+from glassformer.tasks.writing.alignment_loss import ALIGNMENT, alignment_loss
+from glassformer.tasks.writing.pair_source import PairSource
 from glassformer.training.tune import trained
 from tests.contracts.tasks import TASKS
 from tests.refusals import refused

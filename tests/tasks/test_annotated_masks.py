@@ -18,11 +18,11 @@ from glassformer.data.settings import AnnotatedMasksData
 from glassformer.data.stores.split import Split
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
-from glassformer.tasks.annotated_masks import AnnotatedMasks, AnnotatedMasksSection
+from glassformer.scoring.score import THIS_MODEL, Unigram
 from glassformer.tasks.records import Record, RecordSource
 from glassformer.tasks.rows import Row, collate
-from glassformer.tasks.score import THIS_MODEL, Unigram
 from glassformer.tasks.task import Preparation
+from glassformer.tasks.words.annotated_masks.task import AnnotatedMasks, AnnotatedMasksSection
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import Kind, train_tokenizer

@@ -17,11 +17,11 @@ from glassformer.artefact.prepare import Prepared, prepare_run
 from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.recipe import resolve
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.tasks import passage as passages
-from glassformer.tasks.answer import AnswerQuestions, AnswerSection, Question
-from glassformer.tasks.exact_match import exact_and_f1
-from glassformer.tasks.passage import Passage, encode
-from glassformer.tasks.spans import BEST, best_spans, merged
+from glassformer.scoring.exact_match import exact_and_f1
+from glassformer.tasks.labels.answer import passage as passages
+from glassformer.tasks.labels.answer.passage import Passage, encode
+from glassformer.tasks.labels.answer.spans import BEST, best_spans, merged
+from glassformer.tasks.labels.answer.task import AnswerQuestions, AnswerSection, Question
 from glassformer.text import parts as text_parts
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import Kind, train_tokenizer

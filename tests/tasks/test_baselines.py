@@ -9,8 +9,8 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from glassformer.tasks import baselines
-from glassformer.tasks.baselines import Lesson, TfIdf, repeated
+from glassformer.scoring import baselines
+from glassformer.scoring.baselines import Lesson, TfIdf, repeated
 
 GOOD, BAD = "a fine and lovely film", "a dull and awful film"
 TEXTS = [f"{(GOOD, BAD)[n % 2]} number {n}" for n in range(40)]

@@ -10,8 +10,8 @@ import pytest
 from seqeval.metrics import f1_score, precision_score, recall_score  # type: ignore[import-untyped]  # it bears no types
 from seqeval.metrics.sequence_labeling import get_entities  # type: ignore[import-untyped]  # it bears no types
 
-from glassformer.tasks.bio import is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
-from glassformer.tasks.tag_scores import by_type, confusions, span_measure, span_types
+from glassformer.scoring.bio import is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
+from glassformer.tasks.labels.tag.scores import by_type, confusions, span_measure, span_types
 
 BIO = ("O", "B-a", "I-a", "B-b-c", "I-b-c")
 BIOES = (*BIO, "E-a", "S-a", "E-b-c", "S-b-c")
@@ -54,7 +54,7 @@ def test_scores_are_those_of_seqeval(labels: tuple[str, ...]) -> None:
 
 
 def test_where_each_word_has_a_tag_f1_is_the_accuracy() -> None:
-    from glassformer.tasks.bio import TagSpan
+    from glassformer.scoring.bio import TagSpan
 
     truth, found = ["NOUN", "VERB", "NOUN"], ["NOUN", "NOUN", "NOUN"]
     right, its = ([[TagSpan(tag, n, n + 1) for n, tag in enumerate(tags)]] for tags in (truth, found))

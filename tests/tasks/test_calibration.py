@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from glassformer.tasks.calibration import Reliability, fitted_temperature, log_mean, log_sigmoid, log_softmax
+from glassformer.scoring.calibration import Reliability, fitted_temperature, log_mean, log_sigmoid, log_softmax
 
 optimize = pytest.importorskip("scipy.optimize", reason="SciPy is the reference of the search")
 special = pytest.importorskip("scipy.special", reason="SciPy is the reference of the functions")

@@ -14,8 +14,8 @@ from glassformer.data.settings import ChooseData
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build
-from glassformer.tasks.candidates import Choice, Question
-from glassformer.tasks.choose import Choose, ChooseSection
+from glassformer.tasks.labels.choose.candidates import Choice, Question
+from glassformer.tasks.labels.choose.task import Choose, ChooseSection
 from glassformer.tasks.predict import predict
 from glassformer.tasks.records import RecordSource
 from glassformer.tasks.task import Context

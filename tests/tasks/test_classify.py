@@ -21,8 +21,8 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.settings import read_settings
 from glassformer.models.families import family_config
 from glassformer.models.transformer import build
-from glassformer.tasks.classify import Classify, ClassifySection, Labelled
 from glassformer.tasks.feed import TaskFeed
+from glassformer.tasks.labels.classify.task import Classify, ClassifySection, Labelled
 from glassformer.tasks.records import RecordSource, log_mean_of_columns
 from glassformer.tasks.rows import Row
 from glassformer.text import parts

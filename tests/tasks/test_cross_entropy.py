@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from glassformer.base.errors import ShapeError
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.tasks.cross_entropy import cross_entropy
+from glassformer.scoring.cross_entropy import cross_entropy
 from tests.refusals import refused
 
 Loss = Callable[[Tensor, Tensor], Tensor]

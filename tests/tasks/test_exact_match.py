@@ -9,8 +9,8 @@ import string
 import numpy as np
 import pytest
 
-from glassformer.tasks.exact_match import answer_measure, best_threshold, exact_and_f1, normalized
-from glassformer.tasks.sliding_window import answer_by_overlap
+from glassformer.scoring.exact_match import answer_measure, best_threshold, exact_and_f1, normalized
+from glassformer.scoring.sliding_window import answer_by_overlap
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,12 @@ from glassformer.artefact.foreign import read_foreign, write_foreign
 from glassformer.artefact.progress import NoProgress
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.settings import read_settings
-from glassformer.tasks.calibration import COLDEST
-from glassformer.tasks.classify import Classify, ClassifySection
-from glassformer.tasks.labelling import OneLabel, SeveralLabels
-from glassformer.tasks.labels import Class, Classes, Labelled
+from glassformer.scoring.calibration import COLDEST
+from glassformer.tasks.labels.classify.labelling import OneLabel, SeveralLabels
+from glassformer.tasks.labels.classify.task import Classify, ClassifySection
+from glassformer.tasks.labels.labels import Class, Classes, Labelled
+from glassformer.tasks.labels.regress.task import Number, Rated, Regress, RegressSection, number_of
 from glassformer.tasks.records import RecordSource
-from glassformer.tasks.regress import Number, Rated, Regress, RegressSection, number_of
 from glassformer.tasks.values import labels_of
 from tests.refusals import refused
 

@@ -16,11 +16,11 @@ from glassformer.data.readers.read import Document
 from glassformer.data.settings import CorpusSection
 from glassformer.models.families import bert, gpt2, llama, marian
 from glassformer.models.inputs import Inputs
-from glassformer.tasks.language_model import LanguageModel, LanguageModelSection, check_writes, stream_of
-from glassformer.tasks.next_token_scores import NextTokenScores
-from glassformer.tasks.next_tokens import NEXT, NextTokens
-from glassformer.tasks.score import Unigram
-from glassformer.tasks.trigram import Trigram
+from glassformer.scoring.score import Unigram
+from glassformer.scoring.trigram import Trigram
+from glassformer.tasks.writing.language_model.task import LanguageModel, LanguageModelSection, check_writes, stream_of
+from glassformer.tasks.writing.next_token_scores import NextTokenScores
+from glassformer.tasks.writing.next_tokens import NEXT, NextTokens
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import windows
 from tests.data.made import build_store

@@ -23,11 +23,11 @@ from glassformer.data.stores.store import TokenStore
 from glassformer.models.families import bert
 from glassformer.models.inputs import Output
 from glassformer.models.transformer import Transformer, build
-from glassformer.tasks import masked_lm
-from glassformer.tasks.corpus import MaskedRows
+from glassformer.scoring.score import Unigram
 from glassformer.tasks.feed import TaskFeed
-from glassformer.tasks.masked_lm import MaskedLM, MaskedLMSection
-from glassformer.tasks.score import Unigram
+from glassformer.tasks.words.corpus import MaskedRows
+from glassformer.tasks.words.masked_lm import task as masked_lm
+from glassformer.tasks.words.masked_lm.task import MaskedLM, MaskedLMSection
 from glassformer.text.special import NONE
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import Kind, train_tokenizer

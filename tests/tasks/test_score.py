@@ -11,7 +11,7 @@ import torch
 
 from experiments.trigram import TrigramBaseline
 from glassformer.data.stores.store import TokenStore
-from glassformer.tasks.score import Tally, Unigram
+from glassformer.scoring.score import Tally, Unigram
 from glassformer.text.tokenizer import Tokenizer
 
 

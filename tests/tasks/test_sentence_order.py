@@ -14,12 +14,12 @@ from glassformer.data.readers.read import Document
 from glassformer.data.stores.store import TokenStore
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
-from glassformer.tasks.bert import BertSection
-from glassformer.tasks.classify import Classify
-from glassformer.tasks.pair_labels import LabelCounts
+from glassformer.tasks.labels.classify.task import Classify
 from glassformer.tasks.predict import predict
-from glassformer.tasks.sentence_order import PairRows, SentenceOrder, SentenceOrderSection, _check_frame
 from glassformer.tasks.task import Context, TaskSection
+from glassformer.tasks.words.bert.task import BertSection
+from glassformer.tasks.words.pair_labels import LabelCounts
+from glassformer.tasks.words.sentence_order.task import PairRows, SentenceOrder, SentenceOrderSection, _check_frame
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from tests.contracts.families import random_weights

@@ -17,11 +17,11 @@ from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.stores.split import hash_fraction, text_hash
 from glassformer.models.chain import Chain, viterbi
 from glassformer.models.families import gpt2
-from glassformer.tasks.bio import spans_of, tags_of
+from glassformer.scoring.bio import spans_of, tags_of
+from glassformer.tasks.labels.tag.records import Sentence, sentence_of
+from glassformer.tasks.labels.tag.tagging import decoded
+from glassformer.tasks.labels.tag.task import Tag, TagSection
 from glassformer.tasks.predict import predict
-from glassformer.tasks.tag import Tag, TagSection
-from glassformer.tasks.tagged import Sentence, sentence_of
-from glassformer.tasks.tagging import decoded
 from glassformer.text import parts
 from glassformer.text import words as words_of_text
 from glassformer.text.tokenizer import Tokenizer

@@ -19,12 +19,12 @@ from glassformer.config import ModelConfig, SentenceHeadConfig
 from glassformer.models.families import bert
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer, build
-from glassformer.tasks.cross_entropy import cross_entropy
+from glassformer.scoring.cross_entropy import cross_entropy
+from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.predict import predict
 from glassformer.tasks.records import Record, RecordSource, RecordTask
 from glassformer.tasks.rows import Axis, Row, collate
-from glassformer.tasks.score import THIS_MODEL, Scores
 from glassformer.tasks.task import Context, Preparation, TaskSection
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows

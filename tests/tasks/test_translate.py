@@ -25,9 +25,9 @@ from glassformer.models.families import marian, modernbert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
 from glassformer.tasks.feed import TaskFeed
-from glassformer.tasks.pair_source import PairSource
 from glassformer.tasks.task import Context
-from glassformer.tasks.translate import Translate, TranslateSection
+from glassformer.tasks.writing.pair_source import PairSource
+from glassformer.tasks.writing.translate.task import Translate, TranslateSection
 from glassformer.text.special import NONE
 from glassformer.text.train import train_tokenizer
 from glassformer.training.tune import trained

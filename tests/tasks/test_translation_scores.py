@@ -13,9 +13,10 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest, _bootstrap_resample
 
 from glassformer.base.errors import ShapeError
-from glassformer.tasks.score import THIS_MODEL, Unigram
-from glassformer.tasks.translation_baselines import TargetWords, copied, unigram_losses
-from glassformer.tasks.translation_scores import (
+from glassformer.scoring.score import THIS_MODEL, Unigram
+from glassformer.scoring.verdict import differences, lower_is_better, shown, to_dict, told_lower, verdict
+from glassformer.tasks.writing.translate.baselines import TargetWords, copied, unigram_losses
+from glassformer.tasks.writing.translate.scores import (
     METRICS,
     References,
     System,
@@ -25,7 +26,6 @@ from glassformer.tasks.translation_scores import (
     translation_scores,
     with_all_references,
 )
-from glassformer.tasks.verdict import differences, lower_is_better, shown, to_dict, told_lower, verdict
 from tests.refusals import refused
 
 SOURCES = ["A man is cooking.", "Two dogs run on the beach!", 'She said: "No."', "The 3.5 km walk", "Yes", ""]

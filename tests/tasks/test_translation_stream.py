@@ -11,7 +11,7 @@ import torch
 import glassformer as gf
 from glassformer.artefact import artefact
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.tasks.translation import Translation
+from glassformer.tasks.writing.translation import Translation
 from tests.refusals import refused
 from tests.translators import ENGLISH, translating
 

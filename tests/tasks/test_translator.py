@@ -17,10 +17,10 @@ from glassformer.decode.request import Hypothesis
 from glassformer.models.alignment import cross_weights
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
-from glassformer.tasks.pair_source import TextPair
-from glassformer.tasks.translate import TranslateSection
-from glassformer.tasks.translation import token_spans, unknown_characters
-from glassformer.tasks.translator import Translator, check_translates, special_ids
+from glassformer.tasks.writing.pair_source import TextPair
+from glassformer.tasks.writing.translate.task import TranslateSection
+from glassformer.tasks.writing.translation import token_spans, unknown_characters
+from glassformer.tasks.writing.translator import Translator, check_translates, special_ids
 from glassformer.text.special import SpecialTokens
 from glassformer.text.train import train_tokenizer
 from tests.refusals import refused

@@ -26,8 +26,8 @@ from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.families import marian
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build
-from glassformer.tasks.pair_source import PairSource
-from glassformer.tasks.translate import TranslateSection
+from glassformer.tasks.writing.pair_source import PairSource
+from glassformer.tasks.writing.translate.task import TranslateSection
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import MARIAN, ROBERTA
 from glassformer.text.token_text import marked

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from glassformer.tasks.measure import Measure, share_of
-from glassformer.tasks.score import THIS_MODEL, Scores
-from glassformer.tasks.verdict import differences, intervals_by_flat_name, samples_for, to_dict, verdict
+from glassformer.scoring.measure import Measure, share_of
+from glassformer.scoring.score import THIS_MODEL, Scores
+from glassformer.scoring.verdict import differences, intervals_by_flat_name, samples_for, to_dict, verdict
 
 
 def scores(**right: np.ndarray) -> Scores:

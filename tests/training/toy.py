@@ -15,7 +15,7 @@ from glassformer.models.families import bert
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer, build
 from glassformer.runtime.device import Machine, choose_machine
-from glassformer.tasks.cross_entropy import cross_entropy
+from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.tasks.task import evaluating
 from glassformer.training.settings import TrainSection
 

@@ -1,0 +1,1 @@
+"""Scores with intervals, calibration, cross-entropy and baselines. Knows no task."""

@@ -1,0 +1,162 @@
+"""How well guesses agree with what is right: accuracy, F1, Matthews' and two other correlations, as sums over examples.
+
+E examples · L labels · N ones · K statistics
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from glassformer.scoring.measure import Counts, Integers, Measure, Reals
+
+# Labels up to which F1 and Matthews' correlation have intervals: those need 3 L numbers of each bootstrap sample.
+MOST_LABELS = 1000
+
+
+def one_label(losses: Sequence[float], true: Sequence[int], guessed: Sequence[int], names: Sequence[str]) -> Measure:
+    """One of the labels for each example: `losses` in nats [E], the right labels and the guesses [E].
+
+    `accuracy`; `macro_f1`, the mean of the F1 of the labels that occur among either; `matthews`, the correlation
+    coefficient of L labels (Gorodkin 2004), 0 where it is not defined; with two labels the F1 of each.
+    """
+    occurring = np.isin(np.arange(len(names)), [*true, *guessed])
+
+    def scores(sums: Reals) -> Mapping[str, Reals]:
+        count, loss, right, both, ours, theirs = _parts(sums, len(names))
+        f1 = _divided(2 * both, ours + theirs)  # [..., L]
+        agreed = right * count - (ours * theirs).sum(axis=-1)
+        spread = (count**2 - (ours**2).sum(axis=-1)) * (count**2 - (theirs**2).sum(axis=-1))
+        found = {
+            "loss": loss / count,
+            "perplexity": np.exp(np.minimum(loss / count, 700.0)),
+            "accuracy": right / count,
+            "macro_f1": macro_f1(both, ours + theirs, occurring),
+            "matthews": np.nan_to_num(_divided(agreed, np.sqrt(spread))),
+        }
+        return found | (
+            {f"label_{name}_f1": f1[..., place] for place, name in enumerate(names)} if len(names) == 2 else {}
+        )
+
+    sets = [[[label] for label in labels] for labels in (true, guessed)]
+    return _measure(losses, sets[0], sets[1], len(names), scores)
+
+
+def several_labels(
+    losses: Sequence[float], true: Sequence[Sequence[int]], guessed: Sequence[Sequence[int]], names: Sequence[str]
+) -> Measure:
+    """A set of labels for each example: `losses` in nats per label [E], the right sets and the guessed ones [E].
+
+    `accuracy`, the share of the examples whose whole set is right (subset accuracy); `micro_f1`, the F1 of all
+    decisions together; `macro_f1`, the mean of the F1 of the labels that occur among the right or the guessed ones.
+    """
+    occurring = np.isin(np.arange(len(names)), [*chain(*true), *chain(*guessed)])
+
+    def scores(sums: Reals) -> Mapping[str, Reals]:
+        count, loss, right, both, ours, theirs = _parts(sums, len(names))
+        micro = _divided(2 * both.sum(axis=-1), (ours + theirs).sum(axis=-1))
+        return {
+            "loss": loss / count,
+            "accuracy": right / count,
+            "micro_f1": np.nan_to_num(micro),
+            "macro_f1": macro_f1(both, ours + theirs, occurring),
+        }
+
+    return _measure(losses, true, guessed, len(names), scores)
+
+
+def macro_f1(both: Reals, ours_and_theirs: Reals, occurring: npt.NDArray[np.bool_]) -> Reals:
+    """The mean of the labels' F1: how often each was guessed rightly, and how often it was guessed or right, added up
+    [..., L]; over the labels that occur among all examples, [L]. -> [...]
+
+    A bootstrap sample in which a label does not occur counts it as 0, as scikit-learn does where `labels` names it, so
+    that all samples are means over the same labels; 0 where no label occurs.
+    """
+    f1 = np.nan_to_num(_divided(2 * both, ours_and_theirs))[..., occurring]  # [..., O]
+    return np.asarray(f1.sum(axis=-1) / max(1, f1.shape[-1]))
+
+
+def numbers(true: Reals, guessed: Reals, *, deviation: float) -> Measure:
+    """A number for each example, the right ones and the guesses [E]; `deviation` is that of the training targets.
+
+    `loss`, the mean squared error in units of the deviation; `pearson`; `spearman`, Pearson's correlation of the ranks
+    in the whole set, ties at their mean rank; `mean_absolute_error`. A correlation with equal guesses is left out.
+    In a bootstrap sample the ranks remain those of the whole set.
+    """
+    columns = [true, guessed, ranks(true), ranks(guessed)]
+    a, b, ranked_a, ranked_b = (column - column.mean() for column in columns)  # centred: the sums lose no digits
+    error = true - guessed
+    statistics = [np.ones_like(error), (error / deviation) ** 2, np.abs(error)]
+    correlated = {}
+    for name, x, y in (("pearson", a, b), ("spearman", ranked_a, ranked_b)):
+        if np.ptp(x) > 0 and np.ptp(y) > 0:
+            correlated[name] = len(statistics)
+            statistics += [x, y, x * x, y * y, x * y]
+
+    def scores(sums: Reals) -> Mapping[str, Reals]:
+        count, squares, absolute = (sums[..., place] for place in range(3))
+        found = {name: _correlation(count, sums[..., first : first + 5]) for name, first in correlated.items()}
+        return {"loss": squares / count, **found, "mean_absolute_error": absolute / count}
+
+    return Measure(np.stack(statistics, axis=1), scores)  # [E, K]
+
+
+def ranks(values: Reals) -> Reals:
+    """The rank of each value from 1, equal values at the mean of theirs. [E]"""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    found: Reals = (ends - (counts - 1) / 2)[places]
+    return found
+
+
+def bounded(measure: Measure, labels: int) -> Measure:
+    """The measure, without the scores that need counts of each label where these are too many for the bootstrap."""
+    statistics = measure.statistics
+    if labels <= MOST_LABELS or not isinstance(statistics, Counts):
+        return measure
+    return Measure(
+        statistics.dense,
+        lambda sums: {"loss": sums[..., 1] / sums[..., 0], "accuracy": sums[..., 2] / sums[..., 0]},
+    )
+
+
+def _measure(
+    losses: Sequence[float],
+    true: Sequence[Sequence[int]],
+    guessed: Sequence[Sequence[int]],
+    labels: int,
+    scores: Callable[[Reals], Mapping[str, Reals]],
+) -> Measure:
+    right = [set(one) == set(other) for one, other in zip(true, guessed, strict=True)]
+    both = [sorted(set(one) & set(other)) for one, other in zip(true, guessed, strict=True)]
+    ones = [_ones(sets, place * labels) for place, sets in enumerate((both, guessed, true))]
+    dense = np.stack([np.ones(len(right)), np.array(losses, np.float64), np.array(right, np.float64)], axis=1)  # [E, 3]
+    examples, columns = (np.concatenate([each[side] for each in ones]) for side in (0, 1))  # [N]
+    return Measure(Counts(dense, examples, columns, 3 + 3 * labels), scores)
+
+
+def _ones(sets: Sequence[Sequence[int]], offset: int) -> tuple[Integers, Integers]:
+    """The examples and columns of a one for each label of each example."""
+    examples = np.repeat(np.arange(len(sets)), [len(each) for each in sets])
+    return examples, np.fromiter(chain.from_iterable(sets), np.int64) + offset
+
+
+def _parts(sums: Reals, labels: int) -> tuple[Reals, ...]:
+    """Count, loss and right answers [...]; by label those right, guessed, and there [..., L]."""
+    by_label = sums[..., 3:].reshape(*sums.shape[:-1], 3, labels)
+    return (*(sums[..., place] for place in range(3)), *(by_label[..., place, :] for place in range(3)))
+
+
+def _correlation(count: Reals, sums: Reals) -> Reals:
+    x, y, xx, yy, xy = (sums[..., place] for place in range(5))
+    spread = (count * xx - x * x) * (count * yy - y * y)
+    return _divided(count * xy - x * y, np.sqrt(np.maximum(spread, 0)))
+
+
+def _divided(above: Reals, below: Reals) -> Reals:
+    """NaN where it would be divided by 0."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(below > 0, above / below, np.nan)

@@ -1,0 +1,255 @@
+"""A baseline that looks at words alone: TF-IDF and a linear model, fitted on the training records.
+
+E examples · L labels · F features
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from glassformer.data.stores.split import shared, text_hash
+from glassformer.scoring.measure import Reals
+from glassformer.scoring.score import Scores
+from glassformer.tasks.task import TaskSection
+
+Example = TypeVar("Example", contravariant=True)
+Prediction = TypeVar("Prediction")
+
+TFIDF = "TF-IDF"
+
+# What the fit may cost: records, characters of all of them and of each, and features.
+_RECORDS, _CHARACTERS, _OF_A_TEXT, _FEATURES = 100_000, 40_000_000, 20_000, 100_000
+# The most labels that it knows, the most frequent ones; and the most products of features that are not 0 and labels:
+# a step of the fit then takes about 0.2 s on one core.
+_LABELS, _PRODUCTS = 500, 100_000_000
+_STEPS = 200
+# Examples whose scores [E, L] are in memory together, and the most of these scores.
+_TOGETHER, _SCORES = 1024, 1 << 20
+
+
+class Lesson(NamedTuple):
+    """What a baseline learns of an example: its words, and the number of its label, the numbers of all its labels where
+    it may have several, or a number to be predicted.
+    """
+
+    text: str
+    pair: str | None
+    target: int | tuple[int, ...] | float
+
+
+class TfIdf:
+    """Frequencies of words and pairs of words, weighted by how rare they are (TF-IDF, sublinear), and a linear model:
+    multinomial logistic regression for one label, one regression for each of several, ridge for a number.
+
+    A pair has the features of both texts, their products, and their cosine. Deterministic. What the fit may cost is
+    bounded whatever the data: `note` tells what was left out of it, "" when nothing was. `strength` is that of the
+    regularization for one label (scikit-learn's C, of which a small one regularizes more).
+    """
+
+    def __init__(self, lessons: Sequence[Lesson], labels: int, *, strength: float = 1.0) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        chosen, kept = _kept_labels(lessons, _sample(lessons))
+        self.note = _left_out(len(lessons), len(chosen), labels, len(kept))
+        self._labels, self._kept = labels, kept
+        self._vectorizer = TfidfVectorizer(
+            ngram_range=(1, 2), sublinear_tf=True, max_features=_FEATURES, token_pattern=r"(?u)\b\w+\b"
+        )
+        texts = (text for lesson in chosen for text in (lesson.text, lesson.pair) if text is not None)
+        try:
+            self._vectorizer.fit(text[:_OF_A_TEXT] for text in texts)
+        except ValueError:  # no word in any text: only signs
+            self._vectorizer = None
+        features = self._features(chosen)  # [E, F]
+        affordable = max(2, _PRODUCTS // max(1, len(kept)) * len(chosen) // max(1, features.nnz))
+        if affordable < len(chosen):  # they are in random order
+            chosen, features = chosen[:affordable], features[:affordable]
+            self.note = _left_out(len(lessons), len(chosen), labels, len(kept))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a fit that ends at its last step is good enough to compare with
+            self._predict = _fitted(features, [lesson.target for lesson in chosen], labels, strength)
+
+    def guess(self, lessons: Sequence[Lesson]) -> Iterator[list[float]]:
+        """For each lesson what a model's head gives, [L]: the log-probabilities of the labels; where there may be
+        several, the logit of each; or one number.
+        """
+        together = max(1, min(_TOGETHER, _SCORES // max(1, self._labels)))
+        for start in range(0, len(lessons), together):
+            yield from self._predict(self._features(lessons[start : start + together])).tolist()
+
+    def _features(self, lessons: Sequence[Lesson]) -> Any:
+        """[E, F], sparse."""
+        from scipy.sparse import csr_matrix, hstack
+
+        if self._vectorizer is None:
+            return csr_matrix((len(lessons), 1))
+        first = self._vectorizer.transform([lesson.text[:_OF_A_TEXT] for lesson in lessons])  # [E, F]
+        if lessons[0].pair is None:
+            return first
+        second = self._vectorizer.transform([(lesson.pair or "")[:_OF_A_TEXT] for lesson in lessons])  # [E, F]
+        product = first.multiply(second)  # [E, F]
+        cosine = csr_matrix(product.sum(axis=1))  # [E, 1]: the rows have length 1
+        return hstack([first, second, product, cosine], format="csr")  # [E, 3F + 1]
+
+
+class Learner(Protocol[Example, Prediction]):
+    """A task that says what the baseline learns, and how a prediction is made of what it gives."""
+
+    section: TaskSection
+
+    def known_by(self, example: Example) -> str | None:
+        """The text by which an example is known again; None where it has no label."""
+        ...
+
+    def lesson(self, example: Example) -> Lesson | None:
+        """What is learned of an example; None where it has no label."""
+        ...
+
+    def guessed(self, example: Example, values: list[float]) -> Prediction:
+        """A prediction from `TfIdf.guess`."""
+        ...
+
+    def scores_of_stream(self, pairs: Iterable[tuple[Example, Prediction]]) -> Scores:
+        """The scores of predictions as they come."""
+        ...
+
+
+def beside_tfidf(
+    task: Learner[Example, Prediction],
+    scores: Scores,
+    train: Sequence[Example],
+    measured: Sequence[Example],
+    log: Callable[[str], None],
+) -> Scores:
+    """The scores with those of the baseline on the same examples; unchanged where the task teaches it nothing."""
+    learned = [lesson for example in train if (lesson := task.lesson(example)) is not None]
+    labelled = [(one, lesson) for one in measured if (lesson := task.lesson(one)) is not None]
+    if not learned or not labelled:
+        return scores
+    log(f"fitting the {TFIDF} baseline on {len(learned):,} training records")
+    baseline = TfIdf(learned, len(getattr(task.section, "labels", ())))
+    if baseline.note:
+        log(baseline.note)
+    values = baseline.guess([lesson for _, lesson in labelled])
+    pairs = ((example, task.guessed(example, each)) for (example, _), each in zip(labelled, values, strict=True))
+    return scores.beside(TFIDF, task.scores_of_stream(pairs))
+
+
+def repeated(task: Learner[Example, Any], train: Sequence[Example], measured: Sequence[Example]) -> int:
+    """How many of the measured examples have the text of a training example."""
+    hashes = [
+        [text_hash(text) for each in examples if (text := task.known_by(each)) is not None]
+        for examples in (train, measured)
+    ]
+    return shared(np.array(hashes[0], np.uint64), np.array(hashes[1], np.uint64))
+
+
+class _Classes:
+    """Multinomial logistic regression; labels it has not seen share what add-one smoothing leaves them."""
+
+    def __init__(self, features: Any, targets: Sequence[int], labels: int, strength: float) -> None:
+        from sklearn.linear_model import LogisticRegression
+
+        self._seen, self._labels = np.unique(np.asarray(targets)), labels
+        self._model = None
+        if len(self._seen) > 1:
+            self._model = LogisticRegression(C=strength, max_iter=_STEPS).fit(features, targets)
+        unseen = labels - len(self._seen)
+        self._rest = unseen / (len(targets) + labels)
+
+    def __call__(self, features: Any) -> Reals:
+        """[E, F] -> [E, L], log-probabilities."""
+        count = features.shape[0]
+        unseen = max(1, self._labels - len(self._seen))
+        found = np.full((count, self._labels), math.log(self._rest / unseen) if self._rest else -math.inf)
+        seen = np.zeros((count, 1)) if self._model is None else self._model.predict_log_proba(features)
+        found[:, self._seen] = np.maximum(seen, -700.0) + math.log1p(-self._rest)
+        return found
+
+
+class _Several:
+    """A logistic regression for each label; one that all examples or none have is answered by its frequency."""
+
+    def __init__(self, features: Any, targets: Sequence[tuple[int, ...]], labels: int) -> None:
+        from sklearn.linear_model import LogisticRegression
+
+        has = np.zeros((len(targets), labels), bool)  # [E, L]
+        for row, target in enumerate(targets):
+            has[row, list(target)] = True
+        share = (has.sum(axis=0) + 0.5) / (len(targets) + 1)  # [L]
+        self._constant = np.log(share / (1 - share))  # [L]
+        frequent = np.argsort(-has.sum(axis=0), kind="stable")[:_LABELS]
+        self._models = {
+            int(label): LogisticRegression(max_iter=_STEPS).fit(features, has[:, label])
+            for label in frequent
+            if 0 < has[:, label].sum() < len(targets)
+        }
+
+    def __call__(self, features: Any) -> Reals:
+        """[E, F] -> [E, L], logits."""
+        found = np.tile(self._constant, (features.shape[0], 1))  # [E, L]
+        for label, model in self._models.items():
+            found[:, label] = model.decision_function(features)
+        return found
+
+
+class _Number:
+    """Ridge regression."""
+
+    def __init__(self, features: Any, targets: Sequence[float]) -> None:
+        from sklearn.linear_model import Ridge
+
+        self._model = Ridge(alpha=1.0, solver="sparse_cg", max_iter=_STEPS).fit(features, np.asarray(targets, float))
+
+    def __call__(self, features: Any) -> Reals:
+        """[E, F] -> [E, 1]."""
+        return np.asarray(self._model.predict(features))[:, None]
+
+
+def _fitted(features: Any, targets: Sequence[Any], labels: int, strength: float) -> Any:
+    if isinstance(targets[0], tuple):
+        return _Several(features, targets, labels)
+    if isinstance(targets[0], float):
+        return _Number(features, targets)
+    return _Classes(features, targets, labels, strength)
+
+
+def _sample(lessons: Sequence[Lesson]) -> list[Lesson]:
+    """Lessons in random order, as many as the fit may cost."""
+    chosen: list[Lesson] = []
+    characters = 0
+    for number in np.random.default_rng(0).permutation(len(lessons))[:_RECORDS].tolist():
+        lesson = lessons[number]
+        characters += min(len(lesson.text), _OF_A_TEXT) + min(len(lesson.pair or ""), _OF_A_TEXT)
+        if chosen and characters > _CHARACTERS:
+            break
+        chosen.append(lesson)
+    return chosen
+
+
+def _kept_labels(lessons: Sequence[Lesson], chosen: list[Lesson]) -> tuple[list[Lesson], set[int]]:
+    """The lessons of the most frequent labels, and these labels; of a number, or several labels, all lessons."""
+    first = lessons[0].target
+    if isinstance(first, float):
+        return chosen, set()
+    if isinstance(first, tuple):
+        many = Counter(label for lesson in chosen for label in lesson.target)  # type: ignore[union-attr]
+        return chosen, {label for label, _ in many.most_common(_LABELS)}
+    counts = Counter(lesson.target for lesson in chosen)
+    kept = {int(label) for label, _ in counts.most_common(_LABELS)}  # type: ignore[arg-type]
+    return [lesson for lesson in chosen if lesson.target in kept], kept
+
+
+def _left_out(lessons: int, fitted: int, labels: int, kept: int) -> str:
+    parts = []
+    if fitted < lessons:
+        parts.append(f"{fitted:,} of {lessons:,} training records, drawn at random")
+    if kept == _LABELS < labels:
+        parts.append(f"the {kept:,} most frequent of {labels:,} labels")
+    return f"the {TFIDF} baseline has learned from {' and '.join(parts)}" if parts else ""

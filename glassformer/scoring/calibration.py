@@ -1,0 +1,116 @@
+"""Whether probabilities are what they say: of what is guessed with 0.8, four in five should be right.
+
+L labels
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from glassformer.scoring.measure import Reals
+
+# The bins of equal width of a reliability table, and the range in which a temperature is looked for.
+BINS = 10
+COLDEST, HOTTEST = 0.05, 20.0
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+def fitted_temperature(log_loss: Callable[[float], float], *, tolerance: float = 1e-4) -> float:
+    """The temperature T of softmax(logits / T) with the least loss (Guo et al. 2017, §4.2), by golden-section search
+    over log T: with one window for each text the loss has a single minimum.
+    """
+    low, high = math.log(COLDEST), math.log(HOTTEST)
+    inner = [high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)]
+    losses = [log_loss(math.exp(place)) for place in inner]
+    while high - low > tolerance:
+        if losses[0] <= losses[1]:
+            high, inner[1], losses[1] = inner[1], inner[0], losses[0]
+            inner[0] = high - _GOLDEN * (high - low)
+            losses[0] = log_loss(math.exp(inner[0]))
+        else:
+            low, inner[0], losses[0] = inner[0], inner[1], losses[1]
+            inner[1] = low + _GOLDEN * (high - low)
+            losses[1] = log_loss(math.exp(inner[1]))
+    return float(f"{math.exp((low + high) / 2):.4g}")
+
+
+def log_prior(temperature: float) -> float:
+    """−log of a normal density of log T around 0 with deviation 1, but for a constant: it weighs as much as a record or
+    two, so that a handful of records moves T little, and thousands of them alone determine it.
+    """
+    return math.log(temperature) ** 2 / 2
+
+
+def limit_of(temperature: float) -> str:
+    """A part of a sentence where the search has ended at its limit; "" elsewhere."""
+    if COLDEST * 1.001 < temperature < HOTTEST / 1.001:
+        return ""
+    side = "least" if temperature < 1 else "largest"
+    return f"the {side} that is looked for: the held-out records do not determine it, and the probabilities may mislead"
+
+
+class Reliability:
+    """How often guesses came true, by the probability that they had."""
+
+    def __init__(self) -> None:
+        self.count, self.confidence, self.right = (np.zeros(BINS) for _ in range(3))
+
+    def add(self, probabilities: Reals | float, right: npt.ArrayLike) -> None:
+        """Guesses with their probabilities and whether they came true, [...] each."""
+        probabilities, right = np.atleast_1d(probabilities), np.atleast_1d(np.asarray(right, np.float64))
+        bins = np.minimum((probabilities * BINS).astype(np.int64), BINS - 1)
+        for total, weights in ((self.count, None), (self.confidence, probabilities), (self.right, right)):
+            total += np.bincount(bins, weights, BINS)
+
+    @property
+    def expected_error(self) -> float:
+        """The expected calibration error: |share right − mean probability|, averaged over all guesses (Naeini et al.
+        2015; Guo et al. 2017, eq. 5).
+        """
+        return float(np.abs(self.right - self.confidence).sum() / max(self.count.sum(), 1))
+
+    def table(self) -> list[dict[str, Any]]:
+        """The bins that are not empty: how many guesses, their mean probability, and the share that came true."""
+        return [
+            {
+                "from": round(place / BINS, 3),
+                "to": round((place + 1) / BINS, 3),
+                "count": int(count),
+                "probability": float(self.confidence[place] / count),
+                "right": float(self.right[place] / count),
+            }
+            for place, count in enumerate(self.count)
+            if count
+        ]
+
+    def report(self, temperature: float) -> dict[str, Any]:
+        """As a part of `Scores.report`."""
+        return {
+            "temperature": temperature,
+            "expected_calibration_error": self.expected_error,
+            "bins": self.table(),
+        }
+
+
+def log_softmax(logits: Reals) -> Reals:
+    """Over the last axis. [..., L]"""
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    found: Reals = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return found
+
+
+def log_sigmoid(logits: Reals) -> Reals:
+    """log σ(x) = −log(1 + exp(−x)), for large |x| too. [..., L]"""
+    found: Reals = -np.logaddexp(0.0, -logits)
+    return found
+
+
+def log_mean(logarithms: Reals) -> Reals:
+    """The logarithm of the mean of exp over the first axis: [W, L] to [L]."""
+    found: Reals = np.logaddexp.reduce(logarithms, axis=0) - math.log(len(logarithms))
+    return found

@@ -1,0 +1,89 @@
+"""Exact match and F1 of answers, as the SQuAD scripts count them (Rajpurkar et al. 2016 §6.1; 2018 for no answer).
+
+Where the scripts of 1.1 and 2.0 differ, for answers of which nothing is left, it is counted as in 2.0.
+
+E questions
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from glassformer.scoring.measure import Measure, Reals
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def normalized(text: str) -> str:
+    """Lower case, without ASCII punctuation and the words a, an, the; single spaces."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_WITHOUT_PUNCTUATION)).split())
+
+
+def exact_and_f1(prediction: str, gold: Sequence[str]) -> tuple[float, float]:
+    """Exact match (0 or 1) and F1 over words, the largest of each over the right answers.
+
+    No right answer, or none with words, means that the question has no answer: then the empty prediction is right.
+    """
+    found = normalized(prediction)
+    right = [each for each in map(normalized, gold) if each] or [""]
+    return float(found in right), max(_f1(found.split(), each.split()) for each in right)
+
+
+def _f1(found: list[str], right: list[str]) -> float:
+    if not found or not right:
+        return float(found == right)
+    common = (Counter(found) & Counter(right)).total()
+    return 2 * common / (len(found) + len(right))
+
+
+def answer_measure(predictions: Sequence[str], gold: Sequence[Sequence[str]]) -> Measure:
+    """`exact_match` and `f1` between 0 and 1, and where some questions have an answer and some have none, the same
+    over those with one (`has_answer_…`), and the share of the others that got no answer (`no_answer_accuracy`).
+
+    The statistics of a question [E, 6]: exact match, F1, 1; and the same three again where it has an answer, else 0.
+    """
+    rows = []
+    for prediction, right in zip(predictions, gold, strict=True):
+        exact, f1 = exact_and_f1(prediction, right)
+        has = float(bool(right))
+        rows.append((exact, f1, 1.0, exact * has, f1 * has, has))
+    statistics = np.array(rows, np.float64).reshape(-1, 6)  # [E, 6]
+    answerable = statistics[:, 5].sum()
+    both = 0 < answerable < len(rows)
+    return Measure(statistics, _with_kinds if both else _overall)
+
+
+def _overall(sums: Reals) -> Mapping[str, Reals]:
+    return {"exact_match": sums[..., 0] / sums[..., 2], "f1": sums[..., 1] / sums[..., 2]}
+
+
+def _with_kinds(sums: Reals) -> Mapping[str, Reals]:
+    with np.errstate(invalid="ignore", divide="ignore"):  # a bootstrap sample may have one kind only
+        return {
+            **_overall(sums),
+            "has_answer_exact_match": sums[..., 3] / sums[..., 5],
+            "has_answer_f1": sums[..., 4] / sums[..., 5],
+            "no_answer_accuracy": (sums[..., 0] - sums[..., 3]) / (sums[..., 2] - sums[..., 5]),
+        }
+
+
+def best_threshold(scores: Sequence[float], gains: Sequence[float]) -> float:
+    """The threshold above which answering is best: the sum of the `gains` of all questions whose score is above it is
+    the largest. A gain is the F1 of answering minus that of giving no answer.
+
+    Between two scores it is in their middle; among equals the highest, which answers the fewest questions.
+    """
+    order = sorted(range(len(scores)), key=lambda number: -scores[number])
+    best, total, threshold = 0.0, 0.0, scores[order[0]] if order else 0.0
+    for place, number in enumerate(order):
+        total += gains[number]
+        following = scores[order[place + 1]] if place + 1 < len(order) else scores[number] - 2.0
+        if following < scores[number] and total > best:
+            best, threshold = total, (scores[number] + following) / 2
+    return threshold

@@ -1,0 +1,164 @@
+"""Whether a model is better than another or than a baseline, in words: the paired bootstrap on the same examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from glassformer.scoring.measure import SAMPLES, Interval, Measure
+from glassformer.scoring.score import THIS_MODEL, Scores, flat_name
+
+# Scores of which less is better, by the end of their name.
+_LOWER = ("loss", "perplexity", "bits_per_byte", "error", "ter", "repeated_4", "empty")
+# Scores that are written as percentages, by the end of their name; scores from 0 to 100, with two digits as the field
+# writes them; all others as plain numbers.
+_SHARES = ("accuracy", "f1", "exact_match", "precision", "recall")
+_OF_HUNDRED = ("bleu", "chrf", "ter")
+# Examples times bootstrap samples that are computed at most: beyond 20,000 examples fewer samples are enough, as the
+# interval is narrow.
+_DRAWN, _LEAST = 40_000_000, 200
+# Below so many examples an interval says little.
+_FEW = 30
+
+
+def lower_is_better(score: str) -> bool:
+    """Whether less of this score is better: a loss, a perplexity, an error."""
+    return score.endswith(_LOWER)
+
+
+def told_lower(scores: Iterable[str]) -> str:
+    """Of which of these scores a lower value is better, in words; empty where of none."""
+    lower = [score.replace("_", " ") for score in scores if lower_is_better(score)]
+    return f"lower is better: {', '.join(lower)}" if lower else ""
+
+
+def shown(score: str, value: float) -> str:
+    """A score as people read it: a share in percent, one of 0 to 100 with two digits, any other number with four."""
+    if score.endswith(_OF_HUNDRED):
+        return f"{value:.2f}"
+    return f"{value:.2%}" if score.endswith(_SHARES) else f"{value:,.4f}"
+
+
+def difference(score: str, value: float) -> str:
+    """The difference of two scores: of shares in percentage points."""
+    if score.endswith(_OF_HUNDRED):
+        return f"{value:+.2f}"
+    return f"{100 * value:+.2f}" if score.endswith(_SHARES) else f"{value:+,.4f}"
+
+
+def samples_for(examples: int) -> int:
+    """How many bootstrap samples to draw of so many examples."""
+    return max(_LEAST, min(SAMPLES, _DRAWN // max(1, examples)))
+
+
+def intervals(measure: Measure) -> dict[str, Interval]:
+    """Each score with its 95 % bootstrap interval; none of a single example, which drawn again is always the same."""
+    return measure.intervals(samples=samples_for(len(measure))) if len(measure) > 1 else {}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One score of a model minus that of another on the same examples, with its 95 % interval."""
+
+    score: str
+    mine: float
+    other: float
+    difference: float
+    low: float
+    high: float
+
+    @property
+    def verdict(self) -> str:
+        """`better`, `worse`, or `not different` where the interval includes 0."""
+        if not (self.low > 0 or self.high < 0):
+            return "not different"
+        return "better" if (self.difference > 0) != lower_is_better(self.score) else "worse"
+
+    @property
+    def told(self) -> str:
+        """The numbers in words."""
+        value, low, high = (difference(self.score, each) for each in (self.difference, self.low, self.high))
+        points = " points" if self.score.endswith(_SHARES) else ""
+        return (
+            f"{self.score.replace('_', ' ')} {shown(self.score, self.mine)} against {shown(self.score, self.other)}, "
+            f"a difference of {value}{points} (95 % interval {low} … {high})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values, for JSON."""
+        return {**asdict(self), "verdict": self.verdict}
+
+
+def differences(mine: Measure, other: Measure) -> dict[str, Difference]:
+    """Each score that both measures have, compared by the paired bootstrap (Koehn 2004)."""
+    if not len(mine):
+        return {}
+    own, others = mine.values(), other.values()
+    found = mine.compared(other, samples=samples_for(len(mine)))
+    return {name: Difference(name, own[name], others[name], *found[name]) for name in found}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a model compares with the best of its baselines by one score, on `count` examples: those that the bootstrap
+    draws, which for tags are sentences and not words.
+    """
+
+    baseline: str
+    difference: Difference
+    count: int
+
+    @property
+    def sentence(self) -> str:
+        """In plain words."""
+        told = {
+            "better": f"better than the baseline {self.baseline}",
+            "worse": f"worse than the baseline {self.baseline}",
+            "not different": f"not better than the baseline {self.baseline}, as far as {self.count:,} examples tell",
+        }[self.difference.verdict]
+        few = f"; {self.count:,} examples are few: measure on more" if self.count < _FEW else ""
+        return f"{told}: {self.difference.told}{few}"
+
+
+def verdict(scores: Scores, best: str) -> Verdict | None:
+    """The model against its best baseline by the score that keeps the best model (`-loss`, `accuracy`); None where
+    these were not measured example by example, and where there is a single example.
+    """
+    name = best.removeprefix("-")
+    measured = {system: measure.values() for system, measure in scores.measures.items() if len(measure) > 1}
+    others = {system: values[name] for system, values in measured.items() if system != THIS_MODEL and name in values}
+    if not others or name not in measured.get(THIS_MODEL, {}):
+        return None
+    sign = -1 if best.startswith("-") else 1
+    baseline = max(others, key=lambda system: sign * others[system])
+    found = differences(scores.measures[THIS_MODEL], scores.measures[baseline])
+    return Verdict(baseline, found[name], len(scores.measures[THIS_MODEL]))
+
+
+def systems(scores: Scores) -> Iterator[tuple[str, Mapping[str, Interval]]]:
+    """The model and each baseline, with the intervals of its scores where it was measured example by example."""
+    for system in scores.of:
+        measure = scores.measures.get(system)
+        yield system, {} if measure is None else intervals(measure)
+
+
+def intervals_by_flat_name(scores: Scores) -> dict[str, list[float]]:
+    """The ends of the interval of each score, by the names of `Scores.flat`."""
+    return {
+        flat_name(system, name): [each.low, each.high] for system, its in systems(scores) for name, each in its.items()
+    }
+
+
+def to_dict(scores: Scores, best: str) -> dict[str, Any]:
+    """All scores, their intervals, the verdict and the report, for JSON."""
+    found = verdict(scores, best)
+    flat: dict[str, Any] = {**scores.flat()}
+    bounds = {system: its for system, its in systems(scores) if its}
+    if bounds:
+        flat["intervals"] = {
+            system: {name: [each.low, each.high] for name, each in its.items()} for system, its in bounds.items()
+        }
+    if found is not None:
+        flat["against"] = {"baseline": found.baseline, **found.difference.to_dict(), "sentence": found.sentence}
+    return {**flat, **({"report": dict(scores.report)} if scores.report else {})}

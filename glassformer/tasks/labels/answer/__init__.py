@@ -1,0 +1,1 @@
+"""The answer to a question, as a part of a passage."""

@@ -1,0 +1,124 @@
+"""The best spans of a passage from the scores of its tokens, window by window and together.
+
+B rows · S tokens of a row · K tokens of the longest answer · N best spans
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from glassformer.base.errors import NotFiniteError
+from glassformer.tasks.labels.answer.passage import Passage
+
+Reals = npt.NDArray[np.float64]
+
+# Spans that are kept of each window, and among which probabilities are shared out.
+BEST = 20
+
+
+class Span(NamedTuple):
+    """A part of the passage: its text, which is `context[start:end]`, its score and its probability."""
+
+    text: str
+    start: int
+    end: int
+    score: float
+    probability: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The best spans of the passage, and whether the first is the answer or there is none.
+
+    The score of a span is the sum of its start and end logits less those of the first token of its window, [CLS]: how
+    much likelier the span is than no answer, as a logarithm. Probabilities are shared out among the best 20 spans of
+    all windows and, for a model that has learned that questions may have no answer, none (else it is None).
+    """
+
+    question: str
+    spans: tuple[Span, ...]
+    no_answer_probability: float | None = None
+    threshold: float = 0.0
+    windows: int = 1
+    question_cut: int = 0
+
+    @property
+    def best(self) -> Span | None:
+        """The answer, None where there is none."""
+        return self.spans[0] if self.no_answer_probability is None or self.spans[0].score > self.threshold else None
+
+    @property
+    def text(self) -> str:
+        """The answer, "" where there is none."""
+        return "" if self.best is None else self.best.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain lists and words, for JSON; `start` and `end` are None without an answer."""
+        best = self.best
+        record: dict[str, Any] = {
+            "question": self.question,
+            "answer": self.text,
+            "start": None if best is None else best.start,
+            "end": None if best is None else best.end,
+            "best": [span._asdict() for span in self.spans],
+            "windows": self.windows,
+            "question_cut": self.question_cut,
+        }
+        if self.no_answer_probability is not None:
+            record |= {"no_answer_probability": self.no_answer_probability, "threshold": self.threshold}
+        return record
+
+
+def best_spans(logits: Tensor, may_start: Tensor, ends_at: Tensor, *, longest: int, count: int) -> Reals:
+    """The best spans of each row [B, N, 3]: score, first and last token; a score of −inf where a row has fewer.
+
+    From the logits [B, S, 2] of being first and last, the tokens where a span may start [B, S], the token [B] before
+    which it must end, and the most tokens of a span. N is at least BEST, where the rows are long enough.
+    """
+    length = may_start.shape[1]
+    starts, ends = (logits - logits[:, :1]).unbind(dim=-1)  # [B, S], [B, S]
+    starts = starts.masked_fill(~may_start, -math.inf)
+    beyond = torch.arange(length, device=logits.device) >= ends_at[:, None]  # [B, S]
+    ends = F.pad(ends.masked_fill(beyond, -math.inf), (0, longest - 1), value=-math.inf)  # [B, S + K - 1]
+    both = starts[..., None] + ends.unfold(1, longest, 1)  # [B, S, K]
+    found = both.flatten(1).topk(min(max(count, BEST), length * longest))  # [B, N]
+    first, more = found.indices // longest, found.indices % longest
+    table = torch.stack([found.values.cpu().double(), first.cpu(), (first + more).cpu()], dim=-1)  # [B, N, 3]
+    result: Reals = table.numpy()
+    return result
+
+
+def merged(
+    found: Sequence[Reals], shifts: Sequence[int], passage: Passage, *, count: int, no_answer: bool
+) -> tuple[tuple[Span, ...], float | None]:
+    """The `count` best spans of all windows, and the probability of no answer, None unless asked for.
+
+    `found` are those of each window [N, 3], whose tokens are those of the passage less its shift. Raises NotFiniteError
+    for NaN.
+    """
+    scores = np.concatenate([each[:, 0] for each in found])
+    tokens = np.concatenate([each[:, 1:] + shift for each, shift in zip(found, shifts, strict=True)]).astype(int)
+    if np.isnan(scores).any():
+        raise NotFiniteError(
+            "a model must give finite numbers to answer by",
+            got=f"NaN for {passage.text[:40]!r}",
+            do="its training diverged: train it again with a lower learning rate",
+        )
+    order = np.argsort(-scores, kind="stable")[: max(count, BEST)]
+    order = order[np.isfinite(scores[order])]
+    total = float(np.logaddexp.reduce([*([0.0] if no_answer else []), *scores[order]]))
+    spans = []
+    for number in order[:count].tolist():
+        start, end = passage.characters_of(*tokens[number].tolist())
+        score = float(scores[number])
+        spans.append(Span(passage.text[start:end], start, end, score, math.exp(score - total)))
+    return tuple(spans), math.exp(-total) if no_answer else None

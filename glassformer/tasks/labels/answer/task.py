@@ -1,0 +1,329 @@
+"""The answer to a question as a part of a passage (Devlin et al. 2019, §4.2 and §4.3).
+
+B rows · S tokens of a row · N best spans
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.config import ModelConfig
+from glassformer.data.readers.squad import stated_answers
+from glassformer.data.settings import AnswerData, DataSection
+from glassformer.data.stores.corpus import on_bad
+from glassformer.data.stores.split import Split
+from glassformer.models.families.heads import token_head_of
+from glassformer.models.inputs import Batch, Output
+from glassformer.models.transformer import Transformer
+from glassformer.scoring.cross_entropy import cross_entropy, widened
+from glassformer.scoring.exact_match import best_threshold, exact_and_f1
+from glassformer.scoring.score import Scores
+from glassformer.tasks.card_words import CardWords
+from glassformer.tasks.labels.answer.passage import Passage, Passages, right_answers
+from glassformer.tasks.labels.answer.scores import answer_scores
+from glassformer.tasks.labels.answer.spans import BEST, Answer, Reals, best_spans, merged
+from glassformer.tasks.labels.text_pair import two_segments
+from glassformer.tasks.predict import predict
+from glassformer.tasks.records import Record, RecordTask
+from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.soft_losses import Both, SoftLoss, answers, soft_loss
+from glassformer.tasks.task import Context, Preparation, Source, TaskSection, evaluating
+from glassformer.tasks.values import check_columns, located, text_of
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.windows import Window, room_beside, windows
+
+# Repaired answers that a note names.
+_NAMED = 3
+
+
+class AnswerSection(TaskSection):
+    """`overlap`: tokens that two windows of a passage share. A longer question than `longest_question` tokens is cut,
+    and answers have at most `longest_answer` tokens. `no_answer`: whether a question may have no answer, which by
+    default the training records decide; then the best span is the answer where its score is above `threshold`, which is
+    chosen on validation data (0: where it is likelier than no answer).
+    """
+
+    found: ClassVar[tuple[str, ...]] = ("no_answer", "threshold")
+    name: Literal["answer"] = "answer"
+    overlap: int = Field(default=128, ge=0)
+    longest_question: int = Field(default=64, ge=1)
+    longest_answer: int = Field(default=30, ge=1, le=512)
+    no_answer: bool | None = None
+    threshold: float = Field(default=0.0, allow_inf_nan=False)
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+
+
+class Question(NamedTuple):
+    """A question about a passage. `answers` are all that count as right, none where the passage has no answer, None
+    where they are not known; `span` are the first and the last token of the one that is learned. `cut`: how many of the
+    question's tokens were left out.
+    """
+
+    question: str
+    ids: array[int]
+    passage: Passage
+    answers: tuple[str, ...] | None = None
+    span: tuple[int, int] | None = None
+    cut: int = 0
+
+
+def _of_ends(side: int) -> Callable[[Any, Both], Tensor]:
+    """The tokens of a row, as that at which the answer starts (0) or ends (1)."""
+
+    def of(task: Any, both: Both) -> Tensor:
+        logits, its = (each[..., side] for each in answers(both, "token_logits"))  # [B, S]
+        return soft_loss(logits, its, both.batch.weights, both.temperature, among=both.batch.inputs.real)
+
+    return of
+
+
+class AnswerQuestions(RecordTask[Question, Answer]):
+    """The answer as a span of a passage: a score for each token to be its first, and one to be its last.
+
+    A long passage has several windows, each with the whole question. In training the windows without the whole answer,
+    and those of a question that has none, learn the first token, [CLS], as start and end.
+    """
+
+    Section = AnswerSection
+    Data = AnswerData
+    of_pairs = True
+    verbs: ClassVar[Mapping[str, str]] = {"token_head": "answer"}
+    card = CardWords("text")
+    soft: ClassVar[Mapping[str, SoftLoss]] = {"start": _of_ends(0), "end": _of_ends(1)}
+    weights: ClassVar[Mapping[str, float]] = {"start": 0.5, "end": 0.5}
+    axes: ClassVar[Mapping[str, Axis]] = {"start": "row", "end": "row"}
+    best = "f1"
+    baseline_names = ("sliding_window", "never_answering")
+    shares = ()
+    section: AnswerSection
+
+    def __init__(
+        self, section: AnswerSection, tokenizer: Tokenizer, *, length: int | None, segments: bool, top: int = BEST
+    ) -> None:
+        self.section, self.tokenizer, self.length, self.segments, self.top = section, tokenizer, length, segments, top
+        self.repaired: list[str] = []  # where answers stood beside their stated offset, or one of several nowhere
+        self._passages = Passages(tokenizer)
+        before, between, self._after = tokenizer.pair_frame_ids
+        self._before, self._between = array("i", before), array("i", between)
+
+    # ------------------------------------------------------------------ for an existing model
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For a model that has learned to answer; raises ConfigError for another one."""
+        head, section = model.config.token_head, context.section
+        if head is None or head.labels != 2 or not isinstance(section, AnswerSection):
+            raise ConfigError(
+                "an answer needs a model that was trained to find answers",
+                got=f"a {model.config.family} model" + ("" if section is None else f" for {section.name}"),
+                do="train one with: glassformer train answer FILES",
+            )
+        top = int(context.options.get("top", BEST))
+        return cls(section, tokenizer, length=context.length, segments=two_segments(model.config), top=top)
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Reals]]:
+        """For each row its best spans [N, 3]: score, first and last token; the score is −inf where there are fewer."""
+        for batch in batches:
+            logits = widened(model(batch.inputs, heads=("token_head",)).token_logits)  # [B, S, 2]
+            rows, length = logits.shape[:2]
+            may_start = torch.zeros(rows * length, dtype=torch.bool, device=logits.device)
+            if batch.scored_at is not None:
+                may_start[batch.scored_at] = True
+            real = batch.inputs.real
+            sizes = torch.full((rows,), length, device=logits.device) if real is None else real.sum(dim=1)  # [B]
+            found = best_spans(
+                logits,
+                may_start.view(rows, length),
+                sizes - len(self._after),
+                longest=self.section.longest_answer,
+                count=self.top,
+            )
+            yield from zip(batch.row_ids.tolist(), found, strict=True)
+
+    def merge(self, example: Question, found: Sequence[Reals]) -> Answer:
+        """The best spans of all windows."""
+        cut = self._windows(example)
+        shifts = [window.start - self._ahead(example) for window in cut]
+        spans, none = merged(found, shifts, example.passage, count=self.top, no_answer=bool(self.section.no_answer))
+        return Answer(example.question, spans, none, self.section.threshold, len(cut), example.cut)
+
+    # ------------------------------------------------------------------ records
+
+    @classmethod
+    def columns(cls, data: AnswerData) -> dict[str, str]:
+        """Question, passage and answers."""
+        return check_columns({"text": data.text, "pair": data.pair, "answers": data.answers})
+
+    @classmethod
+    def split_text(cls, record: Record) -> str:
+        """The passage alone: the questions about it are in one split."""
+        return str(record.values["pair"])
+
+    @classmethod
+    def training_texts(cls, data: DataSection, shares: Mapping[str, float]) -> Iterator[str]:
+        """The questions, and each passage once where its questions follow one another."""
+        before = ""
+        for split, record in cls._split(data, shares, on_bad(data)):
+            if split == "train":
+                yield str(record.values["text"])
+                if record.values["pair"] != before:
+                    before = str(record.values["pair"])
+                    yield before
+
+    def example(self, values: Mapping[str, object], where: str) -> Question:
+        """A question, its passage, and its answers where they are known."""
+        question = text_of(values["text"], where, "question")
+        if "pair" not in values:
+            do = "give it with --context" if not where else "name its column with --context-column"
+            raise DataError(located(where, "an answer needs a passage"), got="a question alone", do=do)
+        passage = self._passages.encoded(text_of(values["pair"], where, "passage"))
+        if not len(passage):
+            raise DataError(located(where, "a passage needs at least one token"), got=repr(passage.text[:40]))
+        ids = array("i", self.tokenizer.ids(question))
+        kept = ids[: self._question_room]
+        answers, span = None, None
+        if "answers" in values:
+            stated = stated_answers(values["answers"], where)
+            answers, span, repaired = right_answers(passage, stated, where)
+            self.repaired += [where] * repaired
+        return Question(question, kept, passage, answers, span, len(ids) - len(kept))
+
+    def rows(self, example: Question) -> Iterator[Row]:
+        """A row for each window; the windows of a question share a weight of 1. The tokens that are scored are those
+        that have most of the passage around them in this window, where an answer may start.
+        """
+        cut, ahead = self._windows(example), self._ahead(example)
+        head, tail = self._before + example.ids + self._between, array("i", self._after)
+        for window in cut:
+            ids = head + example.passage.ids[window.start : window.end] + tail
+            shift = ahead - window.start
+            yield Row(
+                ids=ids,
+                segments=array("b", bytes(len(head)) + b"\1" * (len(ids) - len(head))) if self.segments else None,
+                scored_at=range(window.first + shift, window.last + shift),
+                labels={} if example.answers is None else _labels(example.span, window, shift),
+                weight=1 / len(cut),
+            )
+
+    @property
+    def _question_room(self) -> int:
+        """The most tokens of a question: those of the section, or half of a short row."""
+        room = room_beside(len(self._before) + len(self._between) + len(self._after), self.length, texts=2)
+        return self.section.longest_question if room is None else min(self.section.longest_question, room // 2)
+
+    def _ahead(self, example: Question) -> int:
+        """The tokens of a row before those of the passage."""
+        return len(self._before) + len(example.ids) + len(self._between)
+
+    def _windows(self, example: Question) -> tuple[Window, ...]:
+        room = None if self.length is None else self.length - self._ahead(example) - len(self._after)
+        return windows(len(example.passage), room, self.section.overlap)
+
+    # ------------------------------------------------------------------ training
+
+    @classmethod
+    def check_body(cls, section: AnswerSection, body: ModelConfig) -> None:
+        """Raise ConfigError unless the model has an encoder and no decoder."""
+        if body.encoder is None or body.decoder is not None:
+            raise ConfigError(
+                "answers are found by an encoder", got=f"the family {body.family}", do="choose bert or modernbert"
+            )
+
+    @classmethod
+    def from_records(
+        cls, section: AnswerSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
+    ) -> Self:
+        """With `no_answer` as the training records are."""
+        without = 0
+        for record in records:
+            with suppress(DataError):  # reported when the record becomes an example
+                without += not stated_answers(record.values["answers"], record.where)
+        if section.no_answer is None:
+            section = section.model_copy(update={"no_answer": without > 0})
+        if not preparation.measuring and without:
+            preparation.log(f"{without:,} of {len(records):,} questions to learn from have no answer")
+        length, segments = preparation.data.length, two_segments(preparation.body)
+        return cls(section, preparation.tokenizer, length=length, segments=segments)
+
+    @classmethod
+    def prepared(cls, section: AnswerSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
+        """As for all records; logs which answers were repaired, and that questions were cut."""
+        task, sources = super().prepared(section, preparation)
+        examples = [each for source in sources.values() for each in getattr(source, "examples", ())]
+        if task.repaired:
+            named = ", ".join(task.repaired[:_NAMED]) + (" and more" if len(task.repaired) > _NAMED else "")
+            preparation.log(
+                f"{len(task.repaired):,} questions have an answer that is not where it says: it is taken "
+                f"from beside it, or from where the passage has it once: {named}"
+            )
+        if cut := sum(example.cut > 0 for example in examples):
+            preparation.log(f"{cut:,} questions longer than {task._question_room} tokens were cut")
+        return task, sources
+
+    def model(self, body: ModelConfig) -> ModelConfig:
+        """The body with a head of two scores for each token, and without a vocabulary head."""
+        head = token_head_of(body, labels=2, dropout=self.section.dropout, spans=True)
+        return body.model_copy(update={"token_head": head, "sentence_head": None, "head": None})
+
+    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The weighted sums of the cross-entropies of the first and of the last token, among all tokens of a row: of
+        logits [B, S, 2].
+        """
+        assert output.token_logits is not None
+        logits = widened(output.token_logits)  # [B, S, 2]
+        if batch.inputs.real is not None:
+            logits = logits.masked_fill(~batch.inputs.real[..., None], torch.finfo(logits.dtype).min)
+        starts, ends = logits.unbind(dim=-1)  # [B, S], [B, S]
+        return {
+            "start": cross_entropy(starts, batch.labels["start"], batch.weights),
+            "end": cross_entropy(ends, batch.labels["end"], batch.weights),
+        }
+
+    def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
+        """With the threshold at which F1 on the source is highest; unchanged where all of its questions, or none, have
+        an answer.
+        """
+        known = [example for example in source.examples if example.answers is not None]
+        if not self.section.no_answer or len({bool(example.answers) for example in known}) < 2:
+            return self
+        with evaluating(model):
+            best = [answer.spans[0] for answer in predict(self, model, known)]
+        gains = [
+            exact_and_f1(span.text, example.answers or ())[1] - exact_and_f1("", example.answers or ())[1]
+            for span, example in zip(best, known, strict=True)
+        ]
+        fitted = copy(self)
+        threshold = best_threshold([span.score for span in best], gains)
+        fitted.section = self.section.model_copy(update={"threshold": threshold})
+        return fitted
+
+    def known_by(self, example: Question) -> str | None:
+        """The passage, as records are split."""
+        return None if example.answers is None else example.passage.text
+
+    def scores(self, pairs: Sequence[tuple[Question, Answer]]) -> Scores:
+        """Exact match and F1, beside answering by overlapping words and, where some questions have no answer, beside
+        never answering.
+        """
+        known = [(example, answer) for example, answer in pairs if example.answers is not None]
+        return answer_scores(
+            [(example.question, example.passage.text, example.answers or ()) for example, _ in known],
+            [answer for _, answer in known],
+            threshold=self.section.threshold if self.section.no_answer else None,
+        )
+
+
+def _labels(span: tuple[int, int] | None, window: Window, shift: int) -> dict[str, int]:
+    """The tokens of a row at which the answer starts and ends; 0, the first token, where it is not in the window."""
+    if span is None or span[0] < window.start or span[1] >= window.end:
+        return {"start": 0, "end": 0}
+    return {"start": span[0] + shift, "end": span[1] + shift}

@@ -1,0 +1,287 @@
+"""Which of several candidates belongs to a text: a score for each, and a softmax over them (Devlin et al. 2019, §4.4).
+
+B rows · G groups, one for each window of a record · C candidates of a group
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, ClassVar, Literal, Self
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from glassformer.base.errors import ConfigError, DataError, NotFiniteError
+from glassformer.config import ModelConfig
+from glassformer.data.readers.rows import Columns
+from glassformer.data.settings import ChooseData, DataSection
+from glassformer.data.stores.corpus import on_bad
+from glassformer.models.families.heads import sentence_head_of
+from glassformer.models.inputs import Batch, Output
+from glassformer.models.transformer import Transformer
+from glassformer.scoring.cross_entropy import cross_entropy, widened
+from glassformer.scoring.measure import losses_and_shares
+from glassformer.scoring.score import THIS_MODEL, Scores
+from glassformer.tasks.labels.choose.candidates import Choice, Question, candidates_of, listed, place_of, words_of
+from glassformer.tasks.labels.text_pair import two_segments
+from glassformer.tasks.records import Record, RecordTask, log_mean_of_columns
+from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.soft_losses import Both, SoftLoss, soft_loss
+from glassformer.tasks.task import Context, Preparation, TaskSection
+from glassformer.tasks.values import check_different, text_of
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.windows import text_rows
+
+# Places that a note shows, and the share of rows that are computed in vain from which on a note tells it.
+_SHOWN, _MUCH = 10, 0.25
+
+
+class ChooseSection(TaskSection):
+    """`pooling` makes one vector of the states of a text with a candidate, of which the head makes one score."""
+
+    name: Literal["choose"] = "choose"
+    pooling: Literal["first", "pooler", "mean"] = "pooler"
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+
+
+def _of_candidates(task: Any, both: Both) -> Tensor:
+    """The candidates of each group."""
+    scores, real, weights = grouped(both.answered, both.batch)  # [G, C], [G, C], [G]
+    its, _, _ = grouped(both.taught, both.batch)
+    return soft_loss(scores, its, weights, both.temperature, among=real)
+
+
+class Choose(RecordTask[Question, Choice]):
+    """One of the candidates of a text, of which each record has at least two.
+
+    A text that is too long for a row beside its candidates has several windows; each is a group of rows, one for each
+    candidate, with a softmax of its own, and the probabilities of the windows are averaged. Groups are never parted;
+    those with fewer candidates than the largest are filled with rows of weight 0.
+    """
+
+    Section = ChooseSection
+    Data = ChooseData
+    of_pairs = True
+    verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "choose"}
+    soft: ClassVar[Mapping[str, SoftLoss]] = {"choice": _of_candidates}
+    weights: ClassVar[Mapping[str, float]] = {"choice": 1.0}
+    axes: ClassVar[Mapping[str, Axis]] = {"choice": "row"}
+    best = "accuracy"
+    baseline_names = ("most_frequent_place", "chance", "tf_idf")
+    section: ChooseSection
+
+    def __init__(
+        self,
+        section: ChooseSection,
+        tokenizer: Tokenizer,
+        *,
+        length: int | None,
+        segments: bool,
+        places: Mapping[int, Sequence[int]] | None = None,
+    ) -> None:
+        self.section, self.tokenizer, self.length, self.segments = section, tokenizer, length, segments
+        # By the number of candidates, how often the right one has each place in the training records.
+        self.places = {count: tuple(of) for count, of in (places or {}).items()}
+
+    # ------------------------------------------------------------------ for an existing model
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For a model that was trained to choose; raises ConfigError for another one."""
+        head = model.config.sentence_head
+        if head is None or head.labels != 1 or not isinstance(context.section, ChooseSection):
+            raise ConfigError(
+                "a choice needs a model that was trained to choose",
+                got=f"a {model.config.family} model"
+                + ("" if context.section is None else f" for {context.section.name}"),
+                do="train one with: glassformer train choose TABLE.jsonl",
+            )
+        return cls(context.section, tokenizer, length=context.length, segments=two_segments(model.config))
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, float]]:
+        """The score of each row."""
+        for batch in batches:
+            scores = model(batch.inputs, heads=("sentence_head",)).sentence_logits  # [B, 1]
+            yield from zip(batch.row_ids.tolist(), widened(scores)[:, 0].tolist(), strict=True)
+
+    def merge(self, example: Question, found: Sequence[float]) -> Choice:
+        """A softmax over the candidates in each window, and the mean of the windows' probabilities."""
+        count = len(example.choices)
+        scores = torch.tensor(found, dtype=torch.float64).view(-1, count)  # [G, C]
+        logs = log_mean_of_columns(scores.log_softmax(dim=-1).tolist())
+        if not all(map(math.isfinite, logs)):
+            raise NotFiniteError(
+                "a model must give finite numbers to choose by",
+                got=f"NaN for {example.text[:40]!r}",
+                do="its training diverged: train it again with a lower learning rate",
+            )
+        best = logs.index(max(logs))
+        return Choice(example.choices[best], best, example.choices, tuple(logs), example.text, len(scores))
+
+    # ------------------------------------------------------------------ records
+
+    @classmethod
+    def columns(cls, data: ChooseData) -> Mapping[str, Columns]:
+        """Text, candidates and label."""
+        choices: Columns = data.choices[0] if len(data.choices) == 1 else data.choices
+        columns: dict[str, Columns] = {"text": data.text, "choices": choices, "label": data.label}
+        check_different(columns)
+        return columns
+
+    @classmethod
+    def training_texts(cls, data: DataSection, shares: Mapping[str, float]) -> Iterable[str]:
+        """The texts of the training records, and their candidates."""
+        for split, record in cls._split(data, shares, on_bad(data)):
+            if split == "train":
+                choices = record.values["choices"]
+                yield from filter(None, map(words_of, [record.values["text"], *listed(choices)]))
+
+    def example(self, values: Mapping[str, object], where: str) -> Question:
+        """A text with its candidates, and the right one where there is one."""
+        text, choices = text_of(values["text"], where), candidates_of(values.get("choices"), where)
+        return Question(text, choices, place_of(values["label"], choices, where) if "label" in values else None)
+
+    def rows(self, example: Question) -> list[Row]:
+        """The rows of all groups, one after the other."""
+        return [row for group in self.groups(example) for row in group]
+
+    def groups(self, example: Question) -> list[list[Row]]:
+        """A group of rows for each window, one row for each candidate; the windows share a weight of 1.
+
+        Each candidate is cut with the text as a pair of texts is. Where one has fewer windows than another, those at
+        the same share of the text stand together. The first row of a group has the place of the right candidate as its
+        label.
+        """
+        cut = [text_rows(self.tokenizer, example.text, choice, length=self.length) for choice in example.choices]
+        most = max(map(len, cut))
+        groups = []
+        for number in range(most):
+            rows = [of[number * len(of) // most] for of in cut]
+            groups.append(
+                [
+                    Row(
+                        ids=ids,
+                        segments=segments if self.segments else None,
+                        labels={"choice": example.label} if place == 0 and example.label is not None else {},
+                        weight=1 / most,
+                    )
+                    for place, (ids, segments) in enumerate(rows)
+                ]
+            )
+        return groups
+
+    # ------------------------------------------------------------------ training
+
+    @classmethod
+    def check_body(cls, section: ChooseSection, body: ModelConfig) -> None:
+        """Raise ConfigError unless the model has an encoder and no decoder."""
+        if body.encoder is None or body.decoder is not None:
+            raise ConfigError(
+                "candidates are scored by an encoder", got=f"the family {body.family}", do="choose bert or modernbert"
+            )
+
+    @classmethod
+    def from_records(
+        cls, section: ChooseSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
+    ) -> Self:
+        """With the places of the right candidates of the training records."""
+        known = preparation.facts.get("place_counts")
+        found = {int(count): of for count, of in known.items()} if known else _places(records)
+        task = cls(
+            section,
+            preparation.tokenizer,
+            length=preparation.data.length,
+            segments=two_segments(preparation.body),
+            places=found,
+        )
+        if not preparation.measuring:
+            for count, of in sorted(task.places.items()):
+                shown = f"the right one at place 0 … {count - 1}: {', '.join(f'{n:,}' for n in of[:_SHOWN])}"
+                preparation.log(f"{sum(of):,} with {count} candidates, {shown}{' …' if count > _SHOWN else ''}")
+            real = sum(count * sum(of) for count, of in task.places.items())
+            filled = max(task.places, default=0) * sum(map(sum, task.places.values()))
+            if real < (1 - _MUCH) * filled:
+                preparation.log(
+                    f"{1 - real / filled:.0%} of the rows only fill up groups of fewer candidates: records with very "
+                    "many candidates cost most of the time"
+                )
+        return task
+
+    def model(self, body: ModelConfig) -> ModelConfig:
+        """The body with a sentence head of one label, and without a vocabulary head."""
+        head = sentence_head_of(body, labels=1, pooling=self.section.pooling, dropout=self.section.dropout)
+        return body.model_copy(update={"sentence_head": head, "head": None})
+
+    @property
+    def baseline_loss(self) -> float:
+        """The entropy of the right candidates' places in the training records."""
+        total = sum(map(sum, self.places.values()))
+        parts = ((n, sum(of)) for of in self.places.values() for n in of if n)
+        return -math.fsum(n / total * math.log(n / its) for n, its in parts)
+
+    def facts(self) -> dict[str, Any]:
+        """How often the right candidate has each place, by the number of candidates."""
+        return {"place_counts": {str(count): list(of) for count, of in self.places.items()}}
+
+    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The weighted sum over groups of −log softmax over a group's candidates: of a score for each row [B, 1]."""
+        scores, real, weights = grouped(output, batch)  # [G, C], [G, C], [G]
+        # The lowest finite number: a group that only fills the shape has no real row, and −inf would make NaN of it.
+        scores = scores.masked_fill(~real, torch.finfo(scores.dtype).min)  # [G, C]
+        labels = batch.labels["choice"].view(scores.shape)[:, 0]  # [G]
+        return {"choice": cross_entropy(scores, labels, weights)}
+
+    def known_by(self, example: Question) -> str | None:
+        """The text, whatever its candidates."""
+        return None if example.label is None else example.text
+
+    def scores(self, pairs: Sequence[tuple[Question, Choice]]) -> Scores:
+        """Loss, perplexity and accuracy, beside those of chance and of always choosing the most frequent place."""
+        known = [(example.label, len(example.choices), found) for example, found in pairs if example.label is not None]
+        priors = {count: self._prior(count) for _, count, _ in known}
+        measures = {
+            THIS_MODEL: losses_and_shares(
+                [-found.log_probabilities[label] for label, _, found in known],
+                [found.index == label for label, _, found in known],
+            ),
+            "most frequent place": losses_and_shares(
+                [-math.log(priors[count][label]) for label, count, _ in known],
+                [priors[count].index(max(priors[count])) == label for label, count, _ in known],
+            ),
+            "chance": losses_and_shares(
+                [math.log(count) for _, count, _ in known], [1 / count for _, count, _ in known]
+            ),
+        }
+        of = {name: measure.values() for name, measure in measures.items()}
+        return Scores(len(known), "questions", of, measures=measures)
+
+    def _prior(self, count: int) -> list[float]:
+        """How likely the right one of so many candidates has each place, from the training records, plus one."""
+        found = self.places.get(count, (0,) * count)
+        return [(each + 1) / (sum(found) + count) for each in found]
+
+
+def grouped(output: Output, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+    """The scores of the candidates of each group [G, C], of at least float32, which of these are candidates and do not
+    only fill the shape [G, C], and how much each group counts [G].
+    """
+    assert output.sentence_logits is not None
+    weights = batch.weights.view(-1, batch.rows_of_each)  # [G, C]
+    return widened(output.sentence_logits).view(weights.shape), weights > 0, weights[:, 0]
+
+
+# --------------------------------------------------------------------------- values of a record
+
+
+def _places(records: Iterable[Record]) -> dict[int, list[int]]:
+    """By the number of candidates, how often the right one has each place."""
+    found: Counter[tuple[int, int]] = Counter()
+    for record in records:
+        with suppress(DataError):  # reported when the record becomes an example
+            choices = candidates_of(record.values["choices"], record.where)
+            found[len(choices), place_of(record.values["label"], choices, record.where)] += 1
+    return {count: [found[count, place] for place in range(count)] for count in sorted({count for count, _ in found})}

@@ -1,0 +1,1 @@
+"""Labels for a text or a pair."""

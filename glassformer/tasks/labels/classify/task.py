@@ -1,0 +1,314 @@
+"""Labels for a text or for a pair: the sentence head, with a softmax (Devlin et al. 2019, §4.1) or a sigmoid for each.
+
+B rows · L labels · M most labels of a text
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+from torch import Tensor
+
+from glassformer.base.errors import ConfigError, DataError, NotFiniteError
+from glassformer.data.batches.order import Order
+from glassformer.data.settings import ClassifyData
+from glassformer.models.inputs import Batch, Output
+from glassformer.models.transformer import Transformer
+from glassformer.scoring.baselines import Lesson
+from glassformer.scoring.calibration import fitted_temperature, limit_of, log_prior
+from glassformer.scoring.cross_entropy import widened
+from glassformer.scoring.measure import Reals
+from glassformer.scoring.score import Scores
+from glassformer.tasks.card_words import CardWords
+from glassformer.tasks.labels.classify.labelling import Labelling, OneLabel, SeveralLabels
+from glassformer.tasks.labels.labels import Class, Classes, Labelled, Unlearned
+from glassformer.tasks.labels.text_pair import Logits, TextPairSection, TextPairTask, two_segments
+from glassformer.tasks.predict import predict
+from glassformer.tasks.records import Record
+from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.soft_losses import Both, SoftLoss, answers, soft_loss
+from glassformer.tasks.task import Context, Preparation, evaluating
+from glassformer.tasks.values import check_columns, known_label, label_of, labels_of, text_of
+from glassformer.tasks.words.bert.task import BertSection
+from glassformer.tasks.words.sentence_order.task import SentenceOrderSection
+from glassformer.text.tokenizer import Tokenizer
+
+__all__ = ["Class", "Classes", "Classify", "ClassifySection", "Labelled"]
+
+# Labels that a note names.
+_SHOWN = 10
+# Texts, and logits of them, that a temperature is fitted on.
+_FITTED, _LOGITS = 2048, 1 << 22
+
+
+class ClassifySection(TextPairSection):
+    """`labels` are found in the training records unless they are given. `several`: a text may have any number of them,
+    those whose probability is at least `threshold`. `class_weights` multiply the losses: `balanced` lets rare labels
+    weigh as much as frequent ones, a table gives the factors of single labels. `temperature` divides the logits of
+    predictions; it is fitted on the validation records.
+    """
+
+    found: ClassVar[tuple[str, ...]] = ("labels", "temperature")
+    name: Literal["classify"] = "classify"
+    labels: tuple[str, ...] = ()
+    several: bool = False
+    threshold: float = Field(default=0.5, gt=0, lt=1)
+    class_weights: Literal["none", "balanced"] | dict[str, float] = "none"
+    temperature: float = Field(default=1.0, gt=0)
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if len(set(self.labels)) < len(self.labels) or not all(label.strip() for label in self.labels):
+            raise ValueError("labels must be different words, none of them empty")
+        if self.threshold != 0.5 and not self.several:
+            raise ValueError("a threshold belongs to several labels: set several = true, or leave it out")
+        if not isinstance(self.class_weights, str):
+            if unknown := [label for label in self.class_weights if self.labels and label not in self.labels]:
+                raise ValueError(f"class_weights must name labels, got {unknown[0][:60]!r}")
+            if not all(weight > 0 for weight in self.class_weights.values()):
+                raise ValueError("class_weights must be above 0")
+        return self
+
+
+def _of_label_sets(task: Any, both: Both) -> Tensor:
+    """The label of each row, or its labels where it may have several."""
+    logits, its = answers(both, "sentence_logits")  # [B, L]
+    return soft_loss(logits, its, both.batch.weights, both.temperature, several=task.section.several)
+
+
+class Classify(TextPairTask[Labelled, Any]):
+    """Labels for a text or a pair. A long text has several windows; their probabilities are averaged."""
+
+    Section = ClassifySection
+    Data = ClassifyData
+    verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "classify"}
+    soft: ClassVar[Mapping[str, SoftLoss]] = {"label": _of_label_sets}
+    weights: ClassVar[Mapping[str, float]] = {"label": 1.0}
+    axes: ClassVar[Mapping[str, Axis]] = {"label": "set"}
+    best = "accuracy"
+    baseline_names = ("most_frequent", "tf_idf")
+    section: ClassifySection
+
+    def __init__(
+        self,
+        section: ClassifySection,
+        tokenizer: Tokenizer,
+        *,
+        length: int | None,
+        segments: bool,
+        pairs: bool | None = None,
+        frequencies: Mapping[str, int] | None = None,
+        records: int = 0,
+        separator: str = ",",
+    ) -> None:
+        self._numbers = {label: number for number, label in enumerate(section.labels)}
+        super().__init__(section, tokenizer, length=length, segments=segments, pairs=pairs)
+        self.frequencies, self.known, self.separator = frequencies or {}, records, separator
+        kind = SeveralLabels if section.several else OneLabel
+        self.labelling: Labelling = kind(section, self.frequencies, records)
+        self.best = self.best_of(section)
+
+    @classmethod
+    def best_of(cls, section: ClassifySection) -> str:
+        """Of several labels all are seldom right: their F1 tells models apart."""
+        return "micro_f1" if section.several else "accuracy"
+
+    @classmethod
+    def card_of(cls, section: ClassifySection) -> CardWords:
+        """Of several labels those that are chosen are printed."""
+        return CardWords("chosen") if section.several else cls.card
+
+    @property
+    def outputs(self) -> int:
+        """A logit for each label."""
+        return max(len(self._numbers), 1)
+
+    # ------------------------------------------------------------------ for an existing model
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For a model with a sentence head and names for its labels; raises ConfigError for another one."""
+        section, pairs, separator = context.section, None, ","
+        if isinstance(context.data, ClassifyData):
+            pairs, separator = context.data.pair is not None, context.data.separator
+        if isinstance(section, BertSection | SentenceOrderSection):
+            section, pairs = ClassifySection(labels=section.labels), True
+        head = model.config.sentence_head
+        if head is None or not isinstance(section, ClassifySection) or head.labels != len(section.labels):
+            raise ConfigError(
+                "a label needs a model that was trained to classify",
+                got=f"a {model.config.family} model"
+                + ("" if context.section is None else f" for {context.section.name}"),
+                do="train one with: glassformer train classify TABLE --text 0 --label 1",
+            )
+        segments = two_segments(model.config)
+        return cls(section, tokenizer, length=context.length, segments=segments, pairs=pairs, separator=separator)
+
+    def merge(self, example: Labelled, found: Sequence[Reals]) -> Class | Classes:
+        """The mean of the probabilities over the windows."""
+        logits = np.stack(found)  # [W, L]
+        if not np.isfinite(logits).all():
+            raise NotFiniteError(
+                "a model must give finite numbers to classify by",
+                got=f"NaN for {example.text[:40]!r}",
+                do="its training diverged: train it again with a lower learning rate",
+            )
+        logarithms = self.labelling.logarithms(logits, self.section.temperature)  # [L]
+        answer: Class | Classes = self.labelling.answer(example, logarithms, len(found))
+        return answer
+
+    # ------------------------------------------------------------------ records
+
+    @classmethod
+    def columns(cls, data: ClassifyData) -> dict[str, str]:
+        """Text, pair and label."""
+        return check_columns({"text": data.text, "pair": data.pair, "label": data.label})
+
+    def example(self, values: Mapping[str, object], where: str) -> Labelled:
+        """A text or a pair, and its label or labels where they are known."""
+        texts = self.texts(values, where)
+        if "label" not in values:
+            return Labelled(*texts, None)
+        if not self.section.several:
+            return Labelled(*texts, known_label(values["label"], self._numbers, where))
+        named = labels_of(values["label"], where, self.separator)
+        return Labelled(*texts, None, tuple(sorted({known_label(each, self._numbers, where) for each in named})))
+
+    def rows(self, example: Labelled) -> Iterator[Row]:
+        """A row for each window; the windows of a text share its weight."""
+        labels = {} if example.numbers is None else {"label": example.numbers}
+        return self.rows_with(example, labels, self.labelling.row_weight(example))
+
+    # ------------------------------------------------------------------ training
+
+    @classmethod
+    def from_records(
+        cls, section: ClassifySection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
+    ) -> Self:
+        """With the labels of the records, sorted."""
+        data, found, count = preparation.data, Counter[str](), 0
+        assert isinstance(data, ClassifyData)
+        for record in records:
+            with suppress(DataError):  # reported when the record becomes an example
+                found.update(_labels_in(record, section, data))
+                count += 1
+        unlearned = Unlearned()
+        for record in held_out:
+            with suppress(DataError):
+                unlearned.add(_labels_in(record, section, data) - found.keys(), record.where)
+        learned = section.labels or tuple(found)
+        labels = section.labels or tuple(sorted({*found, *unlearned.places}))
+        least = 1 if section.several else 2
+        if len(learned) < least:
+            raise DataError(
+                f"to classify there must be at least {'one label' if least == 1 else 'two labels'}",
+                got=f"{len(learned)} in {len(records):,} records" + (f" ({learned[0]!r})" if learned else ""),
+                do="check which column holds the label",
+            )
+        if not preparation.measuring:
+            preparation.log(_label_counts(found, labels))
+            unlearned.note(labels, "records", preparation.log)
+        frequencies = dict(preparation.facts.get("label_counts") or {label: found[label] for label in labels})
+        values = section.model_dump() | {"labels": labels}
+        return cls(
+            ClassifySection.model_validate(values),  # once more: class_weights name labels
+            preparation.tokenizer,
+            length=data.length,
+            segments=two_segments(preparation.body),
+            frequencies=frequencies,
+            records=int(preparation.facts.get("labelled_records") or count),
+            separator=data.separator,
+        )
+
+    @property
+    def baseline_loss(self) -> float:
+        """The loss of knowing only how frequent each label is."""
+        return self.labelling.baseline_loss
+
+    def facts(self) -> dict[str, Any]:
+        """How frequent each label is in the training records."""
+        return {"label_counts": dict(self.frequencies), "labelled_records": self.known}
+
+    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The weighted sum of the losses of the rows, of logits [B, L]."""
+        logits = output.sentence_logits
+        assert logits is not None
+        return {"label": self.labelling.loss(widened(logits), batch.labels["label"], batch.weights)}
+
+    # ------------------------------------------------------------------ measuring
+
+    def lesson(self, example: Labelled) -> Lesson | None:
+        """The words and the label, or the labels."""
+        target = example.several if example.label is None else example.label
+        return None if target is None else Lesson(example.text, example.pair, target)
+
+    def guessed(self, example: Labelled, values: list[float]) -> Class | Classes:
+        """Without the temperature, which is the model's."""
+        logarithms = self.labelling.logarithms(np.array([values]), 1.0)
+        answer: Class | Classes = self.labelling.answer(example, logarithms, 1)
+        return answer
+
+    def scores(self, pairs: Iterable[tuple[Labelled, Any]]) -> Scores:
+        """Scores and a report, beside the most frequent label or labels."""
+        return self.labelling.scores(pairs)
+
+    def scores_of_stream(self, pairs: Iterable[tuple[Labelled, Any]]) -> Scores:
+        """As `scores`, which keeps little of each prediction."""
+        return self.labelling.scores(pairs)
+
+    def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
+        """With the temperature that makes the log loss of the validation records and `log_prior` together least; 1
+        where all are guessed right, since that loss then has no minimum.
+        """
+        limit = min(len(source.examples), _FITTED, max(_LOGITS // self.outputs, 1))
+        order = Order(len(source.examples), limit, source.fingerprint, 0)
+        examples = [source.examples[number] for number in order.of_epoch(0, 0)[:limit].tolist()]
+        with evaluating(model):
+            logits = [np.stack(found) for found in predict(Logits(self), model, examples)]  # [W, L] each
+        known = [(each, example.numbers) for each, example in zip(logits, examples, strict=True)]
+
+        def log_loss(temperature: float) -> float:
+            found = ((self.labelling.logarithms(each, temperature), right) for each, right in known)
+            return log_prior(temperature) + sum(self.labelling.log_loss(each, right or ()) for each, right in found)
+
+        guesses = (self.labelling.guessed(self.labelling.logarithms(each, 1.0)) for each in logits)
+        wrong = any(set(guess) != set(right or ()) for guess, (_, right) in zip(guesses, known, strict=True))
+        temperature = fitted_temperature(log_loss) if wrong else 1.0
+        if doubt := limit_of(temperature):
+            log(f"temperature {temperature:g}, fitted on {len(known):,} validation records, is {doubt}")
+        section = self.section.model_copy(update={"temperature": temperature})
+        return type(self)(
+            section,
+            self.tokenizer,
+            length=self.length,
+            segments=self.segments,
+            pairs=self.pairs,
+            frequencies=self.frequencies,
+            records=self.known,
+            separator=self.separator,
+        )
+
+
+def _labels_in(record: Record, section: ClassifySection, data: ClassifyData) -> set[str]:
+    """The labels of a record, as they are written; raises DataError for a record that no example can be made of."""
+    for role in ("text", "pair"):
+        text_of(record.values.get(role, "absent"), record.where)
+    value = record.values["label"]
+    if section.several:
+        return set(labels_of(value, record.where, data.separator))
+    return {label_of(value, record.where)}
+
+
+def _label_counts(found: Counter[str], labels: Sequence[str]) -> str:
+    """The labels and how many records have each, as a line of bounded length; one that occurs once may be a mistake."""
+    counted = sorted(((label, found[label]) for label in labels), key=lambda each: -each[1])
+    shown = ", ".join(f"{label[:30]} {count:,}" for label, count in counted[:_SHOWN])
+    more = f" and {len(counted) - _SHOWN:,} more" if len(counted) > _SHOWN else ""
+    rare = [label[:30] for label, count in counted if count == 1]
+    warned = f"; only once, by mistake? {', '.join(rare[:_SHOWN])}" if rare else ""
+    return f"{len(labels):,} labels: {shown}{more}{warned}"

@@ -1,0 +1,1 @@
+"""A number for a text or a pair."""

@@ -1,0 +1,239 @@
+"""A number for a text or for a pair: the sentence head with one output, and the squared error.
+
+B rows · E examples · W windows of a text
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+from torch import Tensor
+
+from glassformer.base.errors import ConfigError, DataError, NotFiniteError
+from glassformer.data.settings import TextPairData
+from glassformer.models.inputs import Batch, Output
+from glassformer.models.transformer import Transformer
+from glassformer.scoring import agreement
+from glassformer.scoring.baselines import Lesson
+from glassformer.scoring.cross_entropy import widened
+from glassformer.scoring.measure import Reals
+from glassformer.scoring.report import Worst
+from glassformer.scoring.score import THIS_MODEL, Scores
+from glassformer.tasks.card_words import CardWords
+from glassformer.tasks.labels.text_pair import TextPairSection, TextPairTask, two_segments
+from glassformer.tasks.records import Record
+from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.soft_losses import Both, SoftLoss, answers
+from glassformer.tasks.task import Context, Preparation
+from glassformer.tasks.values import check_columns, located
+from glassformer.text.tokenizer import Tokenizer
+
+
+class RegressSection(TextPairSection):
+    """`mean` and `deviation` are those of the numbers of the training records: the model learns (number − mean) /
+    deviation.
+    """
+
+    found: ClassVar[tuple[str, ...]] = ("mean", "deviation")
+    name: Literal["regress"] = "regress"
+    mean: float | None = None
+    deviation: float | None = Field(default=None, gt=0)
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> Self:
+        if (self.mean is None) != (self.deviation is None):
+            raise ValueError("mean and deviation belong together: give both or none")
+        return self
+
+
+class Rated(NamedTuple):
+    """A text or a pair, with its number in training and evaluation."""
+
+    text: str
+    pair: str | None
+    number: float | None
+
+
+@dataclass(frozen=True)
+class Number:
+    """The number of a text or a pair; `windows` is above 1 for a long text."""
+
+    number: float
+    text: str
+    pair: str | None = None
+    windows: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain numbers and words, for JSON."""
+        texts = {"text": self.text} if self.pair is None else {"text": self.text, "pair": self.pair}
+        return {**texts, "number": self.number, "windows": self.windows}
+
+
+def _of_numbers(task: Any, both: Both) -> Tensor:
+    """The squared error to the teacher's number, which has no temperature: both are in units of the deviation."""
+    number, its = answers(both, "sentence_logits")  # [B, 1]
+    return squared_error(number, widened(its)[:, 0], both.batch.weights)
+
+
+class Regress(TextPairTask[Rated, Number]):
+    """A number for a text or a pair; for a long text the mean over its windows."""
+
+    Section = RegressSection
+    Data = TextPairData
+    verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "classify"}
+    card = CardWords("number")
+    soft: ClassVar[Mapping[str, SoftLoss]] = {"number": _of_numbers}
+    weights: ClassVar[Mapping[str, float]] = {"number": 1.0}
+    axes: ClassVar[Mapping[str, Axis]] = {"number": "row"}
+    best = "-loss"
+    baseline_names = ("tf_idf", "the_mean")
+    shares = ()
+    section: RegressSection
+
+    # ------------------------------------------------------------------ for an existing model
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For a model that was trained to answer with a number; raises ConfigError for another one."""
+        section, head = context.section, model.config.sentence_head
+        if head is None or head.labels != 1 or not isinstance(section, RegressSection):
+            raise ConfigError(
+                "a number needs a model that was trained for it",
+                got=f"a {model.config.family} model",
+                do="train one with: glassformer train regress TABLE --text 0 --label 1",
+            )
+        pairs = context.data.pair is not None if isinstance(context.data, TextPairData) else None
+        return cls(section, tokenizer, length=context.length, segments=two_segments(model.config), pairs=pairs)
+
+    def merge(self, example: Rated, found: Sequence[Reals]) -> Number:
+        """The mean over the windows, in the unit of the data."""
+        mean, deviation = self._scale
+        number = mean + deviation * float(np.mean(found))
+        if not math.isfinite(number):
+            raise NotFiniteError(
+                "a model must answer with a finite number",
+                got=f"NaN for {example.text[:40]!r}",
+                do="its training diverged: train it again with a lower learning rate",
+            )
+        return Number(number, example.text, example.pair, len(found))
+
+    @property
+    def _scale(self) -> tuple[float, float]:
+        """Mean and deviation of the training numbers; 0 and 1 for an imported model, whose head has learned them."""
+        if self.section.mean is None or self.section.deviation is None:
+            return 0.0, 1.0
+        return self.section.mean, self.section.deviation
+
+    # ------------------------------------------------------------------ records
+
+    @classmethod
+    def columns(cls, data: TextPairData) -> dict[str, str]:
+        """Text, pair and label, which is the number."""
+        return check_columns({"text": data.text, "pair": data.pair, "label": data.label})
+
+    def example(self, values: Mapping[str, object], where: str) -> Rated:
+        """A text or a pair, and its number where it is known."""
+        texts = self.texts(values, where)
+        return Rated(*texts, number_of(values["label"], where) if "label" in values else None)
+
+    def rows(self, example: Rated) -> Iterator[Row]:
+        """A row for each window; the windows of a text share a weight of 1."""
+        mean, deviation = self._scale
+        labels = {} if example.number is None else {"number": (example.number - mean) / deviation}
+        return self.rows_with(example, labels)
+
+    # ------------------------------------------------------------------ training
+
+    @classmethod
+    def from_records(
+        cls, section: RegressSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
+    ) -> Self:
+        """With mean and deviation of the numbers of the training records."""
+        if section.mean is None and not preparation.measuring:
+            numbers = []
+            for record in records:
+                with suppress(DataError):  # reported when the record becomes an example
+                    numbers.append(number_of(record.values["label"], record.where))
+            if len(set(numbers)) < 2:
+                raise DataError(
+                    "to learn numbers there must be at least two different ones",
+                    got=f"{len(set(numbers))} in {len(records):,} records",
+                    do="check which column holds the number: --label",
+                )
+            mean, deviation = float(np.mean(numbers)), float(np.std(numbers))
+            section = section.model_copy(update={"mean": mean, "deviation": deviation})
+            preparation.log(
+                f"{len(numbers):,} numbers from {min(numbers):g} to {max(numbers):g}, mean {mean:.4g}, "
+                f"standard deviation {deviation:.4g}"
+            )
+        segments = two_segments(preparation.body)
+        return cls(section, preparation.tokenizer, length=preparation.data.length, segments=segments)
+
+    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The weighted sum of the squared errors of the standardised numbers, [B, 1]."""
+        assert output.sentence_logits is not None
+        return {"number": squared_error(output.sentence_logits, batch.labels["number"], batch.weights)}
+
+    @property
+    def baseline_loss(self) -> float:
+        """The squared error of always answering with the mean, in units of the deviation."""
+        return 1.0
+
+    # ------------------------------------------------------------------ measuring
+
+    def lesson(self, example: Rated) -> Lesson | None:
+        """The words and the standardised number."""
+        mean, deviation = self._scale
+        number = None if example.number is None else (example.number - mean) / deviation
+        return None if number is None else Lesson(example.text, example.pair, number)
+
+    def guessed(self, example: Rated, values: list[float]) -> Number:
+        """In the unit of the data."""
+        return self.merge(example, [np.array(values)])
+
+    def scores(self, pairs: Sequence[tuple[Rated, Number]]) -> Scores:
+        """Squared and absolute error and correlations, beside always answering with the mean."""
+        mean, deviation = self._scale
+        known = [(example, example.number, found.number) for example, found in pairs if example.number is not None]
+        true, guessed = (np.array([each[side] for each in known], np.float64) for side in (1, 2))  # [E]
+        worst = Worst()
+        for example, right, guess in known:
+            worst.add(abs(right - guess), example, {"number": right, "guessed": guess})
+        measures = {
+            THIS_MODEL: agreement.numbers(true, guessed, deviation=deviation),
+            "the mean": agreement.numbers(true, np.full_like(true, mean), deviation=deviation),
+        }
+        return Scores(
+            len(known),
+            "texts" if all(example.pair is None for example, _ in pairs) else "pairs",
+            {system: measure.values() for system, measure in measures.items()},
+            shares=(),
+            measures=measures,
+            report=worst.report(),
+        )
+
+
+def squared_error(answered: Tensor, right: Tensor, weights: Tensor) -> Tensor:
+    """Σ weight · (answer − right number)², a scalar: of answers [B, 1], numbers [B] and weights [B]."""
+    error = widened(answered)[:, 0] - right  # [B]
+    return (error.square() * weights.to(error.dtype)).sum()
+
+
+def number_of(value: object, where: str) -> float:
+    """A finite number, also as a word; raises DataError for anything else."""
+    with suppress(ValueError, OverflowError):
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            number = float(value)
+            if math.isfinite(number):
+                return number
+    raise DataError(
+        located(where, "a number is needed"),
+        got=repr(value)[:60],
+        do="which column has it? (--label); write 3.5, not 3,5",
+    )

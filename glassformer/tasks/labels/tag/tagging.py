@@ -1,0 +1,127 @@
+"""Tags of a text as spans of its characters, and how good they are.
+
+L labels · N words
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from glassformer.models.chain import Chain, Integers, log_probabilities, viterbi
+from glassformer.scoring.bio import TagSpan, is_scheme, spans_of
+from glassformer.scoring.calibration import log_softmax
+from glassformer.scoring.score import THIS_MODEL, Scores
+from glassformer.tasks.labels.tag.baselines import TagBaselines
+from glassformer.tasks.labels.tag.records import Sentence
+from glassformer.tasks.labels.tag.scores import by_type, confusions, span_measure, span_types
+
+
+@dataclass(frozen=True)
+class FoundSpan:
+    """The characters [start, end) of a text, their label, and how likely it is that exactly these have it."""
+
+    start: int
+    end: int
+    label: str
+    probability: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Tagging:
+    """The tags of a text's words, and the spans that they mark; where each word has a tag of its own, these are the
+    words. `offsets` are the characters [start, end) of each word. `windows` is above 1 for a long text, `given` is
+    whether the words came with the text.
+    """
+
+    text: str
+    spans: tuple[FoundSpan, ...]
+    offsets: tuple[tuple[int, int], ...]
+    tags: tuple[str, ...]
+    windows: int = 1
+    given: bool = False
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words as they stand in the text, one for each tag; in JSON they are the same strings."""
+        return tuple(self.text[start:end] for start, end in self.offsets)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain lists and words, for JSON; with words and tags where the words were given."""
+        spans = [vars(span) for span in self.spans]
+        given = {"words": list(self.words), "tags": list(self.tags)} if self.given else {}
+        return {"text": self.text, **given, "spans": spans, "windows": self.windows}
+
+
+def decoded(
+    sentence: Sentence, labels: Sequence[str], logits: npt.NDArray[Any], chain: Chain | None, windows: int
+) -> Tagging:
+    """The best sequence of labels of a sentence's words, from their logits [N, L]; without a chain each word's own."""
+    numbers: Integers = logits.argmax(axis=1)  # [N]
+    if chain is not None and not _is_best(numbers, chain):
+        numbers = viterbi(logits, chain)
+    tags = tuple(labels[number] for number in numbers.tolist())
+    found = _marked(tags, labels)
+    starts, ends = (np.array([getattr(span, side) for span in found], np.int64) for side in ("start", "end"))  # [K]
+    if chain is None:
+        logarithms = log_softmax(logits.astype(np.float64))[np.arange(len(numbers)), numbers]  # [N]
+    else:
+        longer = _longer(found, labels) if is_scheme(labels) else None
+        logarithms = log_probabilities(logits, chain, numbers, starts, ends, longer)  # [K]
+    probabilities = np.exp(np.minimum(logarithms, 0.0)).tolist()
+    spans = []
+    for (label, first, end), probability in zip(found, probabilities, strict=True):
+        start, stop = sentence.words[first][0], sentence.words[end - 1][1]
+        spans.append(FoundSpan(start, stop, label, probability, sentence.text[start:stop]))
+    return Tagging(sentence.text, tuple(spans), sentence.words, tags, windows, sentence.given)
+
+
+def _is_best(numbers: Integers, chain: Chain) -> bool:
+    """Whether each word's own best label is the best sequence: where the chain only forbids, and forbids none of it."""
+    if any(((scores != 0) & np.isfinite(scores)).any() for scores in chain):
+        return False
+    return not (chain.first[numbers[0]] or chain.steps[numbers[:-1], numbers[1:]].any() or chain.last[numbers[-1]])
+
+
+def _marked(tags: Sequence[str], labels: Sequence[str]) -> list[TagSpan]:
+    """The spans of tags, one for each word where tags mark none."""
+    if is_scheme(labels):
+        return spans_of(tags)
+    return [TagSpan(tag, number, number + 1) for number, tag in enumerate(tags)]
+
+
+def _longer(found: Sequence[TagSpan], labels: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """The labels that would make each span longer. [K, L]"""
+    goes_on = {
+        label: [tag[0] in "IMEL" and tag[2:] == label for tag in labels] for label in {span.label for span in found}
+    }
+    return np.array([goes_on[span.label] for span in found], bool).reshape(len(found), len(labels))
+
+
+def tag_scores(known: Sequence[tuple[Sentence, Tagging]], baselines: TagBaselines) -> Scores:
+    """Scores of sentences with tags, beside those of the baselines; the report has a table by label."""
+    right = [sentence.tags or () for sentence, _ in known]
+    words = [[sentence.text[start:end] for start, end in sentence.words] for sentence, _ in known]
+    systems = {THIS_MODEL: [found.tags for _, found in known], **baselines.tags(words)}
+    spans = {name: [_marked(tags, baselines.labels) for tags in found] for name, found in systems.items()}
+    truth = [_marked(tags, baselines.labels) for tags in right]
+    counts = [len(tags) for tags in right]
+    measures = {}
+    for name, found in systems.items():
+        agreeing = [sum(map(str.__eq__, one, two)) for one, two in zip(right, found, strict=True)]
+        measures[name] = span_measure(truth, spans[name], agreeing, counts, span_types(truth, spans[name]))
+    return Scores(
+        sum(counts),
+        "words",
+        {name: measure.values() for name, measure in measures.items()},
+        measures=measures,
+        report={
+            "labels": by_type(measures[THIS_MODEL], span_types(truth, spans[THIS_MODEL])),
+            "confused": confusions(right, systems[THIS_MODEL]),
+        },
+    )

@@ -1,0 +1,336 @@
+"""A tag for each word: names of people and places, parts of speech (Devlin et al. 2019, §5.3).
+
+B rows · S tokens of a row · L labels · N words
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, model_validator
+from torch import Tensor
+
+from glassformer.base.errors import ConfigError, DataError, NotFiniteError
+from glassformer.config import ModelConfig
+from glassformer.data.batches.corrupt import IGNORED
+from glassformer.data.readers.lines import OnBad
+from glassformer.data.readers.table_format import TableFormat
+from glassformer.data.settings import TagData
+from glassformer.models.chain import Chain
+from glassformer.models.crf import Crf
+from glassformer.models.families.heads import token_head_of
+from glassformer.models.inputs import Batch, Output
+from glassformer.models.transformer import Transformer
+from glassformer.scoring.bio import OUTSIDE, is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
+from glassformer.scoring.cross_entropy import cross_entropy, widened
+from glassformer.scoring.score import Scores
+from glassformer.tasks.card_words import CardWords
+from glassformer.tasks.labels.labels import Unlearned
+from glassformer.tasks.labels.tag.baselines import TagBaselines
+from glassformer.tasks.labels.tag.records import Sentence, sentence_of, tagged_format, tagged_rows
+from glassformer.tasks.labels.tag.tagging import Tagging, decoded, tag_scores
+from glassformer.tasks.records import Record, RecordTask
+from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.soft_losses import Both, SoftLoss, answers, soft_loss
+from glassformer.tasks.task import Context, Preparation, TaskSection
+from glassformer.tasks.values import known_label
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.windows import room_beside, windows
+from glassformer.text.words import find_words, word_tokens
+
+# The logits [n, L] of a row's words, and what a label adds to the one before it.
+Found = tuple[npt.NDArray[Any], Chain | None]
+
+# Labels that a note names.
+_SHOWN = 10
+
+
+class TagSection(TaskSection):
+    """`labels` are found in the training records unless they are given. `crf`: the labels of a text are scored
+    together, each with the one before it (Lafferty et al. 2001).
+    """
+
+    name: Literal["tag"] = "tag"
+    labels: tuple[str, ...] = ()
+    crf: bool = False
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+
+    @model_validator(mode="after")
+    def _labels_differ(self) -> Self:
+        if len(set(self.labels)) < len(self.labels) or not all(label.strip() for label in self.labels):
+            raise ValueError("labels must be different words, none of them empty")
+        return self
+
+
+class Tagged(NamedTuple):
+    """A sentence, and the numbers of the labels of its words in training and evaluation."""
+
+    sentence: Sentence
+    labels: tuple[int, ...] | None
+
+
+def _of_words(task: Any, both: Both) -> Tensor:
+    """The labels of each word; with a CRF, of all words of a row together."""
+    logits, its = answers(both, "token_logits")  # [B, S, L]
+    asked, rows = both.batch.labels["tag"] != IGNORED, both.batch.weights  # [B, S], [B]
+    crf, teacher = crf_of(both.student), crf_of(both.teacher)
+    if crf is not None and teacher is not None:
+        each = crf.divergence(logits, asked, teacher, its, both.temperature)  # [B]
+        return both.temperature**2 * (each * rows.to(each.dtype)).sum()
+    weights = (asked * rows[:, None]).flatten()  # [B · S]
+    return soft_loss(logits.flatten(0, 1), its.flatten(0, 1), weights, both.temperature)
+
+
+class Tag(RecordTask[Tagged, Tagging]):
+    """A label for the first token of each word. A long text has several windows; each word is read in the one that
+    shows most text around it, and the labels of the whole text are chosen together.
+    """
+
+    Section = TagSection
+    Data = TagData
+    verbs: ClassVar[Mapping[str, str]] = {"token_head": "tag"}
+    card = CardWords("spans")
+    soft: ClassVar[Mapping[str, SoftLoss]] = {"tag": _of_words}
+    weights: ClassVar[Mapping[str, float]] = {"tag": 1.0}
+    axes: ClassVar[Mapping[str, Axis]] = {"tag": "token"}
+    best = "f1"  # of spans; where each word has a tag of its own, it is the accuracy
+    baseline_names = ("most_frequent", "by_word")
+    section: TagSection
+
+    def __init__(
+        self,
+        section: TagSection,
+        tokenizer: Tokenizer,
+        *,
+        length: int | None,
+        baselines: TagBaselines | None = None,
+    ) -> None:
+        self.section, self.tokenizer, self.length = section, tokenizer, length
+        self.baselines = baselines or TagBaselines(section.labels)
+        self._numbers = {label: number for number, label in enumerate(section.labels)}
+        self._bio = is_bio(section.labels)
+        self._legal = legal_steps(section.labels)
+
+    # ------------------------------------------------------------------ for an existing model
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For a model with a token head and names for its labels; raises ConfigError for another one."""
+        head, section = model.config.token_head, context.section
+        if head is None or not isinstance(section, TagSection) or head.labels != len(section.labels):
+            raise ConfigError(
+                "tags need a model that was trained to tag",
+                got=f"a {model.config.family} model"
+                + ("" if context.section is None else f" for {context.section.name}"),
+                do="train one with: glassformer train tag FILES",
+            )
+        return cls(section, tokenizer, length=context.length)
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Found]]:
+        """For each row, the logits [n, L] of its words, of at least float32, and what may follow what."""
+        chain = self._chain(model)
+        for batch in batches:
+            logits = model(batch.inputs, heads=("token_head",)).token_logits  # [B, S, L]
+            assert logits is not None
+            asked = batch.labels["tag"] != IGNORED  # [B, S]
+            words = widened(logits)[asked].cpu().numpy()  # [words of the batch, L]
+            ends = asked.sum(dim=1).cumsum(dim=0).tolist()
+            for row, begin, end in zip(batch.row_ids.tolist(), [0, *ends], ends, strict=False):
+                yield row, (words[begin:end], chain)
+
+    def merge(self, example: Tagged, found: Sequence[Found]) -> Tagging:
+        """The best legal labels of the whole text, with their probabilities."""
+        logits = np.concatenate([each for each, _ in found])  # [N, L]
+        if not np.isfinite(logits).all():
+            raise NotFiniteError(
+                "a model must give finite numbers to tag by",
+                got=f"NaN for {example.sentence.text[:40]!r}",
+                do="its training diverged: train it again with a lower learning rate",
+            )
+        return decoded(example.sentence, self.section.labels, logits, found[0][1], len(found))
+
+    def _chain(self, model: Transformer) -> Chain | None:
+        """What may follow what, with the scores of a trained CRF; None where each word is tagged by itself."""
+        crf = crf_of(model)
+        if crf is None:
+            return self._legal if is_scheme(self.section.labels) else None
+        return self._legal + crf.chain
+
+    # ------------------------------------------------------------------ records
+
+    @classmethod
+    def columns(cls, data: TagData) -> dict[str, str]:
+        """The text alone: what else there is depends on the kind of file."""
+        return {"text": data.text}
+
+    @classmethod
+    def records_of(cls, data: Any, path: Path, bad: OnBad) -> Iterator[Record]:
+        """The sentences of a file, with their tags or spans."""
+        for row in tagged_rows(path, data, bad=bad, tagged=True):
+            yield Record(row.values, row.where, data.kept(row.own))
+
+    @classmethod
+    def format_of(cls, data: Any, path: Any) -> TableFormat:
+        """Words in columns, JSON lines or Parquet."""
+        return tagged_format(path)
+
+    def example(self, values: Mapping[str, object], where: str) -> Tagged:
+        """A sentence, and the labels of its words where there are any; raises DataError for an unknown label."""
+        sentence = sentence_of(values, where)
+        if sentence.tags is None:
+            return Tagged(sentence, None)
+        tags = _in_bio(sentence.tags) if self._bio else sentence.tags
+        known = {tag: known_label(tag, self._numbers, where) for tag in dict.fromkeys(tags)}
+        return Tagged(sentence._replace(tags=tuple(tags)), tuple(known[tag] for tag in tags))
+
+    def rows(self, example: Tagged) -> Iterator[Row]:
+        """A row for each window, with the labels of the words that it answers for; 0 where labels are not known."""
+        sentence, labels = example
+        tokens = word_tokens(self.tokenizer, sentence.text, sentence.words)
+        before, after = self.tokenizer.frame_ids
+        for window in windows(len(tokens.ids), room_beside(len(before) + len(after), self.length)):
+            ids = np.concatenate([before, tokens.ids[window.start : window.end], after], dtype=np.int32)  # [S]
+            marks = np.full(len(ids), IGNORED, np.int32)  # [S]
+            start, end = tokens.first.searchsorted([window.first, window.last]).tolist()
+            of_words = 0 if labels is None else labels[start:end]
+            marks[tokens.first[start:end] - window.start + len(before)] = of_words
+            yield Row(ids=array("i", ids.tobytes()), labels={"tag": array("i", marks.tobytes())})
+
+    # ------------------------------------------------------------------ training
+
+    @classmethod
+    def check_body(cls, section: TagSection, body: ModelConfig) -> None:
+        """Raise ConfigError unless the model has an encoder and no decoder."""
+        if body.encoder is None or body.decoder is not None:
+            raise ConfigError(
+                "words are tagged by an encoder", got=f"the family {body.family}", do="choose bert or modernbert"
+            )
+
+    @classmethod
+    def from_records(
+        cls, section: TagSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
+    ) -> Self:
+        """With the labels of the records: O, and B- and I- of each type, or the tags sorted."""
+        sentences = [sentence for _, sentence in _sentences(records)]
+        raw = [sentence.tags or () for sentence in sentences]
+        kept = [(where, sentence.tags or ()) for where, sentence in _sentences(held_out)]
+        marked = is_scheme(section.labels or {tag for tags in (*raw, *(tags for _, tags in kept)) for tag in tags})
+        bio = is_bio(section.labels) if section.labels else marked
+        tagged = [tuple(_in_bio(tags)) for tags in raw] if bio else raw
+        found = Counter(tag for tags in tagged for tag in tags)
+        unlearned = Unlearned()
+        for where, tags in kept:
+            unlearned.add(set(_in_bio(tags) if bio else tags) - found.keys(), where)
+        learned = section.labels or _labels_of(found, bio=bio)
+        labels = section.labels or _labels_of({*found, *unlearned.places}, bio=bio)
+        if len(learned) < 2:
+            raise DataError(
+                "to tag there must be at least two labels",
+                got=f"{len(learned)} in {len(records):,} sentences" + (f" ({learned[0]!r})" if learned else ""),
+                do="check which column holds the tags",
+            )
+        if not preparation.measuring:
+            if marked:
+                preparation.log(str(scheme_of(raw)))
+            shown = ", ".join(f"{label[:30]} {count:,}" for label, count in found.most_common(_SHOWN))
+            more = f" and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
+            preparation.log(f"{found.total():,} words with {len(found):,} labels: {shown}{more}")
+            unlearned.note(labels, "sentences", preparation.log)
+            _note_short(labels, {*found, *unlearned.places}, preparation.log)
+            _note_words(sentences, preparation.log)
+        facts = preparation.facts.get("word_tag_counts")
+        return cls(
+            section.model_copy(update={"labels": labels}),
+            preparation.tokenizer,
+            length=preparation.data.length,
+            baselines=TagBaselines.of(labels, sentences, tagged) if facts is None else TagBaselines(labels, facts),
+        )
+
+    def model(self, body: ModelConfig) -> ModelConfig:
+        """The body with a token head, and without a vocabulary head."""
+        section = self.section
+        head = token_head_of(body, labels=len(section.labels), dropout=section.dropout, crf=section.crf)
+        return body.model_copy(update={"token_head": head, "head": None, "sentence_head": None})
+
+    @property
+    def baseline_loss(self) -> float:
+        """The entropy of the training labels: the loss of knowing only how frequent each of them is."""
+        counts = self.baselines.label_counts.values()
+        total = sum(counts)
+        return -math.fsum(count / total * math.log(count / total) for count in counts if count)
+
+    def facts(self) -> dict[str, Any]:
+        """What the baselines know of the training records."""
+        return {"word_tag_counts": self.baselines.facts()}
+
+    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The weighted sum of the cross-entropies of the words' labels, of logits [B, S, L]; with a CRF, of −log
+        probability of the labels of each row together.
+        """
+        logits, labels, crf = output.token_logits, batch.labels["tag"], crf_of(model)  # [B, S, L], [B, S]
+        if crf is None:
+            return {"tag": cross_entropy(logits, labels, batch.weights[:, None].expand_as(labels))}
+        assert logits is not None
+        each = crf.log_likelihood(logits, labels, labels != IGNORED)  # [B]
+        return {"tag": -(each * batch.weights.to(each.dtype)).sum()}
+
+    def known_by(self, example: Tagged) -> str | None:
+        """The sentence."""
+        return None if example.labels is None else example.sentence.text
+
+    def scores(self, pairs: Sequence[tuple[Tagged, Tagging]]) -> Scores:
+        """Precision, recall and F1 of spans, accuracy of tags, beside two baselines that do not read the context."""
+        known = [(example.sentence, found) for example, found in pairs if example.labels is not None]
+        return tag_scores(known, self.baselines)
+
+
+def crf_of(model: Transformer) -> Crf | None:
+    """The CRF that scores the labels of a text together; None where each word is tagged by itself."""
+    return None if model.token_head is None else model.token_head.crf
+
+
+def _sentences(records: Iterable[Record]) -> Iterator[tuple[str, Sentence]]:
+    """Place and sentence of each record; those of which none can be made are reported when they become examples."""
+    for record in records:
+        with suppress(DataError):
+            yield record.where, sentence_of(record.values, record.where)
+
+
+def _note_short(labels: Sequence[str], found: Collection[str], log: Callable[[str], None]) -> None:
+    """Log of which types no span has a second word: their I- is a label all the same, and legal in an answer."""
+    never = [label for label in labels if label.startswith("I-") and f"B-{label[2:]}" in found and label not in found]
+    if never:
+        shown = ", ".join(label[:30] for label in never[:_SHOWN]) + (" …" if len(never) > _SHOWN else "")
+        log(f"no span has a second word: {shown} {'is a label' if len(never) == 1 else 'are labels'}, never learned")
+
+
+def _note_words(sentences: Sequence[Sentence], log: Callable[[str], None]) -> None:
+    """Log how many of the words that files gave would be found in their text: those of a raw text are found so."""
+    given = [sentence for sentence in sentences if sentence.given]
+    words = sum(len(sentence.words) for sentence in given)
+    same = sum(len(set(sentence.words) & set(find_words(sentence.text))) for sentence in given)
+    if same < words:
+        log(
+            f"a text without given words is parted by blanks and punctuation: {same / words:.1%} of the words of these "
+            "files are words so too"
+        )
+
+
+def _in_bio(tags: Sequence[str]) -> list[str]:
+    return tags_of(spans_of(tags), len(tags))
+
+
+def _labels_of(found: Iterable[str], *, bio: bool) -> tuple[str, ...]:
+    """All labels, in a fixed order; of spans both B- and I-, also where all spans have one word."""
+    if not bio:
+        return tuple(sorted(found))
+    types = sorted({label[2:] for label in found if label != OUTSIDE})
+    return (OUTSIDE, *(f"{prefix}-{label}" for label in types for prefix in "BI"))

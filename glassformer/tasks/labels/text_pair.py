@@ -1,0 +1,160 @@
+"""What tasks share that read one text or a pair of texts and answer from the sentence head (Devlin et al. 2019, §4.1).
+
+B rows · L outputs of the sentence head
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
+
+import torch
+from pydantic import Field
+
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.config import ModelConfig
+from glassformer.models.families.heads import sentence_head_of
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.scoring.cross_entropy import widened
+from glassformer.scoring.measure import Reals
+from glassformer.tasks.records import RecordTask
+from glassformer.tasks.rows import Row
+from glassformer.tasks.task import Context, Prediction, Predictor, TaskSection
+from glassformer.tasks.values import located, text_of
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.windows import text_rows
+
+# Numbers of all predictions that are in memory together: 128 MiB of float64.
+_NUMBERS = 1 << 24
+
+
+class TextPairSection(TaskSection):
+    """`pooling` makes one vector of a text's states: that of the first token, this through a dense layer and tanh
+    (`pooler`), their mean, or the largest number of each channel.
+    """
+
+    pooling: Literal["first", "pooler", "mean", "max"] = "pooler"
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+
+
+class Texts(NamedTuple):
+    """A text, and the second text of a pair."""
+
+    text: str
+    pair: str | None
+
+
+class HasTexts(Protocol):
+    """An example with a text, and perhaps a second one."""
+
+    @property
+    def text(self) -> str:
+        """The only or first one."""
+        ...
+
+    @property
+    def pair(self) -> str | None:
+        """The second one."""
+        ...
+
+
+AnyTexts = TypeVar("AnyTexts", bound=HasTexts)
+
+
+class TextPairTask(RecordTask[AnyTexts, Prediction]):
+    """One answer for a text or a pair. A long text has several windows, which share a weight of 1."""
+
+    section: Any
+
+    def __init__(
+        self, section: Any, tokenizer: Tokenizer, *, length: int | None, segments: bool, pairs: bool | None = None
+    ) -> None:
+        self.section, self.tokenizer, self.length, self.segments = section, tokenizer, length, segments
+        self.pairs = pairs  # whether it was trained on pairs, None where that is not known
+        self.read_ahead = min(self.read_ahead, max(_NUMBERS // self.outputs, 1))
+
+    @property
+    def outputs(self) -> int:
+        """The outputs of the sentence head."""
+        return 1
+
+    def texts(self, values: Mapping[str, object], where: str) -> Texts:
+        """The texts of a record; raises DataError for an empty one, and for a pair where single texts are known."""
+        if self.pairs is not None and self.pairs != ("pair" in values):
+            raise DataError(
+                located(where, f"the model was trained on {'pairs of texts' if self.pairs else 'single texts'}"),
+                got="a pair" if "pair" in values else "one text",
+                do="give the second text with --pair" if self.pairs else "leave --pair out",
+            )
+        pair = text_of(values["pair"], where, "pair") if "pair" in values else None
+        return Texts(text_of(values["text"], where), pair)
+
+    def rows_with(self, example: AnyTexts, labels: Mapping[str, Any], weight: float = 1.0) -> Iterator[Row]:
+        """A row for each window, with these labels; the windows of a text share the weight."""
+        cut = text_rows(self.tokenizer, example.text, example.pair, length=self.length)
+        for ids, segments in cut:
+            yield Row(ids=ids, segments=segments if self.segments else None, labels=labels, weight=weight / len(cut))
+
+    @classmethod
+    def check_body(cls, section: Any, body: ModelConfig) -> None:
+        """Raise ConfigError unless the model has an encoder and no decoder."""
+        if body.encoder is None or body.decoder is not None:
+            raise ConfigError(
+                "a text is classified by an encoder", got=f"the family {body.family}", do="choose bert or modernbert"
+            )
+
+    def model(self, body: ModelConfig) -> ModelConfig:
+        """The body with a sentence head, and without a vocabulary head."""
+        head = sentence_head_of(
+            body,
+            labels=self.outputs,
+            pooling=self.section.pooling,
+            dropout=self.section.dropout,
+            several=getattr(self.section, "several", False),
+        )
+        return body.model_copy(update={"sentence_head": head, "head": None})
+
+    def logits(self, model: Transformer, batch: Batch) -> torch.Tensor:
+        """The outputs of the sentence head, of at least float32. [B, L]"""
+        logits = model(batch.inputs, heads=("sentence_head",)).sentence_logits  # [B, L]
+        assert logits is not None
+        return widened(logits)
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Reals]]:
+        """The outputs of the sentence head for each row, [L] each."""
+        for batch in batches:
+            yield from zip(batch.row_ids.tolist(), self.logits(model, batch).double().cpu().numpy(), strict=True)
+
+
+class Logits(Predictor[AnyTexts, Sequence[Reals]]):
+    """The outputs of the sentence head for each window of a text, before a task makes its answer of them."""
+
+    def __init__(self, task: TextPairTask[AnyTexts, Any]) -> None:
+        self.task, self.tokenizer, self.read_ahead = task, task.tokenizer, task.read_ahead
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """No verb answers with them."""
+        raise NotImplementedError
+
+    def example(self, values: Mapping[str, object], where: str) -> AnyTexts:
+        """As the task reads it."""
+        return self.task.example(values, where)
+
+    def rows(self, example: AnyTexts) -> Iterable[Row]:
+        """As the task cuts it."""
+        return self.task.rows(example)
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Reals]]:
+        """The outputs for each row, [L] each."""
+        return self.task.predict(model, batches)
+
+    def merge(self, example: AnyTexts, found: Sequence[Reals]) -> Sequence[Reals]:
+        """Those of all windows."""
+        return found
+
+
+def two_segments(config: ModelConfig) -> bool:
+    """Whether a model tells the two texts of a pair apart by their segments."""
+    return config.encoder is not None and config.encoder.embed.segments > 1

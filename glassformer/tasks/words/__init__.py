@@ -1,0 +1,1 @@
+"""Tasks on masked words and the order of sentences: an encoder reads running text."""

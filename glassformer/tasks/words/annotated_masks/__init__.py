@@ -1,0 +1,1 @@
+"""Masked words that are annotated in the data."""

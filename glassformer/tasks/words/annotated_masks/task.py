@@ -1,0 +1,234 @@
+"""Masks that are annotated in the data with their answers: "She [MASK] [MASK] summer better" and "likes the".
+
+N masked tokens · V vocabulary
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from glassformer.base.errors import DataError
+from glassformer.config import ModelConfig
+from glassformer.data.settings import AnnotatedMasksData
+from glassformer.models.inputs import Batch, Output
+from glassformer.models.transformer import Transformer
+from glassformer.scoring.cross_entropy import cross_entropy
+from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram
+from glassformer.tasks.card_words import FILLED
+from glassformer.tasks.records import Record, RecordTask
+from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.soft_losses import SoftLoss, of_masked_words
+from glassformer.tasks.task import Context, Preparation, TaskSection
+from glassformer.tasks.values import check_columns
+from glassformer.tasks.words.masked_lm.fill import check_guesses, log_probabilities, scored_in_each
+from glassformer.tasks.words.masked_lm.task import UNIT, check_encoder
+from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
+
+
+class AnnotatedMasksSection(TaskSection):
+    """A task without random choices and without settings."""
+
+    name: Literal["annotated-masks"] = "annotated-masks"
+
+
+class Annotated(NamedTuple):
+    """A text with its answers in place, which of its tokens are masked, and its file and line."""
+
+    encoding: Encoding
+    masked: list[bool]
+    where: str
+
+
+class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
+    """Guessing the words that are masked in the data. An answer of several tokens is masked as several masks.
+
+    The prediction for a text is, for each masked token, the loss and whether the likeliest token is the right one.
+    """
+
+    Section = AnnotatedMasksSection
+    Data = AnnotatedMasksData
+    verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}
+    card = FILLED
+    soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
+    weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
+    axes: ClassVar[Mapping[str, Axis]] = {"masked_words": "scored"}
+    best = "-loss"
+    baseline_names = ("unigram",)
+
+    def __init__(
+        self, section: AnnotatedMasksSection, tokenizer: Tokenizer, *, length: int | None, unigram: Unigram
+    ) -> None:
+        self.section, self.tokenizer, self.length, self.unigram = section, tokenizer, length, unigram
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For an encoder with a vocabulary head; raises ConfigError for another model."""
+        check_guesses(model, tokenizer)
+        return cls(AnnotatedMasksSection(), tokenizer, length=context.length, unigram=Unigram(np.zeros(1, np.int64)))
+
+    @classmethod
+    def columns(cls, data: AnnotatedMasksData) -> dict[str, str]:
+        """Text and answers."""
+        return check_columns({"text": data.text, "answers": data.answers})
+
+    @classmethod
+    def training_texts(cls, data: Any, shares: Mapping[str, float]) -> Iterator[str]:
+        """The training texts with their answers in place."""
+        for split, record in cls._split(data, shares, _ignored):
+            if split != "train":
+                continue
+            try:
+                text, _ = _with_answers(record.values, record.where)
+            except DataError:  # reported when the record becomes an example
+                continue
+            yield text
+
+    @classmethod
+    def check_body(cls, section: AnnotatedMasksSection, body: ModelConfig) -> None:
+        """Raise ConfigError unless the model is an encoder with a vocabulary head."""
+        check_encoder(body)
+
+    @classmethod
+    def from_records(
+        cls,
+        section: AnnotatedMasksSection,
+        preparation: Preparation,
+        records: Sequence[Record],
+        held_out: Sequence[Record],
+    ) -> Self:
+        """With the frequencies of the training texts' tokens."""
+        tokenizer, length = preparation.tokenizer, preparation.data.length
+        counts = preparation.facts.get("unigram_counts")
+        if counts is not None:
+            return cls(section, tokenizer, length=length, unigram=Unigram(torch.tensor(counts).numpy()))
+        ids: list[int] = []
+        for record in records:
+            try:
+                ids += tokenizer.encode(_with_answers(record.values, record.where)[0], special=False).ids
+            except DataError:  # reported when the record becomes an example
+                continue
+        unigram = Unigram.count(torch.tensor(ids, dtype=torch.int64).numpy(), tokenizer.vocabulary_size)
+        return cls(section, tokenizer, length=length, unigram=unigram)
+
+    @property
+    def baseline_loss(self) -> float:
+        """The entropy of the texts' tokens."""
+        return self.unigram.entropy
+
+    def facts(self) -> dict[str, Any]:
+        """How frequent each token of the training texts is."""
+        return {"unigram_counts": self.unigram.counts.tolist()}
+
+    # ------------------------------------------------------------------ examples
+
+    def example(self, values: Mapping[str, object], where: str) -> Annotated:
+        """A text with its answers; raises DataError for one that is too long, and for an answer that the tokenizer does
+        not know.
+        """
+        text, places = _with_answers(values, where)
+        encoding = self.tokenizer.encode(text)
+        if self.length is not None and len(encoding) > self.length:
+            raise DataError(
+                f"{where}: a text with its own masks must fit into a row of {self.length} tokens",
+                got=f"{len(encoding)} tokens",
+                do="raise data.length, or shorten the text",
+            )
+        for start, end in places:
+            covered = _covered(encoding, [(start, end)])
+            answer = [id_ for id_, inside in zip(encoding.ids, covered, strict=True) if inside]
+            if not answer or self.tokenizer.unknown_id in answer:
+                raise DataError(
+                    f"{where}: an answer must be a word that the tokenizer knows", got=repr(text[start:end])
+                )
+        return Annotated(encoding, _covered(encoding, places), where)
+
+    def rows(self, example: Annotated) -> list[Row]:
+        """The text with its masks."""
+        encoding, masked = example.encoding, example.masked
+        mask_id = self.tokenizer.mask_id or 0
+        return [
+            Row(
+                ids=[mask_id if hides else id_ for id_, hides in zip(encoding.ids, masked, strict=True)],
+                segments=encoding.segments if any(encoding.segments) else None,
+                masked_words=masked,
+                scored_at=[place for place, hides in enumerate(masked) if hides],
+                labels={"masked_words": [id_ for id_, hides in zip(encoding.ids, masked, strict=True) if hides]},
+            )
+        ]
+
+    # ------------------------------------------------------------------ learning and measuring
+
+    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The sum of the cross-entropies at the masked tokens, of logits [N, V]."""
+        return {"masked_words": cross_entropy(output.logits, batch.labels["masked_words"])}
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[tuple[float, bool]]]]:
+        """For each row, the loss of each masked token and whether it was guessed."""
+        for batch, found in log_probabilities(model, batches):
+            labels = batch.labels["masked_words"].cpu()  # [N]
+            losses = -found.gather(1, labels[:, None])[:, 0]  # [N]
+            right = found.argmax(dim=-1) == labels  # [N]
+            counts = scored_in_each(batch)
+            for row, its, whether in zip(
+                batch.row_ids.tolist(), losses.split(counts), right.split(counts), strict=True
+            ):
+                yield row, list(zip(its.tolist(), whether.tolist(), strict=True))
+
+    def merge(self, example: Annotated, found: Sequence[list[tuple[float, bool]]]) -> list[tuple[float, bool]]:
+        """The only row's answer: a text has one row."""
+        return found[0]
+
+    def known_by(self, example: Annotated) -> str | None:
+        """Its tokens, with the answers in place."""
+        return " ".join(map(str, example.encoding.ids))
+
+    def scores(self, pairs: Sequence[tuple[Annotated, list[tuple[float, bool]]]]) -> Scores:
+        """Loss, perplexity and accuracy at the masked tokens, beside those of always guessing the most frequent
+        token.
+        """
+        model, unigram = Tally(), Tally()
+        for example, found in pairs:
+            losses_found = torch.tensor([loss for loss, _ in found], dtype=torch.float64)
+            model.add(losses_found, torch.tensor([right for _, right in found]))
+            labels = torch.tensor(self.rows(example)[0].labels["masked_words"]).numpy()
+            losses, right = self.unigram.guess(labels, labels, labels)
+            unigram.add(torch.from_numpy(losses), torch.from_numpy(right))
+        return Scores(model.targets, UNIT, {THIS_MODEL: model.scores(), "unigram": unigram.scores()})
+
+
+def _with_answers(values: Mapping[str, object], where: str) -> tuple[str, list[tuple[int, int]]]:
+    """The text with its answers in place, and the characters [start, end) of each; raises DataError."""
+    text, found = values["text"], values["answers"]
+    answers = found.split() if isinstance(found, str) else found
+    if not isinstance(text, str) or not isinstance(answers, list) or not all(isinstance(a, str) for a in answers):
+        raise DataError(f"{where} must hold a text and a list of words", got=f"{text!r} and {found!r}"[:80])
+    parts = text.split(MASK)
+    if len(parts) < 2 or len(parts) - 1 != len(answers):
+        raise DataError(
+            f"{where}: a text needs {MASK} and as many answers as masks",
+            got=f"{len(parts) - 1} masks and {len(answers)} answers in {text[:60]!r}",
+        )
+    if not all(answer.strip() for answer in answers):
+        raise DataError(f"{where}: an answer must be a word", got=f"an empty one in {text[:60]!r}")
+    whole, places = parts[0], []
+    for answer, part in zip(answers, parts[1:], strict=True):
+        places.append((len(whole), len(whole) + len(answer)))
+        whole += answer + part
+    return whole, places
+
+
+def _covered(encoding: Encoding, places: Sequence[tuple[int, int]]) -> list[bool]:
+    """Whether each token shares a character with one of the answers."""
+    return [
+        not special and any(start < high and low < end for low, high in places)
+        for (start, end), special in zip(encoding.offsets, encoding.special, strict=True)
+    ]
+
+
+def _ignored(error: DataError) -> None:
+    """Drop a bad record: it is reported when it becomes an example."""

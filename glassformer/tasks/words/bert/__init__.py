@@ -1,0 +1,1 @@
+"""Masked words and next sentence together."""

@@ -1,0 +1,193 @@
+"""BERT's pre-training: masked words and next sentence, learned together (Devlin et al. 2019, §3.1); or, as ALBERT has
+it, masked words and sentence order (Lan et al. 2020, §3.1).
+
+B rows · S tokens of a row · N masked words · V vocabulary
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from glassformer.base.errors import ConfigError
+from glassformer.config import ModelConfig, SentenceHeadConfig
+from glassformer.data.batches.corrupt import IGNORED, MaskingSection
+from glassformer.data.batches.pairs import SentencePairs
+from glassformer.data.settings import CorpusSection, DataSection
+from glassformer.data.stores.split import Split
+from glassformer.data.stores.store import TokenStore
+from glassformer.models.inputs import Batch, Output
+from glassformer.models.transformer import Transformer
+from glassformer.scoring.cross_entropy import cross_entropy
+from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram, compared, guessed
+from glassformer.tasks.card_words import FILLED
+from glassformer.tasks.soft_losses import SoftLoss, of_masked_words, of_texts
+from glassformer.tasks.task import Preparation, Source, TaskSection
+from glassformer.tasks.words.corpus import CorpusTask, MaskedRows, held_out_sources
+from glassformer.tasks.words.masked_lm.task import answered, check_encoder, unigram_of
+from glassformer.tasks.words.pair_labels import LabelCounts
+
+# The labels of a pair, by their number in google-research/bert: 0 = the second text follows the first.
+NEXT_SENTENCE_LABELS = ("IsNext", "NotNext")
+# The labels of neighbours that may have changed places: 0 = in the order of the text.
+ORDER_LABELS = ("InOrder", "Swapped")
+
+
+class BertSection(TaskSection, MaskingSection):
+    """How words are masked and pairs are made.
+
+    `negatives`: with random the second text of a wrong pair comes from another document, as in BERT; with swapped the
+    two texts are neighbours that have changed places, as in ALBERT. `unrelated`: the probability of a wrong pair;
+    `short`: the share of documents that are cut to a random shorter length; `copies`: how many different ways each
+    document is cut into pairs.
+    """
+
+    name: Literal["bert"] = "bert"
+    negatives: Literal["random", "swapped"] = "random"
+    unrelated: float = Field(default=0.5, ge=0, le=1)
+    short: float = Field(default=0.1, ge=0, le=1)
+    copies: int = Field(default=1, ge=1, le=100)
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """The names of the two labels of a pair."""
+        return ORDER_LABELS if self.negatives == "swapped" else NEXT_SENTENCE_LABELS
+
+
+class Bert(CorpusTask):
+    """Masked words and next sentence: two losses, each divided by the number of its own labels.
+
+    The loss of the pairs has the name `next_sentence` with swapped pairs too.
+    """
+
+    Section = BertSection
+    of_pairs = True
+    verbs: ClassVar[Mapping[str, str]] = {"head": "fill", "sentence_head": "classify"}
+    card = FILLED
+    soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words, "next_sentence": of_texts}
+    weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0, "next_sentence": 1.0}
+    best = "-loss"
+    baseline_names = ("most_frequent",)
+    shares = ("masked_words_accuracy",)  # there are fewer pairs than masked words
+
+    def __init__(self, section: BertSection, unigram: Unigram, text_fingerprint: str, pair_counts: LabelCounts) -> None:
+        self.section, self.unigram, self.text_fingerprint = section, unigram, text_fingerprint
+        self.pair_counts = pair_counts
+
+    @classmethod
+    def check_data(cls, data: DataSection) -> None:
+        """Raise ConfigError for settings that rows of pairs do not have."""
+        assert isinstance(data, CorpusSection)
+        if not data.pack or data.document_mask is not None:
+            raise ConfigError(
+                "the rows of this task are pairs of texts, one in a row",
+                got="data.pack" if not data.pack else "data.document_mask",
+                do="leave it out",
+            )
+
+    @classmethod
+    def check_body(cls, section: BertSection, body: ModelConfig) -> None:
+        """Raise ConfigError unless the model is an encoder with a vocabulary head and two segments."""
+        check_encoder(body)
+        assert body.encoder is not None
+        if body.encoder.embed.segments < 2:
+            raise ConfigError(
+                "next-sentence prediction needs a model with two segments",
+                got=f"a {body.family} model with {body.encoder.embed.segments}",
+                do="choose the family bert",
+            )
+
+    @classmethod
+    def prepared(cls, section: BertSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
+        """Pairs of sentences with masked words."""
+        corpus, data = cls.stores(preparation), preparation.data
+        swapped = section.negatives == "swapped"
+
+        def source(store: TokenStore, seed: int) -> MaskedRows:
+            pairs = SentencePairs.prepare(
+                store,
+                preparation.tokenizer,
+                data.length,
+                seed=seed,
+                duplicates=section.copies,
+                short=section.short,
+                unrelated=section.unrelated,
+                swapped=swapped,
+            )
+            return MaskedRows(
+                pairs,
+                preparation.tokenizer,
+                section,
+                seed=seed,
+                labels={"next_sentence": pairs.labels},
+                # Of random pairs as it always was: the order of the rows follows from it.
+                cut=f"{seed} {section.copies} {section.short} {section.unrelated}" + " swapped" * swapped,
+            )
+
+        trained = source(corpus.stores["train"], preparation.seed)
+        least = 1 if swapped else 2
+        held_out = held_out_sources(corpus, lambda store: source(store, data.seed), preparation.log, least=least)
+        sources: dict[Split, Source] = {"train": trained, **held_out}
+        pair_counts = LabelCounts.of(trained.row_labels["next_sentence"], preparation.facts.get("pair_counts"))
+        if not preparation.measuring:
+            for note in pair_counts.notes(section.labels, data.length):
+                preparation.log(note)
+        task = cls(section, unigram_of(preparation, sources), corpus.stores["train"].fingerprint, pair_counts)
+        return task, sources
+
+    def model(self, body: ModelConfig) -> ModelConfig:
+        """The body with the pooler and two labels."""
+        return body.model_copy(update={"sentence_head": SentenceHeadConfig(labels=2, pooling="pooler", dropout=0.0)})
+
+    @property
+    def baseline_loss(self) -> float:
+        """The sum of the entropies of the text's tokens and of the labels of its pairs."""
+        return self.unigram.entropy + self.pair_counts.entropy
+
+    def facts(self) -> dict[str, Any]:
+        """How frequent each token of the training text is, and the fingerprint of the text."""
+        return {
+            "text_fingerprint": self.text_fingerprint,
+            "pair_counts": list(self.pair_counts.counts),
+            "unigram_counts": self.unigram.counts.tolist(),
+        }
+
+    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The sum of the cross-entropies at the masked words, and that of the pairs: of logits [N, V] and [B, 2]."""
+        return {
+            "masked_words": cross_entropy(output.logits, batch.labels["masked_words"]),
+            "next_sentence": cross_entropy(output.sentence_logits, batch.labels["next_sentence"]),
+        }
+
+    def evaluate(self, model: Transformer, source: MaskedRows, *, limit: int | None = None) -> Scores:
+        """The scores of both losses, with their sum as `loss`, beside those of always choosing what is most
+        frequent.
+        """
+        words, pairs, unigram, majority = Tally(), Tally(), Tally(), Tally()
+        for batch, output in answered(model, source, heads=("head", "sentence_head"), limit=limit):
+            device = output.states.device
+            words.add(*compared(output.logits, batch.labels["masked_words"].to(device)))
+            pairs.add(*compared(output.sentence_logits, batch.labels["next_sentence"].to(device)))
+            unigram.add(*guessed(self.unigram, batch, batch.labels["masked_words"]))
+            majority.add(*_majority(batch.labels["next_sentence"], self.pair_counts))
+        of = {
+            name: {
+                "loss": first.scores()["loss"] + second.scores()["loss"],
+                **{f"masked_words_{score}": value for score, value in first.scores().items()},
+                **{
+                    f"next_sentence_{score}": value for score, value in second.scores().items() if score != "perplexity"
+                },
+            }
+            for name, first, second in ((THIS_MODEL, words, pairs), ("most frequent", unigram, majority))
+        }
+        return Scores(words.targets, "masked tokens", of, shares=self.shares)
+
+
+def _majority(labels: Tensor, counts: LabelCounts) -> tuple[Tensor, Tensor]:
+    """Losses and right answers of always choosing the label that is most frequent in training."""
+    asked = labels[labels != IGNORED]
+    return -torch.tensor(counts.prior, dtype=torch.float64).log()[asked], asked == counts.most_frequent

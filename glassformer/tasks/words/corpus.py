@@ -1,0 +1,240 @@
+"""Tasks on running text: documents become a token store, the store is cut into rows, and words of the rows are masked.
+
+B rows · S tokens of a row · A masked words of a row, padded to the same number in each row of a shape
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from glassformer.base.errors import DataError
+from glassformer.data.batches.batch import Batch as TokenRows
+from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.corrupt import IGNORED, MaskingSection, mask_words
+from glassformer.data.readers.files import files_of
+from glassformer.data.settings import CorpusSection
+from glassformer.data.stores.corpus import Corpus, prepare, resolve_shares, training_texts
+from glassformer.data.stores.split import Split
+from glassformer.data.stores.store import TokenStore
+from glassformer.models.inputs import Batch, Inputs
+from glassformer.scoring.score import Unigram
+from glassformer.tasks.rows import Shape
+from glassformer.tasks.task import Preparation, Source, Task
+from glassformer.text.compatible import check_mask
+from glassformer.text.tokenizer import Tokenizer
+
+# The epoch of evaluation: its masks differ from those of every training epoch.
+HELD_OUT_EPOCH = -1
+# With fewer held-out tokens, the 15 % that are masked are too few to compare two models by.
+_FEW = 2000
+
+
+class TextRows(Protocol):
+    """Rows of tokens cut from a store. `lengths` [R] are the lengths of the rows, or one number where all are equal."""
+
+    @property
+    def store(self) -> TokenStore:
+        """Where the tokens come from."""
+        ...
+
+    @property
+    def length(self) -> int:
+        """The tokens of the longest row."""
+        ...
+
+    @property
+    def lengths(self) -> Integers | int:
+        """The length of each row [R], or of all."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def rows(self, numbers: Integers, length: int | None = None) -> TokenRows:
+        """The rows with these numbers: [B] -> arrays [B, S]."""
+        ...
+
+
+class MaskedRows:
+    """Rows with masked words: which words depends on (seed, epoch, row) alone, never on the batch.
+
+    Special tokens are never masked, not even those that the text itself contains or that replace an unknown word.
+    `labels` are further labels of the rows by the name of their loss, [R] each. `cut` describes how the rows were made,
+    where their length alone does not determine it.
+    """
+
+    rows_of_each = 1
+    total_counts = None  # each masked word of a step weighs the same
+
+    def __init__(
+        self,
+        rows: TextRows,
+        tokenizer: Tokenizer,
+        masking: MaskingSection,
+        *,
+        seed: int,
+        document_mask: bool = False,
+        labels: Mapping[str, Integers] | None = None,
+        cut: str = "",
+    ) -> None:
+        check_mask(tokenizer)
+        self.text, self._tokenizer, self._seed = rows, tokenizer, seed
+        self._document_mask, self.row_labels = document_mask, dict(labels or {})
+        around = sum(tokenizer.frame)
+        most = masking.max_predictions or max(1, math.ceil(masking.rate * (rows.length - around)))
+        # The limit keeps all batches in one shape. Single tokens never reach it; a whole word that would exceed it is
+        # left out, as in google-research/bert.
+        self._masking = masking.model_copy(update={"max_predictions": most})
+        made = [type(rows).__name__, rows.length, document_mask]
+        # The hash decides the order of the rows: with other names here, recorded runs would see other batches.
+        hashed = {name: getattr(masking, name) for name in _HASHED} | {"given": False}
+        facts = [rows.store.fingerprint, made, hashed, sorted(tokenizer.special_ids), *([cut] if cut else [])]
+        self.fingerprint = hashlib.sha256(repr(facts).encode()).hexdigest()
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    @property
+    def lengths(self) -> Integers | int:
+        """The length of each row [R], or of all."""
+        return self.text.lengths
+
+    def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
+        """These rows as they are masked in these epochs, [B] each, padded to a shape (rows, tokens)."""
+        count, length = shape
+        missing = count - len(examples)
+        filled = np.concatenate([examples, np.repeat(examples[-1:], missing)])
+        rows = self.text.rows(filled, length)
+        ordinary = ~np.isin(rows.ids, sorted(self._tokenizer.special_ids))  # [B, S]
+        corrupted = mask_words(
+            rows.ids,
+            ordinary & ~rows.special,
+            rows.words,
+            settings=self._masking,
+            vocabulary=self._tokenizer.vocabulary_size,
+            mask_id=self._tokenizer.mask_id,
+            special_ids=self._tokenizer.special_ids,
+            seed=self._seed,
+            rows=filled,
+            epoch=np.concatenate([epochs, np.repeat(epochs[-1:], missing)]),
+        )
+        masked = corrupted.places[corrupted.places < len(examples) * length]
+        # The same number of tokens to score in each batch of a shape, so that a compiled step sees no other shape.
+        # As many in each row: then the last block computes no others.
+        row, column = np.divmod(masked, length)
+        slot = np.arange(len(masked)) - np.searchsorted(row, row)
+        scored_at = np.repeat(np.arange(count)[:, None] * length, self._most(length), axis=1)  # [B, A]
+        labels = np.full_like(scored_at, IGNORED)  # [B, A]
+        scored_at[row, slot] = masked
+        labels[row, slot] = corrupted.labels[row, column]
+        of_rows = {
+            name: np.where(np.arange(count) < len(examples), of[filled], IGNORED)
+            for name, of in self.row_labels.items()
+        }
+        return Batch(
+            inputs=Inputs(
+                ids=torch.from_numpy(corrupted.ids),
+                real=torch.from_numpy(rows.real),
+                positions=torch.from_numpy(rows.positions),
+                segments=None if rows.segments is None else torch.from_numpy(rows.segments),
+                documents=torch.from_numpy(rows.documents) if self._document_mask else None,
+                masked_words=torch.from_numpy(corrupted.masked_words),
+            ),
+            labels={
+                "masked_words": torch.from_numpy(labels.ravel()),
+                **{name: torch.from_numpy(values) for name, values in of_rows.items()},
+            },
+            counts={
+                "masked_words": float(len(masked)),
+                **{name: float((values != IGNORED).sum()) for name, values in of_rows.items()},
+            },
+            row_ids=torch.arange(count, dtype=torch.int32),
+            weights=(torch.arange(count) < len(examples)).float(),
+            tokens=int(rows.real[: len(examples)].sum()),
+            scored_at=torch.from_numpy(scored_at),
+        )
+
+    def _most(self, length: int) -> int:
+        """The most words that are masked in one row of `length` tokens."""
+        limit = self._masking.max_predictions
+        assert limit is not None
+        share = length if self._masking.whole_words else max(1, math.ceil(self._masking.rate * length))
+        return min(limit, share)
+
+    def unigram(self) -> Unigram:
+        """How frequent each token of the text is, of those that can be masked."""
+        counted = Unigram.count(self.text.store.ids, self._tokenizer.vocabulary_size)
+        return counted.without(self._tokenizer.special_ids)
+
+
+_HASHED = ("rate", "mask", "random", "keep", "whole_words", "max_predictions", "static", "duplicates")
+
+
+class CorpusTask(Task):
+    """A task on running text: the files are read once into a token store."""
+
+    Data = CorpusSection
+
+    @classmethod
+    def resolve_shares(cls, data: CorpusSection) -> dict[str, float]:  # type: ignore[override]
+        """The shares of the documents that are held out."""
+        return resolve_shares(data)
+
+    @classmethod
+    def training_texts(cls, data: CorpusSection, shares: Mapping[str, float]) -> Iterable[str]:  # type: ignore[override]
+        """The texts of the training split."""
+        return training_texts(data, shares)
+
+    @classmethod
+    def stores(cls, preparation: Preparation) -> Corpus:
+        """The text as tokens, from the cache when it is in it. Raises DataError for files that cannot be read."""
+        data = preparation.data
+        assert isinstance(data, CorpusSection)
+        cache = Path(data.cache) if data.cache is not None else preparation.cache
+        named = [*data.files, *data.validation_files]
+        paths = files_of(named, text=data.text)
+        size = sum(path.stat().st_size for path in paths)
+        with preparation.stage("splitting the text into tokens", size) as advance:
+            corpus = prepare(data, preparation.tokenizer, cache, shares=preparation.shares, advance=advance)
+        if preparation.measuring:
+            return corpus
+        for note in corpus.notes():
+            preparation.log(note)
+        trained, held_out = corpus.stores["train"], corpus.stores["validation"]
+        preparation.log(
+            f"{len(trained):,} tokens in {trained.documents:,} documents to learn from, {len(held_out):,} held out"
+        )
+        if 0 < len(held_out) < _FEW:
+            preparation.log("too little text is held out for reliable scores: give more text, or raise data.validation")
+        return corpus
+
+
+def held_out_sources(
+    corpus: Corpus, source: Callable[[TokenStore], Source], log: Callable[[str], None], *, least: int
+) -> dict[Split, Source]:
+    """The sources of the splits that are not learned from, of pairs that need at least so many documents; logs which
+    split has too few.
+    """
+    found: dict[Split, Source] = {}
+    splits: tuple[Split, ...] = ("validation", "test")
+    for split in splits:
+        store = corpus.stores[split]
+        if store.documents >= least:
+            found[split] = source(store)
+        elif store.documents:
+            log(f"one document is held out ({split}): it is not used, as unrelated pairs need two documents")
+    return found
+
+
+def check_some_can_be_masked(unigram: Unigram) -> None:
+    """Raise DataError for a text of which nothing can be masked."""
+    if not unigram.counts.any():
+        raise DataError(
+            "text must have words that can be masked", got="none that the tokenizer knows", do="train a tokenizer on it"
+        )

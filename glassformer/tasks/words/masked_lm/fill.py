@@ -1,0 +1,226 @@
+"""Guessing masked words: the verb `fill`.
+
+n masked words of one row · N of all rows of a batch · V vocabulary
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Self
+
+import torch
+
+from glassformer.base.errors import ConfigError, DataError, NotFiniteError
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.scoring.cross_entropy import widened
+from glassformer.tasks.rows import Row, make_row
+from glassformer.tasks.task import Context, Predictor
+from glassformer.text.compatible import check_mask
+from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
+from glassformer.text.windows import Window, windows
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A token for a masked word: `word` as it is written in a text, `token` as it is written in the vocabulary.
+
+    `joins`: it continues the word before it, as "ing" does.
+    """
+
+    word: str
+    token: str
+    probability: float
+    joins: bool = False
+
+
+@dataclass(frozen=True)
+class MaskedWord:
+    """A masked word, its characters [start, end) of the text that was given, and the best guesses, best first."""
+
+    start: int
+    end: int
+    guesses: tuple[Guess, ...]
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A text with masked words. `filled` has the best guess in place of each mask, the best of those that begin a word
+    where the mask does; `windows` is above 1 for a long text.
+    """
+
+    text: str
+    filled: str
+    masks: tuple[MaskedWord, ...]
+    windows: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain lists and strings, for JSON."""
+        return asdict(self)
+
+
+class Masked(NamedTuple):
+    """A text with masked words at the token positions `places`, the windows that answer for at least one of them, and
+    the number of all windows of the text.
+    """
+
+    text: str
+    encoding: Encoding
+    places: list[int]
+    windows: list[Window]
+    cut: int
+
+
+class Guesses(NamedTuple):
+    """The best tokens for each masked word of a row, [n] lists of ids and their probabilities."""
+
+    ids: list[list[int]]
+    probabilities: list[list[float]]
+    finite: bool
+
+
+class Fill(Predictor[Masked, Filled]):
+    """The `top` best guesses for each masked word; several masked words are guessed independently of one another."""
+
+    def __init__(self, tokenizer: Tokenizer, *, max_text_tokens: int | None, top: int = 5) -> None:
+        if top < 1:
+            raise ConfigError("top counts the guesses for a masked word, from 1 on", got=str(top))
+        self.tokenizer, self.max_text_tokens, self.top = tokenizer, max_text_tokens, top
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For an encoder with a vocabulary head; raises ConfigError for another model."""
+        check_guesses(model, tokenizer)
+        return cls(tokenizer, max_text_tokens=text_tokens(tokenizer, context.length), **context.options)
+
+    def example(self, values: Mapping[str, object], where: str) -> Masked:
+        """The text of a record, which must hold [MASK]; raises DataError."""
+        text = str(values["text"])
+        encoding = self.tokenizer.encode(text, special=False)
+        places = [place for place, masked in enumerate(encoding.masked_words) if masked]
+        if not places:
+            wanted = f"a text to fill needs at least one {MASK}"
+            raise DataError(
+                f"{where}: {wanted}" if where else wanted,
+                got=repr(text if len(text) <= 60 else text[:57] + "..."),
+                do=f"write {MASK} where a word is masked: She {MASK} summer better",
+            )
+        all_windows = windows(len(encoding), self.max_text_tokens)
+        asked = [window for window in all_windows if _inside(places, window)]
+        return Masked(text, encoding, places, asked, len(all_windows))
+
+    def rows(self, example: Masked) -> Iterator[Row]:
+        """A row for each window that answers for a masked word."""
+        for window in example.windows:
+            yield make_row(example.encoding, window, self.tokenizer, _inside(example.places, window))
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Guesses]]:
+        """The best tokens for the masked words of each row."""
+        size, special = self.tokenizer.vocabulary_size, sorted(self.tokenizer.special_ids)
+        for batch, found in log_probabilities(model, batches):
+            table = found[:, :size].exp()  # [N, V]: rows that only pad the table are no tokens
+            finite = not bool(found.isnan().any())
+            table[:, special] = -1.0  # and special tokens are no guesses
+            best = table.topk(min(self.top, table.shape[1]), dim=1)
+            counts = scored_in_each(batch)
+            for row, ids, probabilities in zip(
+                batch.row_ids.tolist(), best.indices.split(counts), best.values.split(counts), strict=True
+            ):
+                yield row, Guesses(ids.tolist(), probabilities.tolist(), finite)
+
+    def merge(self, example: Masked, found: Sequence[Guesses]) -> Filled:
+        """The text with its guesses; those for a masked word come from the window that shows most text around it."""
+        if not all(each.finite for each in found):
+            raise NotFiniteError(
+                "a model must give finite numbers to guess by",
+                got=f"NaN for {example.text[:40]!r}",
+                do="its training diverged: train it again with a lower learning rate",
+            )
+        all_ids = [ids for each in found for ids in each.ids]
+        all_probabilities = [probabilities for each in found for probabilities in each.probabilities]
+        masks, filled, shift = [], example.text, 0
+        seen = list(example.encoding.ids)
+        for place, probabilities, ids in zip(example.places, all_probabilities, all_ids, strict=True):
+            before = seen[place - 1] if place else None
+            guesses = tuple(
+                Guess(word_of(self.tokenizer, id_), self.tokenizer.token(id_), probability, self._joins(before, id_))
+                for id_, probability in zip(ids, probabilities, strict=True)
+                if probability >= 0
+            )
+            start, end = example.encoding.offsets[place]
+            masks.append(MaskedWord(start, end, guesses))
+            head = filled[: start + shift]
+            # A mask that is a word of its own is filled with one, or with a sign, not with the rest of a word.
+            alone = not head or head[-1].isspace()
+            rest = [alone and guess.joins and guess.word.isalnum() for guess in guesses]
+            chosen = rest.index(False) if False in rest else 0
+            seen[place] = ids[chosen]  # the next guess may continue this word
+            head = (head.rstrip() if guesses[chosen].joins else head) + guesses[chosen].word
+            filled = head + filled[end + shift :]
+            shift = len(head) - end
+        return Filled(example.text, filled, tuple(masks), example.cut)
+
+    def _joins(self, before: int | None, id_: int) -> bool:
+        """Whether this token continues the word before it."""
+        if before is None:
+            return False
+        alone = self.tokenizer.decode([before], skip_special=False)
+        both = self.tokenizer.decode([before, id_], skip_special=False)
+        return both.startswith(alone) and not both[len(alone) :].startswith(" ")
+
+
+def _inside(places: list[int], window: Window) -> list[int]:
+    """Of positions in rising order, those for which a window answers."""
+    return places[bisect_left(places, window.first) : bisect_left(places, window.last)]
+
+
+def word_of(tokenizer: Tokenizer, id_: int) -> str:
+    """A guessed token as it is written."""
+    word = tokenizer.decode([id_], skip_special=False).strip()
+    if "\ufffd" in word:  # no whole letter
+        word = tokenizer.text(id_).strip()
+    return word.removeprefix("##") or tokenizer.text(id_) or tokenizer.token(id_)
+
+
+def best_words(tokenizer: Tokenizer, logits: torch.Tensor) -> list[str]:
+    """The likeliest word at each place, [N, V] to N words, of those that `Fill` guesses from."""
+    scores = logits[:, : tokenizer.vocabulary_size].clone()  # [N, V]: rows that only pad the table are no tokens
+    scores[:, sorted(tokenizer.special_ids)] = -math.inf
+    return [word_of(tokenizer, id_) for id_ in scores.argmax(dim=1).tolist()]
+
+
+def check_guesses(model: Transformer, tokenizer: Tokenizer) -> None:
+    """Raise ConfigError unless a model guesses masked words, TokenizerError for a tokenizer without a mask."""
+    if model.encoder is None or model.decoder is not None or model.head is None:
+        raise ConfigError(
+            "masked words need an encoder with a vocabulary head",
+            got=f"a {model.config.family} model without"
+            + (", which classifies texts" if model.config.sentence_head is not None else "")
+            if model.head is None
+            else f"a {model.config.family} model, which predicts from left to right",
+            do="train one with: glassformer train masked-lm TEXT.txt",
+        )
+    check_mask(tokenizer)
+
+
+def text_tokens(tokenizer: Tokenizer, length: int | None) -> int | None:
+    """How many of `length` tokens of a row are text: the others are the special tokens around it."""
+    return None if length is None else length - sum(tokenizer.frame)
+
+
+def log_probabilities(model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[Batch, torch.Tensor]]:
+    """Each batch with the log-probabilities at its scored tokens, [N, V], at least float32, on the CPU."""
+    for batch in batches:
+        logits = model(batch.inputs, scored_at=batch.scored_at, heads=("head",)).logits  # [N, V]
+        assert logits is not None
+        yield batch, widened(logits).log_softmax(dim=-1).cpu()
+
+
+def scored_in_each(batch: Batch) -> list[int]:
+    """How many tokens are scored in each row of a batch; those of one row are adjacent."""
+    assert batch.scored_at is not None
+    rows, length = batch.inputs.shape
+    return torch.bincount(batch.scored_at.cpu() // length, minlength=rows).tolist()

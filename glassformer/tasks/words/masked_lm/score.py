@@ -1,0 +1,86 @@
+"""How likely a text is under a masked-word model: the verb `score` (Salazar et al. 2020).
+
+N scored tokens of a batch · V vocabulary
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar, NamedTuple, Self
+
+from glassformer.base.errors import DataError
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.rows import Axis, Row, make_row
+from glassformer.tasks.task import Context, Predictor
+from glassformer.tasks.words.masked_lm.fill import check_guesses, log_probabilities, text_tokens
+from glassformer.tasks.writing.scored import Scored, ScoredToken
+from glassformer.text.tokenizer import Encoding, Tokenizer
+from glassformer.text.windows import Window, windows
+
+
+class Whole(NamedTuple):
+    """A text, its tokens, each token to score with the window that answers for it, and the number of windows."""
+
+    text: str
+    encoding: Encoding
+    places: list[tuple[int, Window]]
+    cut: int
+
+
+class PseudoLikelihood(Predictor[Whole, Scored]):
+    """A row for each token of a text, with this token masked."""
+
+    axes: ClassVar[Mapping[str, Axis]] = {"token": "scored"}
+
+    def __init__(self, tokenizer: Tokenizer, *, max_text_tokens: int | None) -> None:
+        self.tokenizer, self.max_text_tokens = tokenizer, max_text_tokens
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For an encoder with a vocabulary head; raises ConfigError for another model."""
+        check_guesses(model, tokenizer)
+        return cls(tokenizer, max_text_tokens=text_tokens(tokenizer, context.length))
+
+    def example(self, values: Mapping[str, object], where: str) -> Whole:
+        """The text of a record; raises DataError for a text of only blanks."""
+        text = str(values["text"])
+        encoding = self.tokenizer.encode(text, special=False)
+        spans = windows(len(encoding), self.max_text_tokens)
+        places = [
+            (at, window) for window in spans for at in range(window.first, window.last) if not encoding.masked_words[at]
+        ]
+        if not places:
+            wanted = "a text to score needs words"
+            raise DataError(f"{where}: {wanted}" if where else wanted, got=repr(text[:40]))
+        return Whole(text, encoding, places, len(spans))
+
+    def rows(self, example: Whole) -> Iterator[Row]:
+        """The text once for each of its tokens."""
+        for place, window in example.places:
+            row = make_row(example.encoding, window, self.tokenizer, [place])
+            ids, (at,) = list(row.ids), row.scored_at
+            masked = list(row.masked_words or [False] * len(ids))
+            answer, ids[at], masked[at] = ids[at], self.tokenizer.mask_id or 0, True
+            yield replace(row, ids=ids, masked_words=masked, labels={"token": [answer]})
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, float]]:
+        """The log-probability of the token that is masked in each row."""
+        for batch, found in log_probabilities(model, batches):
+            right = found.gather(1, batch.labels["token"].cpu()[:, None])[:, 0]  # [N]
+            yield from zip(batch.row_ids.tolist(), right.tolist(), strict=True)
+
+    def merge(self, example: Whole, found: Sequence[float]) -> Scored:
+        """The tokens of the text with their log-probabilities."""
+        encoding = example.encoding
+        tokens = tuple(
+            ScoredToken(
+                encoding.tokens[place],
+                self.tokenizer.text(encoding.ids[place]),
+                *encoding.offsets[place],
+                log_probability,
+            )
+            for (place, _), log_probability in zip(example.places, found, strict=True)
+        )
+        return Scored(example.text, tokens, example.cut)

@@ -1,0 +1,212 @@
+"""Whether a text follows another, from running text alone: next sentence (Devlin et al. 2019, §3.1) or sentence order
+(Lan et al. 2020, §3.1).
+
+B rows · S tokens of a row · P pairs
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from glassformer.base.errors import ConfigError
+from glassformer.config import ModelConfig
+from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.corrupt import IGNORED
+from glassformer.data.batches.pairs import SentencePairs
+from glassformer.data.settings import DataSection
+from glassformer.data.stores.split import Split
+from glassformer.data.stores.store import TokenStore
+from glassformer.models.families.heads import sentence_head_of
+from glassformer.models.inputs import Batch, Inputs, Output
+from glassformer.models.transformer import Transformer
+from glassformer.scoring.cross_entropy import cross_entropy
+from glassformer.scoring.measure import losses_and_shares
+from glassformer.scoring.score import THIS_MODEL, Scores, compared
+from glassformer.tasks.labels.text_pair import two_segments
+from glassformer.tasks.rows import Shape
+from glassformer.tasks.soft_losses import SoftLoss, of_texts
+from glassformer.tasks.task import Preparation, Source, TaskSection
+from glassformer.tasks.words.bert.task import NEXT_SENTENCE_LABELS, ORDER_LABELS, Bert
+from glassformer.tasks.words.corpus import CorpusTask, held_out_sources
+from glassformer.tasks.words.masked_lm.task import answered
+from glassformer.tasks.words.pair_labels import LabelCounts
+from glassformer.text.tokenizer import Tokenizer
+
+
+class SentenceOrderSection(TaskSection):
+    """Which pairs are wrong: with `negatives` random the second text comes from another document, as in BERT; with
+    swapped the two texts are neighbours that have changed places, as in ALBERT.
+
+    `share` is the probability of a wrong pair, `short` the share of documents that are cut to a random shorter length,
+    `copies` how many different ways each document is cut into pairs.
+    """
+
+    name: Literal["sentence-order"] = "sentence-order"
+    negatives: Literal["random", "swapped"] = "random"
+    share: float = Field(default=0.5, gt=0, lt=1)
+    short: float = Field(default=0.1, ge=0, le=1)
+    copies: int = Field(default=1, ge=1, le=100)
+    pooling: Literal["first", "pooler", "mean"] = "pooler"
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """The names of the two labels."""
+        return ORDER_LABELS if self.negatives == "swapped" else NEXT_SENTENCE_LABELS
+
+
+class PairRows:
+    """Pairs as rows, the same in each epoch. `cut` says how they were made, where the text does not determine it."""
+
+    rows_of_each = 1
+    total_counts = None  # each pair weighs the same
+
+    def __init__(self, pairs: SentencePairs, *, segments: bool, cut: str) -> None:
+        self.pairs, self._segments = pairs, segments
+        facts = [pairs.store.fingerprint, pairs.length, pairs.frame, cut]
+        self.fingerprint = hashlib.sha256(repr(facts).encode()).hexdigest()
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def lengths(self) -> Integers:
+        """The tokens of each row [P]."""
+        return self.pairs.lengths
+
+    def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
+        """These pairs, padded to a shape (rows, tokens)."""
+        count, length = shape
+        filled = np.concatenate([examples, np.repeat(examples[-1:], count - len(examples))])
+        rows = self.pairs.rows(filled, length)
+        real = np.arange(count) < len(examples)  # [B]
+        labels = np.where(real, self.pairs.labels[filled], IGNORED)  # [B]
+        segments = rows.segments if self._segments else None
+        return Batch(
+            inputs=Inputs(
+                ids=torch.from_numpy(rows.ids),
+                real=torch.from_numpy(rows.real),
+                segments=None if segments is None else torch.from_numpy(segments),
+            ),
+            labels={"sentence_order": torch.from_numpy(labels)},
+            counts={"sentence_order": float(len(examples))},
+            row_ids=torch.arange(count, dtype=torch.int32),
+            weights=torch.from_numpy(real).float(),
+            tokens=int(rows.real[: len(examples)].sum()),
+        )
+
+
+class SentenceOrder(CorpusTask):
+    """One of two labels for a pair of texts that were cut from documents: the sentence head and a softmax."""
+
+    Section = SentenceOrderSection
+    of_pairs = True
+    verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "classify"}
+    soft: ClassVar[Mapping[str, SoftLoss]] = {"sentence_order": of_texts}
+    weights: ClassVar[Mapping[str, float]] = {"sentence_order": 1.0}
+    best = "-loss"
+    baseline_names = ("most_frequent",)
+    section: SentenceOrderSection
+
+    def __init__(self, section: SentenceOrderSection, counts: LabelCounts, text_fingerprint: str) -> None:
+        self.section, self.counts, self.text_fingerprint = section, counts, text_fingerprint
+
+    @classmethod
+    def check_data(cls, data: DataSection) -> None:
+        """Raise ConfigError for settings that rows of pairs do not have."""
+        Bert.check_data(data)
+
+    @classmethod
+    def check_body(cls, section: SentenceOrderSection, body: ModelConfig) -> None:
+        """Raise ConfigError unless the model has an encoder and no decoder."""
+        if body.encoder is None or body.decoder is not None:
+            raise ConfigError(
+                "pairs of texts are read by an encoder", got=f"the family {body.family}", do="choose bert or modernbert"
+            )
+
+    @classmethod
+    def prepared(cls, section: SentenceOrderSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
+        """Pairs of neighbours, and wrong ones."""
+        _check_frame(preparation.tokenizer)
+        corpus, data = cls.stores(preparation), preparation.data
+        swapped = section.negatives == "swapped"
+
+        def source(store: TokenStore, seed: int) -> PairRows:
+            pairs = SentencePairs.prepare(
+                store,
+                preparation.tokenizer,
+                data.length,
+                seed=seed,
+                duplicates=section.copies,
+                short=section.short,
+                unrelated=section.share,
+                swapped=swapped,
+            )
+            settings = section.model_dump(include={"negatives", "share", "short", "copies"})
+            return PairRows(pairs, segments=two_segments(preparation.body), cut=f"{seed} {settings}")
+
+        trained = source(corpus.stores["train"], preparation.seed)
+        least = 1 if swapped else 2
+        held_out = held_out_sources(corpus, lambda store: source(store, data.seed), preparation.log, least=least)
+        sources: dict[Split, Source] = {"train": trained, **held_out}
+        counts = LabelCounts.of(trained.pairs.labels, preparation.facts.get("pair_counts"))
+        if not preparation.measuring:
+            for note in counts.notes(section.labels, data.length):
+                preparation.log(note)
+        return cls(section, counts, corpus.stores["train"].fingerprint), sources
+
+    def model(self, body: ModelConfig) -> ModelConfig:
+        """The body with a sentence head of two labels, and without a vocabulary head."""
+        head = sentence_head_of(body, labels=2, pooling=self.section.pooling, dropout=self.section.dropout)
+        return body.model_copy(update={"sentence_head": head, "head": None})
+
+    @property
+    def baseline_loss(self) -> float:
+        """The entropy of the labels of the training pairs."""
+        return self.counts.entropy
+
+    def facts(self) -> dict[str, Any]:
+        """How many training pairs have each label, and the fingerprint of the text."""
+        return {"text_fingerprint": self.text_fingerprint, "pair_counts": list(self.counts.counts)}
+
+    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The sum of the cross-entropies of the labels, of logits [B, 2]."""
+        return {"sentence_order": cross_entropy(output.sentence_logits, batch.labels["sentence_order"])}
+
+    def evaluate(self, model: Transformer, source: PairRows, *, limit: int | None = None) -> Scores:
+        """Loss, perplexity and accuracy, beside those of always choosing the more frequent label."""
+        losses, right, labels = [], [], []
+        for batch, output in answered(model, source, heads=("sentence_head",), limit=limit):
+            its = batch.labels["sentence_order"]
+            loss, hit = compared(output.sentence_logits, its.to(output.states.device))
+            losses.append(loss.cpu().double())
+            right.append(hit.cpu())
+            labels.append(its)
+        measures = {
+            THIS_MODEL: losses_and_shares(torch.cat(losses).numpy(), torch.cat(right).numpy()),
+            "most frequent": self.counts.guess(torch.cat(labels).numpy()),
+        }
+        of = {name: measure.values() for name, measure in measures.items()}
+        return Scores(len(measures[THIS_MODEL]), "pairs", of, measures=measures)
+
+
+def _check_frame(tokenizer: Tokenizer) -> None:
+    """Raise ConfigError for a tokenizer that frames a pair otherwise than the rows here: the model would be asked in
+    another form than it has learned.
+    """
+    first, separator = tokenizer.first_id, tokenizer.separator_id
+    if first is None or separator is None:
+        return  # SentencePairs refuses it
+    if tokenizer.pair_frame_ids != ((first,), (separator,), (separator,)):
+        raise ConfigError(
+            "sentence order needs a tokenizer that writes a pair as [CLS] A [SEP] B [SEP]",
+            got="another form",
+            do="begin from a bert or modernbert model, or from none",
+        )

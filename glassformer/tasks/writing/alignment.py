@@ -1,0 +1,133 @@
+"""Which words of a source and its translation belong together, read from cross-attention.
+
+L layers · H heads · T target tokens · S source tokens · X source words · Y target words
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from glassformer.base.errors import ShapeError
+from glassformer.scoring.measure import Integers, Reals
+from glassformer.text.words import Span
+
+
+class Link(NamedTuple):
+    """A word of the target and the word of the source that it looks at most, as characters [start, end) of their texts;
+    `weight` is the share of its attention to words that goes there.
+    """
+
+    source: Span
+    target: Span
+    weight: float
+
+    def moved(self, source: int, target: int) -> Link:
+        """The same words where so many characters stand before the two texts."""
+        (a, b), (c, d) = self.source, self.target
+        return Link((a + source, b + source), (c + target, d + target), self.weight)
+
+
+def mean_attention(weights: Any, *, layers: Sequence[int] | None = None, heads: Sequence[int] | None = None) -> Reals:
+    """The mean over the chosen layers and heads, by default all: [L, H, T, S] -> [T, S].
+
+    A layer or head is numbered from 0, or from the last with -1. The last but one layer mostly aligns better than the
+    mean of all (Garg et al. 2019, §3.1). Raises ShapeError for weights of other axes, and for a number beyond them.
+    """
+    table = np.asarray(weights, np.float64)
+    if table.ndim != 4:
+        raise ShapeError("attention of all layers and heads has 4 axes", got=f"{list(table.shape)}")
+    for axis, (name, chosen) in enumerate((("layer", layers), ("head", heads))):
+        beyond = [number for number in chosen or () if not -table.shape[axis] <= number < table.shape[axis]]
+        if beyond:
+            raise ShapeError(f"a {name} from 0 to {table.shape[axis] - 1} is needed", got=str(beyond[0]))
+    table = table if layers is None else table[list(layers)]
+    table = table if heads is None else table[:, list(heads)]
+    return table.mean(axis=(0, 1))  # [T, S]
+
+
+def align(
+    attention: Any,
+    source_tokens: Sequence[Span],
+    target_tokens: Sequence[Span],
+    source_words: Sequence[Span],
+    target_words: Sequence[Span],
+    *,
+    reading: bool = False,
+    least: float = 0.0,
+) -> list[Link]:
+    """The source word of each target word, in the order of the target.
+
+    `attention` [T, S] has a row for each step that emitted a token. Tokens and words are characters [start, end) of
+    their texts; a token without characters, such as the end of a sentence, belongs to no word, and its attention counts
+    for none. A word gets the mean attention of its tokens to all tokens of a source word.
+
+    With `reading` a token's row is that of the next step, where it is what the decoder reads: without a trained
+    alignment the step that emits a word often looks elsewhere (Chen et al. 2020, shifted attention). The last token
+    then needs a step after it, such as the one that emits the end, and has no word without.
+    `least` is the weight below which a word is left without a link. Raises ShapeError where the attention has not a row
+    for each target token and a column for each source token.
+    """
+    table = np.asarray(attention, np.float64)
+    if table.shape != (len(target_tokens), len(source_tokens)):
+        raise ShapeError(
+            "attention has a row for each target token and a column for each source token",
+            got=f"{list(table.shape)} for {len(target_tokens)} and {len(source_tokens)} tokens",
+        )
+    if reading:
+        table, target_tokens = table[1:], target_tokens[:-1]
+    by_word = _members(target_words, target_tokens) @ table @ _members(source_words, source_tokens).T  # [Y, X]
+    total = by_word.sum(axis=1)  # [Y]
+    found = list[Link]()
+    for row in np.flatnonzero(total > 0).tolist():
+        place = int(by_word[row].argmax())
+        weight = float(by_word[row, place] / total[row])
+        if weight >= least:
+            found.append(Link(source_words[place], target_words[row], weight))
+    return found
+
+
+def _members(words: Sequence[Span], tokens: Sequence[Span]) -> Reals:
+    """Which word each token belongs to, the one of which it has most characters, as ones of [words, tokens]."""
+    owners = owner_words(words, tokens)
+    table = np.zeros((len(words), len(tokens)))
+    owned = np.flatnonzero(owners >= 0)
+    table[owners[owned], owned] = 1
+    return table
+
+
+def owner_words(words: Sequence[Span], tokens: Sequence[Span]) -> Integers:
+    """The number of the word of which each token has most characters, the first of several; -1 where it has none.
+
+    Words are in the order of the text and do not overlap; tokens may stand in any order, and overlap where letters of
+    several bytes are cut.
+    """
+    starts = np.array([start for start, _ in words], np.int64)
+    ends = np.array([end for _, end in words], np.int64)
+    found = np.full(len(tokens), -1, np.int64)
+    for number, (start, end) in enumerate(tokens):
+        first, last = np.searchsorted(ends, start, side="right"), np.searchsorted(starts, end, side="left")
+        if first < last:
+            shared = np.minimum(ends[first:last], end) - np.maximum(starts[first:last], start)
+            found[number] = first + int(shared.argmax())
+    return found
+
+
+def pharaoh(links: Iterable[Link], source_words: Sequence[Span], target_words: Sequence[Span]) -> str:
+    """Links as "source-target" numbers of words from 0, as alignment tools write them: "0-0 1-2"."""
+    numbers = [{span: number for number, span in enumerate(words)} for words in (source_words, target_words)]
+    return " ".join(f"{numbers[0][link.source]}-{numbers[1][link.target]}" for link in links)
+
+
+def alignment_error_rate(
+    found: Iterable[tuple[int, int]], sure: Iterable[tuple[int, int]], possible: Iterable[tuple[int, int]] = ()
+) -> float:
+    """AER = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|) of links as numbers of words; sure links are possible ones too
+    (Och & Ney 2003). 0 where there is nothing to align and nothing was.
+    """
+    ours, certain = set(found), set(sure)
+    allowed = certain | set(possible)
+    both = len(ours) + len(certain)
+    return 1 - (len(ours & certain) + len(ours & allowed)) / both if both else 0.0

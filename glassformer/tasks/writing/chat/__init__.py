@@ -1,0 +1,1 @@
+"""Replies to the turns of a conversation."""

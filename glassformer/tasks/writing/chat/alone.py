@@ -1,0 +1,276 @@
+"""Chat by a decoder alone: dialogues are one text, and of this the replies are learned.
+
+B rows · S tokens of a row · N = B·S · V vocabulary · W width
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.config import ModelConfig
+from glassformer.data.readers.dialogues import Dialogue, read_dialogues
+from glassformer.data.readers.lines import OnBad
+from glassformer.data.settings import ChatData, RecordSection
+from glassformer.data.stores.split import Split
+from glassformer.decode.request import Hypothesis
+from glassformer.decode.settings import DecodeSettings
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.scoring.blocked_cross_entropy import token_cross_entropy
+from glassformer.scoring.score import THIS_MODEL, Scores, Unigram
+from glassformer.tasks.predict import predict
+from glassformer.tasks.records import Record, RecordTask
+from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.task import Context, Preparation, Source, TaskSection, evaluating
+from glassformer.tasks.writing.chat.chatter import joined
+from glassformer.tasks.writing.chat.reply import Reply
+from glassformer.tasks.writing.chat.scores import replies_to_write, reply_scores, with_replies
+from glassformer.tasks.writing.chat.source import DialogueSource, Exchanges
+from glassformer.tasks.writing.chat.talker import Talk, Talker
+from glassformer.tasks.writing.chat.task import MOST, Chat, ChatSection, silent
+from glassformer.tasks.writing.chat.turns import Lesson, TurnWriter, lessons, told_apart
+from glassformer.tasks.writing.language_model.generate import special_ids_of
+from glassformer.tasks.writing.language_model.task import check_writes
+from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, NextTokenScores
+from glassformer.tasks.writing.next_tokens import NEXT
+from glassformer.text.chat_template import MARKS, ChatTemplates, own_templates
+from glassformer.text.special import GPT2
+from glassformer.text.tokenizer import Tokenizer
+
+
+class ChatAlone(RecordTask[Talk, Reply]):
+    """The probability of each token of a reply after the turns before it. Replies alone are learned."""
+
+    Section: ClassVar[type[TaskSection]] = ChatSection
+    Data: ClassVar[type[RecordSection]] = ChatData
+    verbs, card = Chat.verbs, Chat.card
+    special: ClassVar = GPT2
+    marks: ClassVar[tuple[str, ...]] = tuple(MARKS.values())
+    weights: ClassVar[Mapping[str, float]] = {NEXT: 1.0}
+    axes: ClassVar[Mapping[str, Axis]] = {NEXT: "token"}
+    fits_baselines = True
+    in_one_pass = False
+    baseline_names = ("unigram", "trigram", "right_replies")
+    of_tokens = ("loss", "perplexity", "accuracy")
+    best = "-loss"
+    shares = ()
+    section: ChatSection
+    templates: ChatTemplates
+
+    def __init__(self, section: ChatSection, tokenizer: Tokenizer, templates: ChatTemplates) -> None:
+        self.section, self.tokenizer, self.templates = section, tokenizer, templates
+        self.unigram = Unigram(np.zeros(1, np.int64))  # counted where there are training dialogues
+        self.talker: Talker | None = None
+        self.data: ChatData | None = None
+
+    @classmethod
+    def compared_by(cls, section: Any) -> str:
+        """Bits per byte: losses per token are of different tokens where vocabularies differ."""
+        return "-bits_per_byte"
+
+    @classmethod
+    def check_body(cls, section: ChatSection, body: ModelConfig) -> None:
+        """Raise ConfigError unless the model is a decoder alone with a vocabulary head."""
+        check_writes(body)
+        if section.alignment:
+            raise ConfigError(
+                "only an encoder–decoder learns which words belong together",
+                got=f"task.alignment = {section.alignment}",
+                do="leave it out",
+            )
+
+    # ------------------------------------------------------------------ dialogues
+
+    @classmethod
+    def columns(cls, data: Any) -> dict[str, str]:
+        """The turns."""
+        return {"text": data.text}
+
+    @classmethod
+    def records_of(cls, data: Any, path: Path, bad: OnBad) -> Iterator[Record]:
+        """A record for each dialogue."""
+        for dialogue in read_dialogues(path, column=data.text, header=data.has_header, bad=bad):
+            yield Record({"text": joined(dialogue.turns), "dialogue": dialogue}, dialogue.where)
+
+    @classmethod
+    def texts_of(cls, record: Record) -> tuple[str, ...]:
+        """The turns."""
+        dialogue = record.values["dialogue"]
+        assert isinstance(dialogue, Dialogue)
+        return dialogue.turns
+
+    @classmethod
+    def from_records(
+        cls,
+        section: ChatSection,
+        preparation: Preparation,
+        records: Sequence[Record],
+        held_out: Sequence[Record] = (),
+    ) -> Self:
+        """Nothing is determined by the records."""
+        return cls(section, preparation.tokenizer, preparation.templates or own_templates(preparation.tokenizer))
+
+    @classmethod
+    def _prepared(cls, section: Any, preparation: Preparation, bad: OnBad) -> tuple[Self, dict[Split, Source]]:
+        data, log = preparation.data, silent if preparation.measuring else preparation.log
+        assert isinstance(data, ChatData)
+        task = cls.from_records(section, preparation, [])
+        task.data = data
+        ends = special_ids_of(task.tokenizer, preparation.search).end
+        writer = TurnWriter(task.tokenizer, task.templates.named(), ends)
+        found: dict[Split, list[Lesson]] = {}
+        asked: dict[Split, Exchanges] = {}
+        left_out: dict[Split, int] = {}
+        for split, record in cls._split(data, preparation.shares, bad):
+            dialogue = record.values["dialogue"]
+            assert isinstance(dialogue, Dialogue)
+            for messages, learned in told_apart(dialogue):
+                try:
+                    its = list(lessons(writer, messages, learned, room=data.length, history=data.history))
+                except DataError as error:
+                    bad(DataError(f"{record.where}: {error.wanted}", got=error.got).about(record.where, dialogue.turns))
+                    continue
+                found.setdefault(split, []).extend(each for each in its if each is not None)
+                left_out[split] = left_out.get(split, 0) + its.count(None)
+                asked.setdefault(split, Exchanges()).add(messages, learned)
+        if not found.get("train"):
+            count = left_out.get("train", 0)
+            raise DataError(
+                "training needs dialogues, with replies that fit into data.length = "
+                f"{data.length} tokens behind the turn before them",
+                got=f"{count:,} longer ones" if count else "none that can be used",
+                do="" if preparation.measuring else "raise data.length, or check the files",
+            )
+        sources = {
+            split: DialogueSource(
+                its,
+                asked[split],
+                length=data.length,
+                pad_id=preparation.tokenizer.pad_id or 0,
+                left_out=left_out.get(split, 0),
+            )
+            for split, its in found.items()
+            if its
+        }
+        counts = preparation.facts.get("unigram_counts")
+        task.unigram = (
+            Unigram(np.array(counts, np.int64))
+            if counts is not None
+            else Unigram.count(sources["train"].target_tokens, preparation.tokenizer.vocabulary_size)
+        )
+        _log_rows(sources, data.length, log)
+        return task, {split: source for split, source in sources.items() if len(source)}
+
+    # ------------------------------------------------------------------ learning
+
+    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
+        """The sum of the cross-entropies of the replies' tokens."""
+        states = model(batch.inputs, heads=()).states  # [B, S, W]
+        smoothing = self.section.label_smoothing
+        return {NEXT: token_cross_entropy(model, states, batch.labels[NEXT], smoothing=smoothing)}
+
+    @property
+    def baseline_loss(self) -> float:
+        """The loss, smoothed as in training, of knowing only how frequent each token of the replies is."""
+        share = self.section.label_smoothing
+        uniform = float(-np.log(self.unigram.probability(np.arange(len(self.unigram.counts)))).mean())
+        return (1 - share) * self.unigram.entropy + share * uniform
+
+    def facts(self) -> dict[str, Any]:
+        """How frequent each token of the training replies is."""
+        return {"unigram_counts": self.unigram.counts.tolist()}
+
+    # ------------------------------------------------------------------ measuring
+
+    def evaluate(self, model: Transformer, source: DialogueSource, *, limit: int | None = None) -> Scores:
+        """Loss, perplexity, bits per byte and accuracy of the tokens of the right replies, and what the model's own
+        greedy replies are like: `reply_scores` of at most 200 of them.
+        """
+        scores = self.evaluate_in_training(model, source, limit=limit)
+        chosen = [source.examples[number] for number in replies_to_write(source, limit)]
+        with evaluating(model):
+            fast = torch.is_autocast_enabled(next(model.parameters()).device.type)
+            talker = self.talking(model)
+            examples = (talker.example({"turns": [each._asdict() for each in one.before]}, "") for one in chosen)
+            written = [found.reply for found in predict(talker, model, examples, fast=fast)]
+        return with_replies(scores, written, [each.reply for each in chosen])
+
+    def evaluate_in_training(self, model: Transformer, source: DialogueSource, *, limit: int | None = None) -> Scores:
+        """Loss, perplexity, bits per byte and accuracy of the tokens of the right replies."""
+        return self._scoring.measured(model, source, source.rows_of(limit))
+
+    def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
+        """With those of somebody who counts which token followed which two in the training dialogues."""
+        return self._scoring.beside_trigram(scores, train.stream[:MOST_COUNTED], source, source.rows_of(limit))
+
+    @property
+    def _scoring(self) -> NextTokenScores:
+        return NextTokenScores(self.unigram, self.tokenizer.byte_counts)
+
+    def talking(self, model: Transformer) -> Talker:
+        """What replies with the likeliest token each time."""
+        search = {"search": DecodeSettings(max_tokens=MOST)}
+        length = None if self.data is None else self.data.length
+        return Talker.of(
+            model, self.tokenizer, Context(data=self.data, options=search, length=length, templates=self.templates)
+        )
+
+    def scores(self, pairs: Sequence[tuple[Talk, Reply]]) -> Scores:
+        """What replies are like."""
+        return Scores(len(pairs), "replies", {THIS_MODEL: reply_scores([found.reply for _, found in pairs])})
+
+    def known_by(self, example: Any) -> str:
+        """The turns before a reply, and the reply."""
+        return json.dumps(example, ensure_ascii=False)
+
+    # ------------------------------------------------------------------ for an existing model
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For a decoder that chats; raises ConfigError for another one."""
+        section = context.section if isinstance(context.section, ChatSection) else ChatSection()
+        cls.check_body(section, model.config)
+        task = cls(section, tokenizer, context.templates or own_templates(tokenizer))
+        task.talker = Talker.of(model, tokenizer, context)
+        return task
+
+    @property
+    def _own(self) -> Talker:
+        assert self.talker is not None
+        return self.talker
+
+    def example(self, values: Mapping[str, object], where: str) -> Talk:
+        """The turns of a record."""
+        return self._own.example(values, where)
+
+    def rows(self, example: Talk) -> Iterator[Row]:
+        """One row: the turns that are read."""
+        return self._own.rows(example)
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """The replies to each row."""
+        return self._own.predict(model, batches)
+
+    def merge(self, example: Talk, found: Sequence[list[Hypothesis]]) -> Reply:
+        """The reply."""
+        return self._own.merge(example, found)
+
+
+def _log_rows(sources: Mapping[Split, DialogueSource], length: int, log: Any) -> None:
+    """Log how many replies there are, in which rows, and how many are too long for them."""
+    held_out = ", ".join(f"{len(sources[split].examples):,} {split}" for split in sources if split != "train")
+    train = sources["train"]
+    log(
+        f"{len(train.examples):,} replies to learn from, {held_out or 'none held out'}; {len(train):,} rows of "
+        f"{length} tokens, {train.padding:.1%} of them padding"
+    )
+    if left_out := sum(source.left_out for source in sources.values()):
+        log(f"{left_out:,} replies that are longer than data.length = {length} with the turn before them are left out")

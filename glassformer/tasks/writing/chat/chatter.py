@@ -1,0 +1,188 @@
+"""Replying to a conversation: the verb `chat`.
+
+B rows · S tokens of the turns so far
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import NamedTuple, Self
+
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.config import ModelConfig
+from glassformer.data.readers.dialogues import in_a_line
+from glassformer.decode.options import asked_search
+from glassformer.decode.request import Hypothesis
+from glassformer.decode.stream import stream
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.rows import Row
+from glassformer.tasks.task import Context, Predictor
+from glassformer.tasks.values import located
+from glassformer.tasks.writing.chat.reply import OtherReply, Reply
+from glassformer.tasks.writing.generation import GeneratedToken
+from glassformer.tasks.writing.language_model.generate import USUAL
+from glassformer.tasks.writing.requests import number_of
+from glassformer.tasks.writing.translation_stream import in_precision, of_sentence
+from glassformer.tasks.writing.translator import Translator, special_ids
+from glassformer.text.parts import ids_of
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.windows import room_beside
+
+_CHAT = "chat"
+# Between two turns; no turn contains one.
+TURN_END = "\n"
+HISTORY = 3
+"""Turns that are read at most, where neither the model nor anybody says otherwise."""
+
+
+class Conversation(NamedTuple):
+    """The turns so far, how many of the last of them are read, their tokens, and how many tokens are left out."""
+
+    turns: tuple[str, ...]
+    read: int
+    ids: tuple[int, ...]
+    left_out: int
+
+
+def check_replies(model: ModelConfig, context: Context) -> None:
+    """Raise ConfigError unless the model has an encoder, a decoder and a vocabulary head, and was not trained for
+    anything else.
+    """
+    trained = None if context.section is None else context.section.name
+    writes = model.encoder is not None and model.decoder is not None and model.head is not None
+    if not writes or trained not in (None, _CHAT):
+        raise ConfigError(
+            "a reply needs a model that was trained to chat",
+            got=f"a {model.family} model{'' if trained is None else f' for {trained}'}",
+            do="the model chat comes with the package; train one with: glassformer train chat DIALOGUES",
+        )
+
+
+class Chatter(Predictor[Conversation, Reply]):
+    """The encoder reads the last turns, the decoder writes the reply (`decode/`)."""
+
+    in_one_pass = False
+    read_ahead = 1024
+
+    def __init__(self, translator: Translator, *, history: int) -> None:
+        self.translator, self.tokenizer, self.history = translator, translator.tokenizer, history
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For an encoder–decoder with a vocabulary head; raises ConfigError for another model, for one that was trained
+        to translate, and for options that exclude each other.
+        """
+        check_replies(model.config, context)
+        options, default = context.options, context.search
+        if beside := [name for name in ("system", "template") if options.get(name) is not None]:
+            raise ConfigError(
+                f"{beside[0]} is for a decoder with a chat template",
+                got=f"{model.config.family}, an encoder–decoder, which reads turns alone",
+                do="leave it out",
+            )
+        search = asked_search(options, default=USUAL if default is None else default.settings, where="chat")
+        ids = None if default is None else default.ids
+        translator = Translator(
+            tokenizer,
+            length=context.length,
+            ids=ids or special_ids(tokenizer.target),
+            options={"search": search},
+            default=default,
+        )
+        learned: int | None = getattr(context.data, "history", None)
+        return cls(translator, history=options.get("history") or learned or HISTORY)
+
+    def example(self, values: Mapping[str, object], where: str) -> Conversation:
+        """The turns of a record: a text, which is a first turn, or a list of turns. Raises DataError for an empty one.
+
+        Each turn is read in one line.
+        """
+        given = values.get("turns", values.get("text"))
+        turns = [given] if isinstance(given, str) else given
+        if not isinstance(turns, list | tuple) or not turns:
+            raise DataError(located(where, "a turn to reply to is needed"), got=repr(given)[:60])
+        found = []
+        for turn in turns:
+            text = turn.get("content") if isinstance(turn, Mapping) else turn
+            if not isinstance(text, str) or not text.strip():
+                raise DataError(located(where, "a turn must hold words"), got=repr(text)[:60])
+            found.append(in_a_line(text))
+        return self._read(tuple(found))
+
+    def _read(self, turns: tuple[str, ...]) -> Conversation:
+        """As many of the last turns as the model reads at once; of one that is too long the end."""
+        room = room_beside(sum(self.tokenizer.frame), self.translator.length)
+        for count in range(min(self.history, len(turns)), 0, -1):
+            ids = tuple(ids_of(self.tokenizer, joined(turns[-count:])))
+            if room is None or len(ids) <= room or count == 1:
+                break
+        left_out = 0 if room is None else max(0, len(ids) - room)
+        return Conversation(turns, count, ids[left_out:], left_out)
+
+    def rows(self, example: Conversation) -> Iterator[Row]:
+        """One row: the turns that are read."""
+        before, after = self.tokenizer.frame_ids
+        yield Row(ids=array("i", before) + array("i", example.ids) + array("i", after))
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """The replies to each row."""
+        return self.translator.predict(model, batches)
+
+    def stream(self, model: Transformer, example: Conversation, *, fast: bool = False) -> Generator[str, None, Reply]:
+        """The characters of the reply as soon as no later token can change them, in bfloat16 arithmetic when `fast`;
+        the generator returns the whole `Reply`. Raises ConfigError where several replies are asked for.
+        """
+        if self.translator.settings.n_best > 1:
+            raise ConfigError(
+                "the words of one reply can be shown as they are decided",
+                got=f"n_best = {self.translator.settings.n_best}",
+                do="leave n_best out",
+            )
+        return self._words(model, example, fast=fast)
+
+    def _words(self, model: Transformer, example: Conversation, *, fast: bool) -> Generator[str, None, Reply]:
+        translator, (row,) = self.translator, self.rows(example)
+        most = translator.most_for(row.ids, model.output_stack.max_length)
+        steps = translator.steps(model, [translator.request(number_of(row.ids), row.ids, most)], slots=1)
+        parts = stream(in_precision(steps, model, fast=fast), translator.text_of, stop=translator.settings.stop)
+        hypotheses = yield from of_sentence(parts)
+        return self.merge(example, [hypotheses])
+
+    def merge(self, example: Conversation, found: Sequence[list[Hypothesis]]) -> Reply:
+        """The reply. Raises DataError where there is none."""
+        (hypotheses,) = found
+        if not hypotheses:
+            raise DataError(
+                "a reply with these words, of at most this length, must be possible",
+                got="none found",
+                do="ask for more beams or tokens, or for other words",
+            )
+        first, written = hypotheses[0], [self.translator.written(each)[0] for each in hypotheses]
+        target, ids = self.translator.target, [*first.ids, *([] if first.end is None else [first.end])]
+        several = self.translator.settings.n_best > 1
+        return Reply(
+            example.turns,
+            written[0],
+            score=first.score,
+            log_probability=first.log_probability,
+            tokens=tuple(
+                GeneratedToken(target.token(id_), target.text(id_), logarithm)
+                for id_, logarithm in zip(ids, first.token_log_probabilities, strict=False)
+            ),
+            n_best=tuple(
+                OtherReply(text, each.score, each.log_probability)
+                for text, each in zip(written, hypotheses, strict=True)
+            )
+            if several
+            else (),
+            ended=self.translator.ends(first),
+            read=example.read,
+            left_out=example.left_out,
+        )
+
+
+def joined(turns: Sequence[str]) -> str:
+    """The turns as the encoder reads them: a line each."""
+    return TURN_END.join(turns)

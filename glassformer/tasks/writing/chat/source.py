@@ -1,0 +1,146 @@
+"""Dialogues as rows of a decoder: several parts of dialogues in each row, replies alone as labels.
+
+L lessons · R rows · B rows of a batch · S tokens of a row · n tokens of a batch
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from array import array
+from collections.abc import Sequence
+from functools import cached_property
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.corrupt import IGNORED
+from glassformer.data.batches.flat import Flat, Texts
+from glassformer.data.batches.order import key_of
+from glassformer.data.batches.pack_pairs import PackedPairs, pack_pairs
+from glassformer.models.inputs import Batch, Inputs
+from glassformer.tasks.rows import Shape
+from glassformer.tasks.writing.chat.turns import Exchange, Lesson
+from glassformer.tasks.writing.next_tokens import NEXT
+from glassformer.text.chat_template import Message
+
+
+class Exchanges(Sequence[Exchange]):
+    """Many replies with the turns before them, in the memory of the letters of each dialogue."""
+
+    def __init__(self) -> None:
+        self._dialogues, self._places = Texts(), array("q")
+
+    def add(self, messages: Sequence[Message], learned: Sequence[bool]) -> None:
+        """The replies of a dialogue that are learned."""
+        replies = [number for number, of in enumerate(learned) if of]
+        for number in replies:
+            self._places.extend((len(self._dialogues), number))
+        self._dialogues.append(json.dumps(messages, ensure_ascii=False))
+
+    def __len__(self) -> int:
+        return len(self._places) // 2
+
+    @overload
+    def __getitem__(self, number: int) -> Exchange: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Exchange]: ...
+    def __getitem__(self, number: int | slice) -> Exchange | list[Exchange]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        number = range(len(self))[number]
+        dialogue, turn = self._places[2 * number : 2 * number + 2]
+        messages = [Message(*each) for each in json.loads(self._dialogues[dialogue])]
+        return Exchange(tuple(messages[:turn]), messages[turn].content)
+
+
+class DialogueSource:
+    """Lessons packed into rows of one length: an example is a row.
+
+    Tokens see those of their own lesson alone: its number in the row is their document. The model reads a lesson
+    without its last token; the label of each token is the one behind it, where that is learned.
+    """
+
+    rows_of_each = 1
+    total_counts = None  # each token of a step weighs the same
+
+    def __init__(
+        self, lessons: Sequence[Lesson], exchanges: Exchanges, *, length: int, pad_id: int, left_out: int = 0
+    ) -> None:
+        self.examples, self.lengths, self.left_out, self._pad_id = exchanges, length, left_out, pad_id
+        self._ids = Flat.of(each.ids[:-1] for each in lessons)
+        self._labels = Flat.of(
+            [
+                id_ if of else IGNORED
+                for id_, of in zip(each.ids[1:], each.learned[1:], strict=True)
+            ]
+            for each in lessons
+        )  # fmt: skip
+        digest = hashlib.sha256(repr([type(self).__name__, length]).encode())
+        for part in (self._ids.values, self._ids.offsets, self._labels.values):
+            digest.update(part.tobytes())
+        self.fingerprint = digest.hexdigest()
+        sizes = np.stack([self._ids.lengths] * 2, axis=1)  # [L, 2]: the packing is one of pairs
+        self.packed: PackedPairs = pack_pairs(sizes, np.array([[length, length]]), key=key_of(self.fingerprint, 0))
+
+    def __len__(self) -> int:
+        return len(self.packed.members)
+
+    @cached_property
+    def padding(self) -> float:
+        """The share of the rows' tokens that are padding."""
+        return 1 - len(self._ids.values) / max(1, len(self) * self.lengths)
+
+    @property
+    def stream(self) -> Integers:
+        """The tokens of all lessons, one lesson behind the other."""
+        ends = self._ids.offsets[1:]
+        last = self._labels.values[ends - 1]  # the last token of a lesson is not read
+        known = last != IGNORED
+        return np.insert(self._ids.values.astype(np.int64), ends[known], last[known])
+
+    def rows_of(self, replies: int | None) -> int | None:
+        """So many rows that they hold about so many replies; None for all."""
+        if replies is None:
+            return None
+        return min(len(self), math.ceil(replies * len(self) / len(self.examples)))
+
+    @property
+    def target_tokens(self) -> npt.NDArray[np.int32]:
+        """The tokens of all replies, one after the other."""
+        found: npt.NDArray[np.int32] = self._labels.values[self._labels.values != IGNORED]
+        return found
+
+    def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
+        """These rows, the same in each epoch, padded to a shape (rows, tokens)."""
+        rows, length = shape
+        filled = np.concatenate([examples, np.repeat(examples[-1:], rows - len(examples))])
+        members, row, _ = self.packed.members.joined(filled)
+        chosen = members.astype(np.int64)
+        within = np.arange(len(chosen)) - np.searchsorted(row, row)  # number of each lesson in its row
+        values, of, position = self._ids.joined(chosen)  # [n], [n], [n]
+        ends = self._ids.lengths[chosen].cumsum()
+        begins = np.concatenate([[0], ends[:-1]])  # of each lesson among all
+        column = position + (begins - begins[np.searchsorted(row, row)])[of]  # [n]
+        # Padding belongs to the first lesson: it has something to look at, and nobody looks back at it.
+        ids, documents = np.full((rows, length), self._pad_id, np.int64), np.zeros((rows, length), np.int64)
+        positions = np.broadcast_to(np.arange(length), (rows, length)).copy()  # [B, S]
+        labels, real = np.full((rows, length), IGNORED, np.int64), np.zeros((rows, length), np.bool_)
+        at = row[of], column
+        ids[at], documents[at], positions[at], real[at] = values, within[of], position, True
+        labels[at] = self._labels.joined(chosen)[0]
+        labels[len(examples) :] = IGNORED
+        return Batch(
+            inputs=Inputs(
+                ids=torch.from_numpy(ids), documents=torch.from_numpy(documents), positions=torch.from_numpy(positions)
+            ),
+            labels={NEXT: torch.from_numpy(labels)},
+            counts={NEXT: float((labels != IGNORED).sum())},
+            row_ids=torch.arange(rows, dtype=torch.int32),
+            weights=torch.from_numpy((np.arange(rows) < len(examples)).astype(np.float32)),
+            tokens=int(real[: len(examples)].sum()),
+        )

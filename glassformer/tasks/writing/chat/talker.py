@@ -1,0 +1,187 @@
+"""Replying with a decoder alone: the verb `chat` of models with a chat template.
+
+B rows · S tokens of the turns so far
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, Self
+
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.decode.request import Hypothesis
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.rows import Row
+from glassformer.tasks.task import Context, Predictor
+from glassformer.tasks.values import located
+from glassformer.tasks.writing.chat.reply import OtherReply, Reply
+from glassformer.tasks.writing.chat.turns import TurnWriter, messages_of, opened
+from glassformer.tasks.writing.generation import Generation
+from glassformer.tasks.writing.language_model.generate import Generate, Prompt
+from glassformer.text.chat_template import MARKS, Message
+from glassformer.text.parts import encoded_parts, ids_of
+from glassformer.text.tokenizer import Tokenizer
+
+
+class Talk(NamedTuple):
+    """A conversation so far, how many of its last turns are read, their tokens, and how many tokens of the first of
+    these are not.
+    """
+
+    messages: tuple[Message, ...]
+    read: int
+    ids: tuple[int, ...]
+    left_out: int
+
+    @property
+    def prompt(self) -> Prompt:
+        """What is written on behind."""
+        return Prompt("", self.ids, self.left_out)
+
+
+class Talker(Predictor[Talk, Reply]):
+    """The last turns are written as the model's chat template says, and the decoder goes on, as in `generate`."""
+
+    in_one_pass = False
+    read_ahead = 1024
+
+    def __init__(self, writer: Generate, turns: TurnWriter, *, history: int | None, system: str | None = None) -> None:
+        self.writer, self.turns, self.history, self.system = writer, turns, history, system
+        self.tokenizer = writer.tokenizer
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For a decoder with a vocabulary head and a chat template; raises ConfigError for another model, and for
+        options that exclude each other.
+        """
+        writer = Generate.of(model, tokenizer, context, where="chat")
+        if context.search is None:  # it has learned what begins a turn: none of its replies contains that
+            marks = (tokenizer.id(mark) for mark in MARKS.values())
+            ends = dict.fromkeys([*writer.ids.end, *(id_ for id_ in marks if id_ is not None)])
+            writer.ids = replace(writer.ids, end=tuple(ends))
+        if context.templates is None:
+            raise ConfigError(
+                "a decoder that chats has a chat template, which says how turns are written",
+                got=f"{model.config.family} without one",
+                do="glassformer train chat DIALOGUES --start MODEL teaches it; glassformer generate writes on",
+            )
+        options = context.options
+        template = context.templates.named(options.get("template"))
+        history = options.get("history") or getattr(context.data, "history", None)
+        return cls(
+            writer, TurnWriter(tokenizer, template, writer.ids.end), history=history, system=options.get("system")
+        )
+
+    # ------------------------------------------------------------------ a conversation
+
+    def example(self, values: Mapping[str, object], where: str) -> Talk:
+        """The turns of a record: a text, which is a first turn, a list of turns, or of objects with `role` and
+        `content`. Raises DataError for what is none, and for special tokens in a turn.
+        """
+        messages = messages_of(values.get("turns", values.get("text")), where, system=self.system)
+        for each in messages:
+            if marks := {*ids_of(self.tokenizer, each.content)} & self.tokenizer.special_ids:
+                raise DataError(
+                    located(where, "a turn must hold words alone"),
+                    got=f"{self.tokenizer.token(min(marks))!r}, by which the model tells turns apart",
+                )
+        return self._read(messages)
+
+    def _read(self, messages: tuple[Message, ...]) -> Talk:
+        """As many of the last turns as the model reads at once; of one that is too long the end."""
+        system, turns = opened(messages)
+        most, largest = self.writer.most_of_turns, min(len(turns), self.history or len(turns))
+        least, (ids, read) = 1, self._written(system, turns[-1:])
+        if most is not None and len(ids) > most:
+            ids, left_out = self._shortened(system, turns[-1], len(ids) - most, most)
+            return Talk(messages, read, tuple(ids), left_out)
+        while least < largest:  # the most turns that fit, by halving
+            count = (least + largest + 1) // 2
+            more, its = self._written(system, turns[-count:])
+            if most is None or len(more) <= most:
+                least, ids, read = count, more, its
+            else:
+                largest = count - 1
+        return Talk(messages, read, tuple(ids), 0)
+
+    def _written(self, system: Sequence[Message], turns: Sequence[Message]) -> tuple[array[int], int]:
+        """The tokens of these turns, and their number. A template may want the user to begin: then the assistant's
+        first turn is left out.
+        """
+        try:
+            return self.turns.prompt([*system, *turns]), len(turns)
+        except DataError:
+            if len(turns) < 2:
+                raise
+            return self.turns.prompt([*system, *turns[1:]]), len(turns) - 1
+
+    def _shortened(self, system: Sequence[Message], turn: Message, too_many: int, most: int) -> tuple[array[int], int]:
+        """The tokens of the end of a turn that is too long by so many, and how many of its own are left out."""
+        starts = [
+            begin + start
+            for begin, raw in encoded_parts(self.tokenizer, turn.content)
+            for start, _ in raw.offsets
+        ]  # fmt: skip
+        left_out = too_many
+        while left_out < len(starts):
+            end = turn.content[starts[left_out] :]
+            ids = self.turns.prompt([*system, turn._replace(content=end)]) if end.strip() else array("i")
+            if ids and len(ids) <= most:
+                return ids, left_out
+            left_out += max(1, len(ids) - most)
+        raise DataError(
+            f"a model that reads {most} tokens at once beside its reply must have room for a turn",
+            got="a system's message, or marks of the template, that leave none",
+            do="shorten what the system says, or ask for fewer tokens",
+        )
+
+    def rows(self, example: Talk) -> Iterator[Row]:
+        """One row: the turns that are read."""
+        yield Row(ids=example.ids)
+
+    # ------------------------------------------------------------------ replying
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """The replies to each row."""
+        return self.writer.predict(model, batches)
+
+    def merge(self, example: Talk, found: Sequence[list[Hypothesis]]) -> Reply:
+        """The reply. Raises DataError where there is none."""
+        return self._reply(example, self.writer.merge(example.prompt, found))
+
+    def stream(self, model: Transformer, example: Talk, *, fast: bool = False) -> Generator[str, None, Reply]:
+        """The characters of the reply as soon as no later token can change them, without blanks around it; the
+        generator returns the whole `Reply`. Raises ConfigError where several replies are asked for.
+        """
+        words = self.writer.stream(model, example.prompt, fast=fast)
+        return self._words(example, words)
+
+    def _words(self, example: Talk, words: Generator[str, None, Generation]) -> Generator[str, None, Reply]:
+        blanks, begun = "", False
+        while True:
+            try:
+                text = blanks + next(words)
+            except StopIteration as end:
+                return self._reply(example, end.value)
+            text = text if begun else text.lstrip()
+            shown = text.rstrip()
+            blanks = text[len(shown) :]
+            if shown:
+                begun = True
+                yield shown
+
+    def _reply(self, example: Talk, found: Generation) -> Reply:
+        return Reply(
+            tuple(each.content for each in opened(example.messages)[1]),
+            found.generated.strip(),
+            score=found.score,
+            log_probability=found.log_probability,
+            tokens=found.tokens,
+            n_best=tuple(OtherReply(each.generated.strip(), each.score, each.log_probability) for each in found.n_best),
+            ended=found.ended,
+            read=example.read,
+            left_out=example.left_out,
+        )

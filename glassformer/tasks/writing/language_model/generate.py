@@ -1,0 +1,282 @@
+"""Writing on behind a prompt: the verb `generate`.
+
+B rows · S tokens of the prompt
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Self
+
+import torch
+
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.decode.defaults import SearchDefaults
+from glassformer.decode.loop import Step, decode
+from glassformer.decode.options import asked_search
+from glassformer.decode.record import Recorder
+from glassformer.decode.request import Hypothesis, Request, SpecialIds
+from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.stream import stream
+from glassformer.decode.words import before_stop
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.predict import precision
+from glassformer.tasks.rows import Row
+from glassformer.tasks.task import Context, Predictor
+from glassformer.tasks.values import located
+from glassformer.tasks.writing.generation import GeneratedToken, Generation, Sample, text_behind
+from glassformer.tasks.writing.language_model.score import opening_of, room_of
+from glassformer.tasks.writing.language_model.task import check_writes
+from glassformer.tasks.writing.requests import number_of, tokens_of
+from glassformer.text.parts import ids_of
+from glassformer.text.tokenizer import Tokenizer
+
+# Drawn, as the likeliest tokens of a language model soon repeat themselves (Holtzman et al. 2020).
+USUAL = DecodeSettings(method="sample", temperature=0.8, top_p=0.9)
+# Options by which somebody chooses the search, whatever the model says.
+_CHOOSING = ("search", "beams", "sample", "temperature", "top_k", "top_p", "min_p")
+# Prompts that are continued together.
+SLOTS = 16
+# The part of what a model reads at once that is kept free for what it writes, at most.
+_FREE = 4
+
+
+class Prompt(NamedTuple):
+    """A text to write on behind, and its tokens as they are read: the last ones of a long text."""
+
+    text: str
+    ids: tuple[int, ...]
+    left_out: int
+
+
+class Generate(Predictor[Prompt, Generation]):
+    """The decoder reads the prompt and writes on, token by token (`decode/`)."""
+
+    in_one_pass = False
+    read_ahead = 1024
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        *,
+        ids: SpecialIds,
+        opening: tuple[int, ...],
+        room: int | None,
+        search: DecodeSettings,
+        forbidden: tuple[tuple[int, ...], ...] = (),
+        whole: int | None = None,
+    ) -> None:
+        """`whole`: the most tokens of a prompt and what follows it, where an imported model says so."""
+        self.tokenizer, self.ids, self.opening, self.room, self.settings = tokenizer, ids, opening, room, search
+        self.forbidden, self.whole = forbidden, whole
+        least = max(search.min_tokens + 1, 1)
+        if room is not None and room < len(opening) + least + 1:
+            raise ConfigError(f"at most {room} tokens are read at once", got=f"min_tokens = {search.min_tokens}")
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context, *, where: str = "generate") -> Self:
+        """For a decoder with a vocabulary head; raises ConfigError for another model, for options that exclude each
+        other, and for an imported model whose own settings cannot be kept, unless the options choose the search.
+        """
+        check_writes(model.config)
+        options, default = context.options, context.search
+        if default is not None and default.aside and not any(options.get(name) for name in _CHOOSING):
+            name, reason = next(iter(default.aside.items()))
+            raise ConfigError(
+                f"the model's generation_config.json must be kept as it is, with its setting {name}",
+                got=reason,
+                do="choose how tokens are chosen: --beams 1, or --temperature 1 (search= in Python)",
+            )
+        search = asked_search(options, default=USUAL if default is None else default.settings, where=where)
+        asked = options.get("max_tokens") is not None or options.get("search") is not None
+        return cls(
+            tokenizer,
+            ids=special_ids_of(tokenizer, default),
+            opening=opening_of(tokenizer, context),
+            room=room_of(model, context),
+            search=search,
+            forbidden=() if default is None else default.forbidden,
+            whole=None if default is None or asked else default.whole,
+        )
+
+    # ------------------------------------------------------------------ a prompt
+
+    def example(self, values: Mapping[str, object], where: str) -> Prompt:
+        """The prompt of a record, which may be empty. Raises DataError for a value that is no text."""
+        text = values["text"]
+        if not isinstance(text, str):
+            raise DataError(located(where, "a prompt must be a text"), got=repr(text)[:60])
+        ids = tuple(ids_of(self.tokenizer, text)) if text else ()
+        kept = ids[-self.most_read :] if self.most_read is not None else ids
+        opening = self.opening if len(kept) == len(ids) else ()
+        found = Prompt(text, (*opening, *kept) or (self.ids.begin,), len(ids) - len(kept))
+        self.check_room(found, where)
+        return found
+
+    def check_room(self, prompt: Prompt, where: str = "") -> None:
+        """Raise DataError for a prompt that is as long as the imported model's `max_length`, which counts it."""
+        if self.whole is not None and len(prompt.ids) >= self.whole:
+            raise DataError(
+                located(where, f"max_length = {self.whole} of the model's generation_config.json counts the prompt"),
+                got=f"a prompt of {len(prompt.ids):,} tokens",
+                do="ask for a number of new tokens: --max-tokens, in Python max_tokens",
+            )
+
+    @property
+    def most_read(self) -> int | None:
+        """The most tokens of a prompt that are read; None for any number."""
+        return None if self.room is None else self._beside(self.room)
+
+    @property
+    def most_of_turns(self) -> int | None:
+        """As `most_read`, for turns of which the first may be left out: also within the imported model's `max_length`,
+        which counts them.
+        """
+        rooms = [room for room in (self.room, self.whole) if room is not None]
+        return self._beside(min(rooms)) if rooms else None
+
+    def _beside(self, room: int) -> int:
+        """The most tokens of a prompt for which there is room beside what is written."""
+        free = min(self.settings.max_tokens, max(self.settings.min_tokens + 1, room // _FREE))
+        return max(1, room - len(self.opening) - free)
+
+    def rows(self, example: Prompt) -> Iterator[Row]:
+        """One row: the prompt."""
+        yield Row(ids=example.ids)
+
+    def request(self, ids: Sequence[int]) -> Request:
+        """What is asked of the decoding loop for a prompt."""
+        most = self.settings.max_tokens
+        if self.room is not None:
+            most = min(most, self.room + 1 - len(ids))
+        if self.whole is not None:
+            most = min(most, self.whole - len(ids))
+        return Request(number_of(ids), prompt=tuple(ids), max_tokens=max(1, most), forbidden=self.forbidden)
+
+    # ------------------------------------------------------------------ writing
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """What is written behind each row; rows with the same tokens are continued once."""
+        waiting: dict[int, list[int]] = {}
+
+        def requests() -> Iterator[Request]:
+            for batch in batches:
+                for row, ids in zip(batch.row_ids.tolist(), tokens_of(batch), strict=True):
+                    request = self.request(ids)
+                    waiting.setdefault(request.number, []).append(row)
+                    if len(waiting[request.number]) == 1:
+                        yield request
+
+        for step in self.steps(model, requests(), slots=SLOTS):
+            for finished in step.finished:
+                for row in waiting.pop(finished.number):
+                    yield row, finished.hypotheses
+
+    def steps(
+        self, model: Transformer, requests: Iterable[Request], *, slots: int, recorder: Recorder | None = None
+    ) -> Iterator[Step]:
+        """The steps of the decoding loop, so many requests at a time; a recorder keeps what was looked at."""
+        return decode(
+            model,
+            requests,
+            self.settings,
+            ids=self.ids,
+            slots=slots,
+            text_of=self.tokenizer.decode,
+            ids_of=self.tokenizer.ids,
+            recorder=recorder,
+        )
+
+    def stream(self, model: Transformer, example: Prompt, *, fast: bool = False) -> Generator[str, None, Generation]:
+        """The characters behind a prompt as soon as no later token can change them, in bfloat16 arithmetic when `fast`;
+        the generator returns the whole `Generation`. Raises ConfigError where several texts are asked for.
+        """
+        if self.settings.n_best > 1:
+            raise ConfigError(
+                "the words of one text can be shown as they are decided",
+                got=f"n_best = {self.settings.n_best}",
+                do="leave n_best out",
+            )
+        return self._words(model, example, fast=fast)
+
+    def _words(self, model: Transformer, example: Prompt, *, fast: bool) -> Generator[str, None, Generation]:
+        device = next(model.parameters()).device
+
+        def steps() -> Iterator[Step]:
+            # Who reads the steps computes in a precision of their own between two of them.
+            found = self.steps(model, [self.request(example.ids)], slots=1)
+            while True:
+                with torch.inference_mode(), precision(device, fast=fast):
+                    step = next(found, None)
+                if step is None:
+                    return
+                yield step
+
+        def text_of(ids: Sequence[int]) -> str:
+            return text_behind(self.tokenizer, example.ids, ids)
+
+        for part in stream(steps(), text_of, stop=self.settings.stop):
+            if part.text:
+                yield part.text
+            if part.finished is not None:
+                return self.merge(example, [part.finished.hypotheses])
+        raise AssertionError("the loop answers each request")
+
+    def merge(self, example: Prompt, found: Sequence[list[Hypothesis]]) -> Generation:
+        """The text behind a prompt. Raises DataError where there is none."""
+        (hypotheses,) = found
+        if not hypotheses:
+            raise DataError(
+                "a text with these words, of at most this length, must be possible",
+                got=f"none found behind {example.text[:60]!r}",
+                do="ask for more beams or tokens, or for other words",
+            )
+        first = hypotheses[0]
+        samples: tuple[Sample, ...] = ()
+        if self.settings.n_best > 1:
+            samples = tuple(
+                Sample(self.written(example, each), each.score, each.log_probability) for each in hypotheses
+            )
+        written = self.written(example, first)
+        ids = [*first.ids, *([] if first.end is None else [first.end])]
+        return Generation(
+            example.text,
+            written,
+            score=first.score,
+            log_probability=first.log_probability,
+            tokens=tuple(
+                GeneratedToken(self.tokenizer.token(id_), self.tokenizer.text(id_), logarithm)
+                for id_, logarithm in zip(ids, first.token_log_probabilities, strict=False)
+            ),
+            n_best=samples,
+            ended=first.ended or any(stop in text_behind(self.tokenizer, example.ids, first.ids) for stop in self.stop),
+            left_out=example.left_out,
+        )
+
+    @property
+    def stop(self) -> tuple[str, ...]:
+        """The strings before which a text ends."""
+        return self.settings.stop
+
+    def written(self, example: Prompt, answer: Hypothesis) -> str:
+        """The text of an answer, up to a stop string."""
+        return before_stop(text_behind(self.tokenizer, example.ids, answer.ids), self.stop)
+
+
+def special_ids_of(tokenizer: Tokenizer, default: SearchDefaults | None) -> SpecialIds:
+    """The tokens with which a decoder begins and ends: those of the imported model, else those of the vocabulary. A
+    vocabulary without an end is written in to the largest number of tokens. Raises ConfigError where nothing begins.
+    """
+    if default is not None and default.ids is not None:
+        return default.ids
+    end = tokenizer.end_id
+    begin = next((id_ for id_ in (tokenizer.begin_id, end, tokenizer.first_id) if id_ is not None), None)
+    if begin is None:
+        raise ConfigError(
+            "a token with which a text begins is needed",
+            got="a tokenizer without one",
+            do="give its role in special_tokens_map.json (bos_token), or train with another tokenizer",
+        )
+    never = tuple(id_ for id_ in (tokenizer.pad_id,) if id_ is not None and id_ != end)
+    return SpecialIds(begin, () if end is None else (end,), never)

@@ -1,0 +1,137 @@
+"""Language modelling: each token is told from those before it (Radford et al. 2019).
+
+B rows · S tokens of a row · N = B·S · V vocabulary · W width
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from torch import Tensor
+
+from glassformer.base.errors import ConfigError
+from glassformer.config import ModelConfig
+from glassformer.data.batches.batch import Integers
+from glassformer.data.settings import CorpusSection, DataSection
+from glassformer.data.stores.split import Split
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.scoring.blocked_cross_entropy import token_cross_entropy
+from glassformer.scoring.score import Scores, Unigram
+from glassformer.tasks.card_words import CardWords
+from glassformer.tasks.task import Preparation, Source, TaskSection
+from glassformer.tasks.words.corpus import CorpusTask
+from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, NextTokenScores
+from glassformer.tasks.writing.next_tokens import NEXT, NextTokens
+from glassformer.text.special import GPT2
+
+# Rows whose tokens are read together.
+_AT_ONCE = 4096
+
+
+class LanguageModelSection(TaskSection):
+    """A task without random choices and without settings."""
+
+    name: Literal["language-model"] = "language-model"
+
+
+class LanguageModel(CorpusTask):
+    """The probability of each token of a text after those before it; rows are packed without padding."""
+
+    Section = LanguageModelSection
+    verbs: ClassVar[Mapping[str, str]] = {"head": "generate"}
+    card = CardWords(
+        "text",
+        cut="scored in overlapping windows, and of a longer prompt the end is read",
+        limit="It writes one token after the other and plans nothing; what it tells is made up.",
+    )
+    special: ClassVar = GPT2
+    weights: ClassVar[Mapping[str, float]] = {NEXT: 1.0}
+    best = "-loss"
+    baseline_names = ("unigram", "trigram")
+    fits_baselines = True
+    of_tokens = ("loss", "perplexity", "accuracy")
+    section: LanguageModelSection
+
+    def __init__(self, section: LanguageModelSection, unigram: Unigram, bytes_of: Integers | None) -> None:
+        self.section, self.unigram, self.bytes_of = section, unigram, bytes_of
+
+    @classmethod
+    def compared_by(cls, section: LanguageModelSection) -> str:
+        """Bits per byte: losses per token are of different tokens where vocabularies differ."""
+        return "-bits_per_byte"
+
+    @classmethod
+    def check_data(cls, data: DataSection) -> None:
+        """Raise ConfigError for rows that are not packed."""
+        if isinstance(data, CorpusSection) and not data.pack:
+            raise ConfigError(
+                "the rows of a language model are packed",
+                got="data.pack = false",
+                do="leave it out; with data.document_mask = true the documents of a row do not see each other",
+            )
+
+    @classmethod
+    def check_body(cls, section: LanguageModelSection, body: ModelConfig) -> None:
+        """Raise ConfigError unless the model is a decoder with a vocabulary head."""
+        check_writes(body)
+
+    @classmethod
+    def prepared(cls, section: LanguageModelSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
+        """Rows of full length, a token beyond what is read of them."""
+        corpus, data, tokenizer = cls.stores(preparation), preparation.data, preparation.tokenizer
+        assert isinstance(data, CorpusSection)
+        found = {split: NextTokens(store, tokenizer, data) for split, store in corpus.stores.items()}
+        sources: dict[Split, Source] = {split: source for split, source in found.items() if len(source)}
+        counts = preparation.facts.get("unigram_counts")
+        unigram = found["train"].unigram() if counts is None else Unigram(np.array(counts, np.int64))
+        return cls(section, unigram, tokenizer.byte_counts), sources
+
+    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
+        """The sum of the cross-entropies of all tokens."""
+        states = model(batch.inputs, heads=()).states  # [B, S, W]
+        return {NEXT: token_cross_entropy(model, states, batch.labels[NEXT])}
+
+    # ------------------------------------------------------------------ measuring
+
+    @property
+    def baseline_loss(self) -> float:
+        """The entropy of the text's tokens: the loss of knowing only how frequent each of them is."""
+        return self.unigram.entropy
+
+    def facts(self) -> dict[str, Any]:
+        """How frequent each token of the training text is."""
+        return {"unigram_counts": self.unigram.counts.tolist()}
+
+    def evaluate(self, model: Transformer, source: NextTokens, *, limit: int | None = None) -> Scores:
+        """Loss, perplexity, bits per byte and accuracy, beside the tokens' frequencies; intervals over rows."""
+        return NextTokenScores(self.unigram, self.bytes_of).measured(model, source, limit)
+
+    def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
+        """With the scores of somebody who counts which token followed which two in the training text."""
+        stream = stream_of(train, MOST_COUNTED)
+        log(f"counting which token follows which two, in {len(stream):,} tokens")
+        return NextTokenScores(self.unigram, self.bytes_of).beside_trigram(scores, stream, source, limit)
+
+
+def stream_of(source: NextTokens, limit: int) -> Integers:
+    """The first tokens of the stream that the rows are cut from, about `limit` of them."""
+    parts: list[Integers] = []
+    numbers = np.arange(min(len(source), max(1, limit // source.lengths)))
+    for some in np.array_split(numbers, -(-len(numbers) // _AT_ONCE)):
+        rows = source.text.rows(some)
+        parts += [rows.ids[:1, :1].ravel()] if not parts else []
+        parts.append(rows.ids[:, 1:][rows.real[:, 1:]])
+    return np.concatenate(parts)
+
+
+def check_writes(model: ModelConfig) -> None:
+    """Raise ConfigError unless the model is a decoder alone with a vocabulary head."""
+    if model.decoder is None or model.encoder is not None or model.head is None:
+        raise ConfigError(
+            "a language model is a decoder with a vocabulary head",
+            got=f"the family {model.family}" if model.head is not None else f"a {model.family} model without it",
+            do="choose gpt2 or llama: glassformer train language-model TEXT.txt",
+        )

@@ -1,0 +1,141 @@
+"""How likely the right next tokens are to a decoder, by their frequency, and to somebody who counts which token follows
+which two. Measured row by row, so that each score has its interval.
+
+B rows · S tokens of a row · N = B·S · V vocabulary · W width · R measured rows · n measured tokens of a batch
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.corrupt import IGNORED
+from glassformer.data.batches.order import Order
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.scoring.measure import Measure, Reals
+from glassformer.scoring.score import THIS_MODEL, Scores, Unigram, compared
+from glassformer.scoring.trigram import Trigram
+from glassformer.tasks.rows import Shape
+from glassformer.tasks.task import evaluating
+from glassformer.tasks.writing.next_tokens import NEXT
+
+# Rows of one forward pass in evaluation, and tokens whose vocabulary scores are in memory together.
+_ROWS, _TOGETHER = 32, 512
+MOST_COUNTED = 20_000_000
+"""Trigrams are counted in memory, about 60 bytes each at most."""
+
+
+class NextTokenRows(Protocol):
+    """Rows of one length, with the token behind each token as its label, where that is learned."""
+
+    fingerprint: str
+
+    @property
+    def lengths(self) -> int:
+        """The tokens that are read of each row."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
+        """These rows, padded to a shape (rows, tokens)."""
+        ...
+
+
+class NextTokenScores:
+    """Loss, perplexity, accuracy and, where `bytes_of` tells how many bytes of a text each token stands for, bits per
+    byte.
+    """
+
+    def __init__(self, unigram: Unigram, bytes_of: Integers | None) -> None:
+        self.unigram, self.bytes_of = unigram, bytes_of
+
+    def measured(self, model: Transformer, source: NextTokenRows, limit: int | None) -> Scores:
+        """Those of a model beside those of the tokens' frequencies, on all rows or on `limit` of them, always the same
+        ones; intervals over rows.
+        """
+        mine, unigram = [], []
+        for batch in _batches(source, limit):
+            mine.append(self._sums(batch, *_compared(model, batch)))
+            unigram.append(self._sums(batch, *self._by_frequency(batch)))
+        return self.of_sums(np.concatenate(mine)).beside(self.unigram.name, self.of_sums(np.concatenate(unigram)))
+
+    def beside_trigram(self, scores: Scores, stream: Integers, source: NextTokenRows, limit: int | None) -> Scores:
+        """With those of the same rows by which token followed which two in a stream of training tokens."""
+        trigram = Trigram(stream, len(self.unigram.counts))
+        rows = [self._sums(batch, *_after_two(trigram, batch)) for batch in _batches(source, limit)]
+        return scores.beside(trigram.name, self.of_sums(np.concatenate(rows), guesses=False))
+
+    def _by_frequency(self, batch: Batch) -> tuple[Reals, Reals]:
+        labels = batch.labels[NEXT].numpy()
+        labels = labels[labels != IGNORED]  # [n]
+        losses = -np.log(self.unigram.probability(labels))
+        return losses, (labels == self.unigram.counts.argmax()).astype(np.float64)
+
+    def _sums(self, batch: Batch, losses: Reals, right: Reals) -> Reals:
+        """For each row of a batch the sums of losses, of right guesses, of tokens and of bytes, [B, 4]; the losses and
+        guesses of its tokens are given, [n] each.
+        """
+        labels = batch.labels[NEXT].numpy()
+        asked = labels != IGNORED  # [B, S]
+        rows = np.nonzero(asked)[0]  # [n]
+        sizes = np.zeros(len(losses)) if self.bytes_of is None else self.bytes_of[labels[asked]]
+        each = (losses, right, np.ones(len(losses)), sizes)
+        return np.stack([np.bincount(rows, values, len(labels)) for values in each], axis=1)  # [B, 4]
+
+    def of_sums(self, rows: Reals, *, guesses: bool = True) -> Scores:
+        """What follows from the sums of rows [R, 4]; without `guesses` no accuracy."""
+        counts_bytes = self.bytes_of is not None
+
+        def scores(sums: Reals) -> Mapping[str, Reals]:
+            loss = sums[..., 0] / sums[..., 2]
+            found = {"loss": loss, "perplexity": np.exp(np.minimum(loss, 700.0))}
+            if counts_bytes:  # a sample of rows may hold ends of texts alone, which have no bytes
+                bits, size = sums[..., 0] / math.log(2), sums[..., 3]
+                found["bits_per_byte"] = np.divide(bits, size, out=np.full(np.shape(size), np.nan), where=size > 0)
+            return found | ({"accuracy": sums[..., 1] / sums[..., 2]} if guesses else {})
+
+        measure = Measure(rows, scores)
+        count = int(measure.sums[2])
+        return Scores(count, "tokens", {THIS_MODEL: measure.values()}, measures={THIS_MODEL: measure})
+
+
+def _batches(source: NextTokenRows, limit: int | None) -> Iterator[Batch]:
+    """All rows of a source, or a fixed choice of `limit` of them."""
+    order, count = Order(len(source), _ROWS, source.fingerprint, 0), min(limit or len(source), len(source))
+    for number in range(math.ceil(count / _ROWS)):
+        numbers = order.of_epoch(0, number)[: count - number * _ROWS]
+        yield source.batch(numbers, np.zeros_like(numbers), shape=(len(numbers), source.lengths))
+
+
+def _compared(model: Transformer, batch: Batch) -> tuple[Reals, Reals]:
+    """The loss of each label of a batch, and whether its logit is the largest: [n], [n]."""
+    head = model.head
+    assert head is not None
+    device = next(model.parameters()).device
+    labels = batch.labels[NEXT].flatten().to(device)  # [N]
+    asked = labels != IGNORED
+    with evaluating(model):
+        states = model(batch.to(device).inputs, heads=()).states.flatten(0, 1)[asked]  # [n, W]
+        found = [
+            compared(head(some, model.word_table), right)
+            for some, right in zip(states.split(_TOGETHER), labels[asked].split(_TOGETHER), strict=True)
+        ]
+    losses, right = (torch.cat(each).cpu().double().numpy() for each in zip(*found, strict=True))
+    return losses, right
+
+
+def _after_two(trigram: Trigram, batch: Batch) -> tuple[Reals, Reals]:
+    """What `_compared` gives, for a trigram; which token it would guess is not worked out."""
+    assert batch.inputs.ids is not None
+    ids, labels = batch.inputs.ids.numpy(), batch.labels[NEXT].numpy()  # [B, S]
+    before = np.concatenate([np.full_like(ids[:, :1], -1), ids[:, :-1]], axis=1)  # [B, S]
+    asked = labels != IGNORED
+    losses = -np.log(trigram.probability(before[asked], ids[asked], labels[asked]))  # [n]
+    return losses, np.zeros(len(losses))

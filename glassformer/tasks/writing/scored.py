@@ -1,0 +1,94 @@
+"""Texts whose tokens were given probabilities: what the verb `score` answers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from glassformer.scoring.score import perplexity
+
+
+@dataclass(frozen=True)
+class ScoredToken:
+    """A token of a text as the vocabulary writes it, its own text, and the logarithm of the probability that the model
+    gives it.
+
+    `start` and `end` are characters [start, end) of the text that was given.
+    """
+
+    token: str
+    text: str
+    start: int
+    end: int
+    log_probability: float
+
+    @property
+    def probability(self) -> float:
+        """The probability, between 0 and 1."""
+        return math.exp(self.log_probability)
+
+
+class _ScoredTokens:
+    """What follows from the log-probabilities of at least one token."""
+
+    tokens: tuple[ScoredToken, ...]
+
+    @property
+    def total(self) -> float:
+        """Sum of the tokens' log-probabilities; nearer to 0 is likelier."""
+        return math.fsum(token.log_probability for token in self.tokens)
+
+    @property
+    def perplexity(self) -> float:
+        """exp(−total / tokens): the effective number of tokens that the model chooses from, comparable between
+        lengths.
+        """
+        return perplexity(-self.total / len(self.tokens))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain lists and strings, for JSON."""
+        tokens = [asdict(token) for token in self.tokens]
+        return {**vars(self), "tokens": tokens, "total": self.total, "perplexity": self.perplexity}
+
+
+@dataclass(frozen=True)
+class Scored(_ScoredTokens):
+    """Pseudo-log-likelihood of a text: the sum over its tokens, each masked in turn (Salazar et al. 2020)."""
+
+    text: str
+    tokens: tuple[ScoredToken, ...]
+    windows: int = 1
+
+
+@dataclass(frozen=True)
+class ScoredPair(_ScoredTokens):
+    """A text and a translation of it: the logarithm of the probability of each token of the translation after the right
+    ones before it, and after the last of them that of the end, which counts as a token.
+    """
+
+    text: str
+    target: str
+    tokens: tuple[ScoredToken, ...]
+    windows: int = 1
+
+
+@dataclass(frozen=True)
+class ScoredText(_ScoredTokens):
+    """A text and the logarithm of the probability of each token after those before it. `bytes` of the text, in UTF-8,
+    are those of the scored tokens; None where tokens do not write all of a text.
+    """
+
+    text: str
+    tokens: tuple[ScoredToken, ...]
+    windows: int = 1
+    bytes: int | None = None
+
+    @property
+    def bits_per_byte(self) -> float | None:
+        """−total / bytes as binary logarithms: comparable between models that cut texts into other tokens."""
+        return -self.total / math.log(2) / self.bytes if self.bytes else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain lists and strings, for JSON."""
+        return {**super().to_dict(), "bits_per_byte": self.bits_per_byte}

@@ -1,0 +1,202 @@
+"""Tasks whose target is written by a decoder behind an encoder: translations, replies. What they learn, and how.
+
+B rows · S tokens of the source · T tokens of the target · V vocabulary · N = B·T · W width
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from pydantic import Field
+from torch import Tensor
+
+from glassformer.base.errors import DataError
+from glassformer.config import ModelConfig
+from glassformer.data.readers.parallel import TARGET
+from glassformer.data.stores.split import Split
+from glassformer.decode.defaults import SearchDefaults
+from glassformer.decode.options import BEAMS, LENGTH_PENALTY
+from glassformer.decode.request import Hypothesis
+from glassformer.decode.settings import LengthPenalty
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.scoring.blocked_cross_entropy import token_cross_entropy
+from glassformer.scoring.score import Scores, Unigram
+from glassformer.tasks.records import Record, RecordTask
+from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.task import Context, Preparation, Source, TaskSection
+from glassformer.tasks.writing.alignment_loss import ALIGNMENT, loss_of_links
+from glassformer.tasks.writing.pair_records import log_rows, pair_of
+from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs
+from glassformer.tasks.writing.translation import Translation
+from glassformer.tasks.writing.translation_evaluation import target_losses, token_scores
+from glassformer.tasks.writing.translator import Translator, check_translates
+from glassformer.text.special import MARIAN
+from glassformer.text.tokenizer import Tokenizer
+
+
+class TargetSection(TaskSection):
+    """`label_smoothing` is the share of the target probability that all tokens of the vocabulary get alike (Szegedy et
+    al. 2016). Targets are searched with `beams` hypotheses and the `length_penalty` of Wu et al. (2016, eq. 14).
+    `alignment` is the weight of the loss by which one head of the decoder's last block learns which words belong
+    together, λ of Garg et al. (2019, §4.2); 0 = none does.
+    """
+
+    found: ClassVar[tuple[str, ...]] = ()
+    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
+    beams: int = Field(default=BEAMS, ge=1, le=1000)
+    length_penalty: LengthPenalty = LENGTH_PENALTY
+    alignment: float = Field(default=0.0, ge=0, le=1)
+
+
+class TargetTask(RecordTask[TextPair, Translation]):
+    """The probability of each token of the target, given the source and the target's tokens before it.
+
+    Learned by teacher forcing: the decoder reads the right target, shifted by one.
+    """
+
+    special: ClassVar = MARIAN
+    weights: ClassVar[Mapping[str, float]] = {TARGET: 1.0}
+    axes: ClassVar[Mapping[str, Axis]] = {TARGET: "token"}
+    two_sided = True
+    in_one_pass = False
+    best = "-loss"
+    shares = ()
+    section: TargetSection
+
+    def __init__(
+        self,
+        section: TargetSection,
+        tokenizer: Tokenizer,
+        *,
+        length: int | None,
+        search: SearchDefaults | None = None,
+    ) -> None:
+        self.section, self.tokenizer, self.length, self.search = section, tokenizer, length, search
+        self.translator = self.searching(section.beams)
+        self.unigram = Unigram(np.zeros(1, np.int64))  # counted where there are training pairs
+
+    @abstractmethod
+    def searching(self, beams: int) -> Translator:
+        """What writes with so many beams."""
+
+    @classmethod
+    def weights_of(cls, section: TargetSection) -> Mapping[str, float]:
+        """Of the tokens of the target, and of the links of words where a head learns them."""
+        return {**cls.weights, **({ALIGNMENT: section.alignment} if section.alignment else {})}
+
+    @classmethod
+    def texts_of(cls, record: Record) -> tuple[str, ...]:
+        """Source and target."""
+        return str(record.values["text"]), str(record.values["target"])
+
+    def example(self, values: Mapping[str, object], where: str) -> TextPair:
+        """A source, and its target where it is known."""
+        return pair_of(values, where)
+
+    def rows(self, example: TextPair) -> Iterator[Row]:
+        """A row for each part of the source."""
+        return self.translator.rows(example)
+
+    def known_by(self, example: TextPair) -> str:
+        """The source."""
+        return example.text
+
+    # ------------------------------------------------------------------ training
+
+    @classmethod
+    def check_body(cls, section: TargetSection, body: ModelConfig) -> None:
+        """Raise ConfigError unless the model has an encoder, a decoder and a vocabulary head."""
+        check_translates(body)
+
+    @classmethod
+    def from_records(
+        cls,
+        section: TargetSection,
+        preparation: Preparation,
+        records: Sequence[Record],
+        held_out: Sequence[Record] = (),
+    ) -> Self:
+        """Nothing is determined by the records."""
+        return cls(section, preparation.tokenizer, length=preparation.data.length, search=preparation.search)
+
+    def _sources(
+        self, found: Mapping[Split, TextPairs], preparation: Preparation, what: str, log: Callable[[str], None]
+    ) -> dict[Split, Source]:
+        """The rows of pairs by split; counts how frequent the tokens of the training targets are. `what` the pairs are,
+        for the error where all of them are too long.
+        """
+        data = preparation.data
+        begin, losses = self.translator.ids.begin, self.weights_of(self.section)
+        sources = {
+            split: PairSource(pairs, preparation.tokenizer, start=begin, longest=data.length, losses=losses)
+            for split, pairs in found.items()
+        }
+        if not len(sources["train"]):
+            raise DataError(
+                f"{what} of at most data.length = {data.length} tokens are needed",
+                got=f"{len(found['train']):,} longer ones",
+                do="" if preparation.measuring else "raise data.length",
+            )
+        self.unigram = _unigram_of(preparation, sources["train"])
+        log_rows(sources, data.length, log)
+        return {split: source for split, source in sources.items() if len(source)}
+
+    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
+        """The sum of the smoothed cross-entropies of the target's tokens, and that of the links of words where a head
+        learns them.
+        """
+        cross_scores: list[Tensor] | None = [] if self.section.alignment else None
+        states = model(batch.inputs, batch.decoder_inputs, heads=(), cross_scores=cross_scores).states  # [B, T, W]
+        smoothing, never = self.section.label_smoothing, self.translator.ids.never
+        losses = {TARGET: token_cross_entropy(model, states, batch.labels[TARGET], smoothing=smoothing, never=never)}
+        if cross_scores is not None:
+            losses[ALIGNMENT] = loss_of_links(cross_scores[0], batch, batch.labels[TARGET], self.tokenizer)
+        return losses
+
+    # ------------------------------------------------------------------ measuring
+
+    @property
+    def baseline_loss(self) -> float:
+        """The loss, smoothed as in training, of knowing only how frequent each token of the targets is."""
+        counts, share = self.unigram.counts, self.section.label_smoothing
+        of_each = -np.log(self.unigram.probability(np.arange(len(counts))))  # [V]
+        possible = np.delete(of_each, self.translator.ids.never)
+        return float((1 - share) * of_each @ counts / counts.sum() + share * possible.mean())
+
+    def facts(self) -> dict[str, Any]:
+        """How frequent each token of the training targets is."""
+        return {"unigram_counts": self.unigram.counts.tolist()}
+
+    def evaluate_in_training(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
+        """Loss, perplexity and accuracy of the target's tokens."""
+        return token_scores(target_losses(model, source, self.unigram, limit), self.unigram)
+
+    # ------------------------------------------------------------------ for an existing model
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For a model that was trained to translate; raises ConfigError for another one."""
+        kind: Any = cls.Section  # each task's own has a default for its name
+        section: Any = context.section if isinstance(context.section, kind) else kind()
+        cls.check_body(section, model.config)
+        return cls(section, tokenizer, length=context.length, search=context.search)
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """The best translations of each row."""
+        return self.translator.predict(model, batches)
+
+    def merge(self, example: TextPair, found: Sequence[list[Hypothesis]]) -> Translation:
+        """The translations of the sentences in their places."""
+        return self.translator.merge(example, found)
+
+
+def _unigram_of(preparation: Preparation, source: PairSource) -> Unigram:
+    """How frequent each token of the training targets is: as it was saved, else counted."""
+    counts = preparation.facts.get("unigram_counts")
+    if counts is not None:
+        return Unigram(np.array(counts, np.int64))
+    return Unigram.count(source.target_tokens, preparation.tokenizer.target.vocabulary_size)

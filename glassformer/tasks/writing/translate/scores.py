@@ -1,0 +1,235 @@
+"""Scores of translations: BLEU, chrF and TER as sacreBLEU computes them (Post 2018), with bootstrap intervals.
+
+E sentences · K statistics of a sentence · N n-gram orders
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from glassformer.base.errors import ShapeError
+from glassformer.scoring.measure import Measure, Reals
+from glassformer.scoring.report import QUOTES, WORST, quoted
+from glassformer.scoring.score import THIS_MODEL, Scores
+
+Metric = Literal["bleu", "chrf", "ter"]
+METRICS: tuple[Metric, ...] = get_args(Metric)
+# How BLEU cuts words, by the names of sacreBLEU; those that need further packages are left out. "13a" is that of WMT,
+# for languages that write blanks between words; "zh" is for Chinese, "char" for others without blanks.
+Words = Literal["13a", "intl", "zh", "char", "none"]
+
+_RIGHT = 100 - 1e-9  # the chrF of what is like its reference, but for the rounding of its computation
+_ORDERS, _BETA = 4, 2  # the defaults of sacreBLEU: n-grams of 1 to 4 words for BLEU, recall counted twice for chrF
+
+
+class References:
+    """The right translations of some sentences, one or several of each, cut into n-grams once for all systems that are
+    measured against them.
+
+    `words` is how BLEU cuts words, `lowercase` whether BLEU and chrF ignore case (TER always does). Raises ShapeError
+    for a sentence without a reference, and where there is no sentence.
+    """
+
+    def __init__(
+        self,
+        references: Sequence[Sequence[str]],
+        *,
+        metrics: Sequence[Metric] = METRICS,
+        words: Words = "13a",
+        lowercase: bool = False,
+    ) -> None:
+        from sacrebleu.metrics import BLEU, CHRF, TER  # takes 0.4 s
+
+        if not references or not all(references):
+            without = next((number for number, each in enumerate(references, 1) if not each), 0)
+            raise ShapeError(
+                "a translation is measured against at least one reference",
+                got=f"none for sentence {without:,}" if without else "no sentence",
+            )
+        self.texts = [list(each) for each in references]
+        most = max(map(len, self.texts))
+        # sacreBLEU takes the first references of all sentences, then the second ones, with None where there is none.
+        by_rank = [[each[rank] if rank < len(each) else None for each in self.texts] for rank in range(most)]
+        # `force`: no warning where words and punctuation are apart; what people measure on purpose is not commented.
+        made = {
+            "bleu": lambda: BLEU(tokenize=words, lowercase=lowercase, force=True, references=by_rank),
+            "chrf": lambda: CHRF(lowercase=lowercase, references=by_rank),
+            "ter": lambda: TER(references=by_rank),
+        }
+        self._metrics: dict[Metric, Any] = {name: made[name]() for name in metrics}
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def signatures(self) -> dict[str, str]:
+        """What sacreBLEU calls a signature, by metric: its settings and version, without which no two scores can be
+        compared.
+        """
+        return {name: str(metric.get_signature()) for name, metric in self._metrics.items()}
+
+    def measure(self, translations: Sequence[str], *, losses: Any = None, tokens: Any = None) -> Measure:
+        """The scores of these translations: `bleu`, `chrf` and `ter` from 0 to 100 (`ter` may be above), with `losses`
+        and `tokens` also `loss` and `perplexity`.
+
+        `losses` [E] are the summed cross-entropies in nats of each sentence's reference, `tokens` [E] how many tokens
+        these are of. Raises ShapeError for another number of translations, losses or tokens than of sentences.
+        """
+        sides = {"translations": translations, "losses": losses, "tokens": tokens}
+        for what, values in sides.items():
+            if values is not None and len(values) != len(self):
+                raise ShapeError(f"{len(self):,} sentences have as many {what}", got=f"{len(values):,}")
+        parts: list[Reals] = []
+        scores: list[tuple[slice, Any]] = []
+        width = 0
+
+        def add(statistics: Any, score: Any) -> None:
+            nonlocal width
+            parts.append(np.asarray(statistics, np.float64))  # [E, K of this metric]
+            scores.append((slice(width, width + parts[-1].shape[1]), score))
+            width += parts[-1].shape[1]
+
+        for name, metric in self._metrics.items():
+            # The one method of sacreBLEU used here that is not public: the sums from which it computes its own scores
+            # and resamples. The tests hold what follows from it to the public corpus_score.
+            add(metric._extract_corpus_statistics(translations, None), partial(_named, name, _FROM_SUMS[name]))
+        if losses is not None and tokens is not None:
+            add(np.stack([np.asarray(losses, np.float64), np.asarray(tokens, np.float64)], axis=1), _loss)  # [E, 2]
+        return Measure(
+            np.concatenate(parts, axis=1),  # [E, K]
+            lambda sums: {key: value for where, each in scores for key, value in each(sums[..., where]).items()},
+        )
+
+    def of_each(self, translations: Sequence[str]) -> Reals:
+        """The chrF of each sentence by itself. [E]"""
+        return chrf(np.array(self._metrics["chrf"]._extract_corpus_statistics(translations, None), np.float64))
+
+
+def _named(name: str, score: Any, sums: Reals) -> dict[str, Reals]:
+    return {name: score(sums)}
+
+
+def bleu(sums: Reals) -> Reals:
+    """BLEU (Papineni et al. 2002) from words, reference words, matching n-grams and n-grams of all orders
+    [..., 2 + 2N]; an order without a match counts as half a match, the next as a quarter (mteval-v13a). [...]
+    """
+    words, expected = sums[..., 0], sums[..., 1]
+    right, total = sums[..., 2 : 2 + _ORDERS], sums[..., 2 + _ORDERS :]  # [..., N]
+    missed = (right == 0) & (total > 0)
+    smoothed = np.where(missed, 0.5 ** np.cumsum(missed, axis=-1), right)  # [..., N]
+    precisions = _divided(smoothed, total)  # [..., N]
+    possible = np.asarray((precisions > 0).all(axis=-1) & (right > 0).any(axis=-1))
+    logs = np.log(np.where(possible[..., None], precisions, 1.0)).mean(axis=-1)
+    brevity = np.minimum(0.0, 1 - _divided(expected, words))
+    return np.where(possible, 100 * np.exp(brevity + logs), 0.0)
+
+
+def chrf(sums: Reals) -> Reals:
+    """chrF2 (Popović 2015, 2016) from character n-grams found, expected and matching, order by order [..., 3N]: the
+    F-score of the mean precision and the mean recall of the orders that both sides have. [...]
+    """
+    found, expected, matching = (sums[..., place::3] for place in range(3))  # [..., N]
+    orders = ((found > 0) & (expected > 0)).sum(axis=-1)
+    precision = _divided(_divided(matching, found).sum(axis=-1), orders)
+    recall = _divided(_divided(matching, expected).sum(axis=-1), orders)
+    return 100 * _divided((1 + _BETA**2) * precision * recall, _BETA**2 * precision + recall)
+
+
+def ter(sums: Reals) -> Reals:
+    """The translation edit rate (Snover et al. 2006) from edits and mean reference words [..., 2]. [...]"""
+    edits, expected = sums[..., 0], sums[..., 1]
+    return 100 * np.where(expected > 0, _divided(edits, expected), (edits > 0).astype(np.float64))
+
+
+def _loss(sums: Reals) -> Mapping[str, Reals]:
+    loss = sums[..., 0] / sums[..., 1]
+    return {"loss": loss, "perplexity": np.exp(np.minimum(loss, 700.0))}
+
+
+_FROM_SUMS = {"bleu": bleu, "chrf": chrf, "ter": ter}
+
+
+def _divided(above: Any, below: Any) -> Reals:
+    """0 where it would be divided by 0."""
+    below = np.asarray(below, np.float64)
+    return np.divide(above, below, out=np.zeros_like(below), where=below > 0)
+
+
+@dataclass(frozen=True)
+class System:
+    """What one system made of the sources: its translations, and where it gives probabilities the `losses` [E] and
+    `tokens` [E] of the references.
+    """
+
+    translations: Sequence[str]
+    losses: Any = None
+    tokens: Any = None
+
+
+def translation_scores(
+    sources: Sequence[str],
+    references: References,
+    model: System,
+    baselines: Mapping[str, System] | None = None,
+) -> Scores:
+    """The scores of a model beside those of its baselines, all on the same sentences; the report has the signatures of
+    sacreBLEU, the parts of BLEU, and the translations with the lowest chrF.
+    """
+    systems = {THIS_MODEL: model, **(baselines or {})}
+    measures = {
+        name: references.measure(each.translations, losses=each.losses, tokens=each.tokens)
+        for name, each in systems.items()
+    }
+    report: dict[str, Any] = {f"{name}_signature": text for name, text in references.signatures.items()}
+    if "bleu" in references.signatures:
+        report["bleu_parts"] = bleu_parts(measures[THIS_MODEL].sums[: 2 + 2 * _ORDERS])
+    if "chrf" in references.signatures:
+        report |= _worst(sources, references, model.translations)
+    return Scores(
+        len(references),
+        "sentences",
+        {name: each.values() for name, each in measures.items()},
+        shares=(),
+        measures=measures,
+        report=report,
+    )
+
+
+def bleu_parts(sums: Reals) -> str:
+    """The precisions of BLEU by order, its brevity penalty and the lengths, from its sums [2 + 2N], in words."""
+    words, expected = sums[:2]
+    precisions = 100 * _divided(sums[2 : 2 + _ORDERS], sums[2 + _ORDERS : 2 + 2 * _ORDERS])
+    penalty = float(np.exp(min(0.0, 1 - expected / words))) if words else 0.0
+    shown = "/".join(f"{each:.1f}" for each in precisions)
+    return f"precisions {shown}, brevity penalty {penalty:.3f}, words {words:,.0f} of {expected:,.0f}"
+
+
+def _worst(sources: Sequence[str], references: References, translations: Sequence[str]) -> dict[str, Any]:
+    """`worst`, the translations with the lowest chrF, and a sentence that rows of the data are quoted."""
+    by_sentence = references.of_each(translations)
+    rows = [
+        {
+            "source": quoted(sources[row]),
+            "reference": quoted(references.texts[row][0]),
+            "translation": quoted(translations[row]),
+            "chrf": round(float(by_sentence[row]), 1),
+        }
+        for row in np.argsort(by_sentence, kind="stable")[:WORST]
+        if by_sentence[row] < _RIGHT
+    ]
+    return {"quotes": QUOTES, "worst": rows}
+
+
+def with_all_references(sources: Sequence[str], targets: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """Each different source once, in order, with all translations of it: test sets list a source with several
+    translations on several lines.
+    """
+    found: dict[str, list[str]] = {}
+    for source, target in zip(sources, targets, strict=True):
+        found.setdefault(source, []).append(target)
+    return list(found), list(found.values())

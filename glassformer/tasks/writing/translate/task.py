@@ -1,0 +1,173 @@
+"""Translation: an encoder reads the source, a decoder writes the target token by token (Vaswani et al. 2017).
+
+B rows · R rows of the source · S tokens of the source · T tokens of the target · V vocabulary · N = B·T
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
+
+import torch
+from pydantic import Field
+
+from glassformer.base.errors import DataError
+from glassformer.data.readers.files import files_for
+from glassformer.data.readers.lines import OnBad
+from glassformer.data.settings import RecordSection, TranslateData
+from glassformer.data.stores.split import Split
+from glassformer.models.transformer import Transformer
+from glassformer.scoring.score import THIS_MODEL, Scores
+from glassformer.tasks.card_words import CardWords
+from glassformer.tasks.predict import predict
+from glassformer.tasks.records import Record
+from glassformer.tasks.task import Preparation, Source, TaskSection, evaluating
+from glassformer.tasks.writing.pair_records import columns_of, pair_records, read_pairs, table_told, unread_columns
+from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs
+from glassformer.tasks.writing.target_task import TargetSection, TargetTask
+from glassformer.tasks.writing.translate.baselines import TargetWords, copied
+from glassformer.tasks.writing.translate.scores import References, System, translation_scores
+from glassformer.tasks.writing.translation import Translation
+from glassformer.tasks.writing.translation_evaluation import (
+    COPY,
+    different_sources,
+    scores_of_translations,
+    target_losses,
+)
+from glassformer.tasks.writing.translator import Translator, special_ids
+
+
+class TranslateSection(TargetSection):
+    """`best`: the score on validation pairs by which the best model is kept, and by which `train.patience` stops."""
+
+    name: Literal["translate"] = "translate"
+    label_smoothing: float = Field(default=0.1, ge=0, lt=1)
+    best: Literal["loss", "bleu"] = "loss"
+
+
+class Translate(TargetTask):
+    """The probability of each token of a translation, given the source and the translation's tokens before it."""
+
+    Section: ClassVar[type[TaskSection]] = TranslateSection
+    Data: ClassVar[type[RecordSection]] = TranslateData
+    verbs: ClassVar[Mapping[str, str]] = {"head": "translate"}
+    card = CardWords(
+        "translation",
+        cut="cut into sentences",
+        limit="A sentence is translated without those before it; what it has not learned to translate it makes up.",
+    )
+    fits_baselines = False
+    baseline_names: ClassVar[tuple[str, ...]] = ("unigram", "copy_source")
+    of_tokens: ClassVar[tuple[str, ...]] = ("loss", "perplexity")
+    section: TranslateSection
+    frequent: TargetWords | None = None  # counted where there are training pairs
+
+    def searching(self, beams: int) -> Translator:
+        """What translates with so many beams; an imported model as it is searched by default."""
+        if self.search is not None:
+            own = {"search": self.search.settings}
+            ids = self.search.ids or special_ids(self.tokenizer.target)
+            return Translator(self.tokenizer, length=self.length, ids=ids, options=own, default=self.search)
+        search = {"beams": beams, **({} if beams == 1 else {"length_penalty": self.section.length_penalty})}
+        ids = special_ids(self.tokenizer.target)
+        return Translator(self.tokenizer, length=self.length, ids=ids, options=search)
+
+    @classmethod
+    def best_of(cls, section: TranslateSection) -> str:
+        """The score by which the best model is kept."""
+        return "bleu" if section.best == "bleu" else cls.best
+
+    @classmethod
+    def compared_by(cls, section: TranslateSection) -> str:
+        """BLEU: losses per token are of different tokens where vocabularies differ."""
+        return "bleu"
+
+    # ------------------------------------------------------------------ records
+
+    @classmethod
+    def columns(cls, data: TranslateData) -> dict[str, str]:
+        """Source and target."""
+        return columns_of(data)
+
+    @classmethod
+    def records(cls, data: TranslateData, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
+        """The pairs of tables, or of parallel files."""
+        return pair_records(data, files, bad)
+
+    @classmethod
+    def split_text(cls, record: Record) -> str:
+        """The source: all translations of a text are in one split."""
+        return str(record.values["text"])
+
+    # ------------------------------------------------------------------ training
+
+    @classmethod
+    def _prepared(cls, section: Any, preparation: Preparation, bad: OnBad) -> tuple[Self, dict[Split, Source]]:
+        data, log = preparation.data, preparation.log
+        assert isinstance(data, TranslateData)
+        task = cls.from_records(section, preparation, [])
+        if not data.target_files:
+            for path in files_for(data, [*data.files, *data.validation_files]):
+                with suppress(DataError):  # which is told where the file is read
+                    if not preparation.measuring or unread_columns(data, path):
+                        log(table_told(data, path))
+        tell = _nothing if preparation.measuring else log
+        found = read_pairs(data, cls._split(data, preparation.shares, bad), bad, tell)
+        task.frequent = frequent_words(preparation, found["train"])
+        return task, task._sources(found, preparation, "pairs", tell)
+
+    # ------------------------------------------------------------------ measuring
+
+    def facts(self) -> dict[str, Any]:
+        """How frequent each token of the training targets is, and which words most of them have."""
+        return {**super().facts(), **({} if self.frequent is None else {"target_words": self.frequent.facts()})}
+
+    def evaluate(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
+        """BLEU, chrF and TER of its translations, loss, perplexity and accuracy of the target's tokens, beside copied
+        sources and the frequent words of the training targets.
+        """
+        return self._measured(model, source, limit, beams=self.section.beams)
+
+    def evaluate_in_training(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
+        """Loss, perplexity and accuracy of the target's tokens; where the best model is chosen by BLEU, also that of
+        greedy translations.
+        """
+        if self.section.best == "bleu":
+            return self._measured(model, source, limit, beams=1)
+        return super().evaluate_in_training(model, source, limit=limit)
+
+    def _measured(self, model: Transformer, source: PairSource, limit: int | None, *, beams: int) -> Scores:
+        losses = target_losses(model, source, self.unigram, limit)
+        texts, _ = different_sources(source, losses)
+        with evaluating(model):
+            fast = torch.is_autocast_enabled(next(model.parameters()).device.type)
+            found = list(predict(self.searching(beams), model, (TextPair(text) for text in texts), fast=fast))
+        scores = scores_of_translations(
+            source, losses, [each.translation for each in found], self.unigram, self.frequent
+        )
+        accuracy = float(losses.right.sum() / losses.tokens.sum())
+        of = {**scores.of, THIS_MODEL: {**scores.of[THIS_MODEL], "accuracy": accuracy}}
+        return replace(scores, of=of, report={**scores.report, "pairs_left_out": source.left_out})
+
+    def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
+        """Nothing is fitted."""
+        return scores
+
+    def scores(self, pairs: Sequence[tuple[TextPair, Translation]]) -> Scores:
+        """BLEU, chrF and TER of translations, beside copied sources."""
+        sources = [example.text for example, _ in pairs]
+        references = References([[example.target or ""] for example, _ in pairs])
+        mine = System([found.translation for _, found in pairs])
+        return translation_scores(sources, references, mine, {COPY: System(copied(sources))})
+
+
+def frequent_words(preparation: Preparation, pairs: TextPairs) -> TargetWords:
+    """The words of most training targets: as they were saved, else counted."""
+    facts = preparation.facts.get("target_words")
+    return TargetWords(facts) if facts is not None else TargetWords.of(zip(*pairs.sides, strict=True))
+
+
+def _nothing(message: str) -> None:
+    """What would be logged about data to learn from."""

@@ -1,0 +1,145 @@
+"""What a translation is: its text, its tokens with their probabilities, and which words of the source they belong to.
+
+T tokens of the translation · M tokens of the source
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+from glassformer.decode.request import Hypothesis
+from glassformer.tasks.writing.alignment import Link, align
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.words import Span, find_words
+
+# Characters of a text, and of those that are unknown, that a note shows.
+_SHOWN = 40
+
+
+@dataclass(frozen=True)
+class TranslatedToken:
+    """A token of a translation as the vocabulary writes it, its text, its characters [start, end) in the translation,
+    and the logarithm of its probability after those before it. The token that ends a sentence has no characters.
+    """
+
+    token: str
+    text: str
+    start: int
+    end: int
+    log_probability: float
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One of several translations of a text. `score` is what they are ranked by, `log_probability` the sum of those of
+    its tokens.
+    """
+
+    translation: str
+    score: float
+    log_probability: float
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A text and its translation.
+
+    A text of several sentences is translated sentence by sentence: scores and log-probabilities are then sums.
+    `alignment` has for words of the translation the word of the source that they belong to, as characters of both;
+    `n_best` the best translations, the first of them this one. `windows`: in so many parts the longest sentence was
+    read. `unknown`: characters that the vocabulary has no token for. `whole`: no sentence was cut off at the largest
+    number of tokens. `empty`: so many sentences have a translation without words.
+    """
+
+    text: str
+    translation: str
+    score: float = 0.0
+    log_probability: float = 0.0
+    tokens: tuple[TranslatedToken, ...] = ()
+    alignment: tuple[Link, ...] = ()
+    n_best: tuple[Alternative, ...] = ()
+    windows: int = 1
+    unknown: str = ""
+    whole: bool = True
+    empty: int = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader of this translation should know, a sentence each."""
+        shown = self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}…"
+        found = []
+        if self.unknown:
+            found.append(
+                f"the model has not learned {' '.join(self.unknown[:_SHOWN])}, which its vocabulary has no token for: "
+                f"{shown}"
+            )
+        if not self.whole:
+            found.append(f"cut off at the largest number of tokens: {shown}")
+        if self.empty:
+            which = f"of {self.empty:,} sentences is" if self.translation.strip() else "is"
+            found.append(f"the translation {which} empty: {shown}")
+        return tuple(found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {**asdict(self), "alignment": [link._asdict() for link in self.alignment]}
+
+
+def token_spans(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, list[Span]]:
+    """The text of these tokens and the characters [start, end) of each, without the blanks around it.
+
+    A letter of several bytes belongs to the token that completes it.
+    """
+    text = tokenizer.decode(ids)
+    begin = len(text) - len(text.lstrip())
+    whole = text.strip()
+    reached = [0]
+    for count in range(1, len(ids) + 1):
+        so_far = tokenizer.decode(ids[:count])[begin:].rstrip("\ufffd")
+        reached.append(max(reached[-1], _common(so_far, whole)))
+    spans = []
+    for start, end in pairwise(reached):
+        blanks = len(whole[start:end]) - len(whole[start:end].lstrip())
+        spans.append((min(start + blanks, end), end))
+    return whole, spans
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two texts have in common at their beginning."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def source_spans(tokenizer: Tokenizer, text: str) -> list[Span]:
+    """The characters [start, end) of each token that the encoder reads; (0, 0) for those around the text."""
+    before, after = tokenizer.frame_ids
+    offsets = tokenizer.encode(text, special=False).offsets
+    stripped = [(start + len(text[start:end]) - len(text[start:end].lstrip()), end) for start, end in offsets]
+    return [*[(0, 0)] * len(before), *stripped, *[(0, 0)] * len(after)]
+
+
+def unknown_characters(tokenizer: Tokenizer, text: str) -> str:
+    """The characters of a text that the vocabulary has no token for, each once: they are read as the unknown token, or
+    byte by byte.
+    """
+    if text.isascii() and tokenizer.unknown_id is None:
+        return ""
+    encoding = tokenizer.encode(text, special=False)
+    found = dict[str, None]()
+    before: Span = (0, 0)
+    for id_, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+        spelled = (start, end) == before and len(text[start:end].strip()) == 1
+        if id_ == tokenizer.unknown_id or spelled:
+            found |= dict.fromkeys(text[start:end].strip())
+        before = (start, end)
+    return "".join(found)
+
+
+def links_of(tokenizer: Tokenizer, text: str, spans: Sequence[Span], translation: str, best: Hypothesis) -> list[Link]:
+    """Which words of a sentence the words of its translation belong to, from the attention [T, M] of its tokens."""
+    assert best.attention is not None
+    table = best.attention.cpu().double().numpy()  # [T, M]
+    target = [*spans, *[(0, 0)] * len(table)][: len(table)]
+    return align(table, source_spans(tokenizer, text), target, find_words(text), find_words(translation))

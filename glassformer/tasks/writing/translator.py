@@ -1,0 +1,342 @@
+"""Translating texts with a trained model: the verb `translate`.
+
+B rows · S tokens of the source · T tokens of the translation
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Self
+
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.config import ModelConfig
+from glassformer.data.readers.paragraphs import Sentence, join_sentences, split_sentences
+from glassformer.decode.defaults import SearchDefaults
+from glassformer.decode.loop import Step, decode
+from glassformer.decode.options import BEAMS, LENGTH_PENALTY, asked_search, search_settings
+from glassformer.decode.record import Recorder
+from glassformer.decode.request import Hypothesis, Request, SpecialIds, occurs
+from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.words import before_stop, forbidden_ids, forced_words
+from glassformer.models.alignment import ALIGNMENT_HEAD
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.rows import Row
+from glassformer.tasks.task import Context, Predictor
+from glassformer.tasks.values import located
+from glassformer.tasks.writing.pair_source import TextPair
+from glassformer.tasks.writing.requests import number_of, tokens_of
+from glassformer.tasks.writing.translation import (
+    Alternative,
+    TranslatedToken,
+    Translation,
+    links_of,
+    token_spans,
+    unknown_characters,
+)
+from glassformer.text.parts import ids_of
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.windows import room_beside
+
+# Tokens of a translation for each token of its source, and beside these, where no number is asked for.
+_LONGER, _MORE = 2, 16
+# Sentences that are decoded together.
+SLOTS = 64
+
+
+class Translator(Predictor[TextPair, Translation]):
+    """The source goes through the encoder; the decoder writes the translation token by token (`decode/`)."""
+
+    in_one_pass = False
+    read_ahead = 4096
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        *,
+        length: int | None,
+        ids: SpecialIds,
+        options: Mapping[str, Any] | None = None,
+        default: SearchDefaults | None = None,
+        alignment_head: bool = False,
+    ) -> None:
+        options = options or {}
+        self.tokenizer, self.target, self.length, self.ids = tokenizer, tokenizer.target, length, ids
+        self.settings: DecodeSettings = options.get("search") or search_settings(options)
+        self.paragraphs = bool(options.get("paragraphs"))
+        self.aligned, self.alignment_head = bool(options.get("alignment")), alignment_head
+        asked = "max_tokens" in self.settings.model_fields_set
+        self.most = self.settings.max_tokens if asked else None
+        self.imported = default is not None  # it is searched as where it comes from
+        self.prefix = () if default is None else default.prefix
+        typed = options.get("prefix") or ""
+        self.prefix += tuple(self.target.ids(typed.strip())) if typed.strip() else ()
+        # A blank at the end belongs to the next word: alone it would be a token that the model has hardly ever seen.
+        blank = typed[len(typed.rstrip()) :][:1]
+        words = beginning_with(blank, self.target) if blank and typed.strip() else ()
+        self.following = (*words, *ids.end) if words else ()
+        if blank := [word for word in (*self.settings.forced, *self.settings.forbidden) if not word.strip()]:
+            raise ConfigError("a word is needed to force or to forbid it", got=repr(blank[0]))
+        self.forced = tuple(word.inside for word in forced_words(self.settings.forced, self.target.ids))
+        never = () if default is None else default.forbidden
+        self.forbidden = (*never, *forbidden_ids(self.settings.forbidden, self.target.ids))
+        self.least = len(self.prefix) + sum(map(len, self.forced)) + 1
+        self.check_words()
+
+    @classmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For an encoder–decoder with a vocabulary head; raises ConfigError for another model, and for options that
+        exclude each other.
+        """
+        check_translates(model.config)
+        options, section, default = dict(context.options), context.section, context.search
+        prefix = options.get("prefix")
+        if prefix is not None and not isinstance(prefix, str):
+            raise ConfigError("the prefix must be a text", got=repr(prefix)[:60])
+        options["search"] = asked_search(
+            options,
+            beams=getattr(section, "beams", BEAMS),
+            length_penalty=getattr(section, "length_penalty", LENGTH_PENALTY),
+            default=None if default is None else default.settings,
+        )
+        ids = None if default is None else default.ids
+        return cls(
+            tokenizer,
+            length=context.length,
+            ids=ids or special_ids(tokenizer.target),
+            options=options,
+            default=default,
+            alignment_head=bool(getattr(section, "alignment", 0)),
+        )
+
+    def check_words(self) -> None:
+        """Raise ConfigError for words that no answer can have: too many, or such that contain forbidden ones."""
+        if self.most is not None and self.least > self.most:
+            raise ConfigError(
+                f"the prefix, the words that are forced and the end have {self.least} tokens",
+                got=f"at most {self.most} tokens",
+                do="allow more: --max-tokens, in Python max_tokens",
+            )
+        for word in (*self.forced, self.prefix):
+            if marks := {*word} & {*self.ids.end, *self.ids.never}:
+                raise ConfigError(
+                    "words that are forced, and a prefix, are words",
+                    got=f"{self.target.token(min(marks))!r}, which the model has in no sentence",
+                    do="leave it out",
+                )
+            for forbidden in self.forbidden:
+                if occurs(forbidden, word):
+                    raise ConfigError(
+                        f"an answer that contains {self.target.decode(word).strip()!r} is asked for",
+                        got=f"{self.target.decode(forbidden).strip()!r} as forbidden",
+                        do="leave one of them out",
+                    )
+
+    # ------------------------------------------------------------------ a text and its sentences
+
+    def example(self, values: Mapping[str, object], where: str) -> TextPair:
+        """A source; one of only blanks has an empty translation. Raises DataError for a value that is no text."""
+        text = values["text"]
+        if not isinstance(text, str):
+            raise DataError(located(where, "the source must be a text"), got=repr(text)[:60])
+        return TextPair(text)
+
+    def sentences(self, text: str) -> list[Sentence]:
+        """The sentences of a text, as characters: the whole text as one where it is not cut."""
+        room = room_beside(sum(self.tokenizer.frame), self.length)
+        if not text.strip():
+            return []
+        if not self.paragraphs and (room is None or len(ids_of(self.tokenizer, text)) <= room):
+            start = len(text) - len(text.lstrip())
+            return [Sentence(start, start + len(text.strip()))]
+        if room is None:
+            return split_sentences(text)
+        return split_sentences(text, length=lambda part: len(ids_of(self.tokenizer, part)), most=room)
+
+    def rows(self, example: TextPair) -> Iterator[Row]:
+        """One row for each sentence."""
+        before, after = self.tokenizer.frame_ids
+        for sentence in self.sentences(example.text):
+            words = ids_of(self.tokenizer, example.text[sentence.start : sentence.end])
+            yield Row(ids=array("i", before) + words + array("i", after))
+
+    # ------------------------------------------------------------------ decoding
+
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """The best translations of each row; rows with the same tokens are translated once.
+
+        A request is numbered by its tokens: the samples of a text are the same wherever it stands.
+        """
+        limit = model.output_stack.max_length
+        waiting: dict[int, list[int]] = {}
+
+        def requests() -> Iterator[Request]:
+            for batch in batches:
+                for row, source in zip(batch.row_ids.tolist(), tokens_of(batch), strict=True):
+                    number = number_of(source)
+                    waiting.setdefault(number, []).append(row)
+                    if len(waiting[number]) == 1:
+                        yield self.request(number, source, self.most_for(source, limit))
+
+        for step in self.steps(model, requests(), slots=SLOTS):
+            for finished in step.finished:
+                for row in waiting.pop(finished.number):
+                    yield row, finished.hypotheses
+
+    def steps(
+        self, model: Transformer, requests: Iterable[Request], *, slots: int, recorder: Recorder | None = None
+    ) -> Iterator[Step]:
+        """The steps of the decoding loop, so many requests at a time; a recorder keeps what the search looked at."""
+        last = len(model.output_stack.blocks) - 1
+        # The coverage penalty reads the same attention, so that what is shown of an answer does not change it.
+        looks = self.aligned or self.settings.coverage_penalty
+        return decode(
+            model,
+            requests,
+            self.settings,
+            ids=self.ids,
+            slots=slots,
+            attention=(last,) if looks else (),
+            head=ALIGNMENT_HEAD if self.alignment_head else None,
+            text_of=self.text_of,
+            ids_of=self.target.ids,
+            recorder=recorder,
+        )
+
+    def text_of(self, ids: Sequence[int]) -> str:
+        """The text of these first tokens of an answer."""
+        return self.target.decode(ids).lstrip()
+
+    def ends(self, answer: Hypothesis) -> bool:
+        """Whether the model or a stop string has ended an answer: else it was cut at the largest number of tokens."""
+        return answer.ended or any(stop in self.text_of(answer.ids) for stop in self.settings.stop)
+
+    def most_for(self, source: Sequence[int], limit: int | None) -> int:
+        """The most tokens of the translation of a source: as asked for, else by its length; at most `limit`."""
+        most = self.most or self.likely(source)
+        return most if limit is None else min(most, limit)
+
+    def likely(self, source: Sequence[int]) -> int:
+        """The most tokens that the translation of a source is likely to have."""
+        return _LONGER * len(source) + _MORE + max(self.least, self.settings.min_tokens + 1)
+
+    def request(self, number: int, source: Sequence[int], most: int) -> Request:
+        """What is asked of the decoding loop for one row."""
+        return Request(
+            number,
+            source=source,
+            prefix=self.prefix,
+            following=self.following,
+            max_tokens=most,
+            likely=None if self.imported else self.likely(source),
+        )
+
+    def merge(self, example: TextPair, found: Sequence[list[Hypothesis]]) -> Translation:
+        """The translations of the sentences in their places. Raises DataError where there is none."""
+        text, sentences = example.text, self.sentences(example.text)
+        if not all(found):
+            raise DataError(
+                "a translation with these words, of at most this length, must be possible",
+                got=f"none found by {self.settings.beams} beams for {text[:60]!r}",
+                do="ask for more beams or tokens, or for other words",
+            )
+        written = [self.written(hypotheses[0]) for hypotheses in found]
+        best = [translation for translation, _ in written]
+        tokens: list[TranslatedToken] = []
+        links = []
+        for number, (sentence, (first, *_)) in enumerate(zip(sentences, found, strict=True)):
+            before = len(join_sentences(text[: sentence.start], sentences[:number], best[:number]))
+            spans = written[number][1]
+            tokens += self.tokens(first, spans, before)
+            if self.aligned and first.attention is not None:
+                part = text[sentence.start : sentence.end]
+                links += [
+                    link.moved(sentence.start, before)
+                    for link in links_of(self.tokenizer, part, spans, best[number], first)
+                ]
+        n_best = self.n_best(text, sentences, found) if self.settings.n_best > 1 else ()
+        firsts = [hypotheses[0] for hypotheses in found]
+        return Translation(
+            text,
+            join_sentences(text, sentences, best) if sentences else "",
+            score=math.fsum(each.score for each in firsts),
+            log_probability=math.fsum(each.log_probability for each in firsts),
+            tokens=tuple(tokens),
+            alignment=tuple(links),
+            n_best=n_best,
+            windows=max((each.parts for each in sentences), default=1) if self.paragraphs else max(1, len(sentences)),
+            unknown=unknown_characters(self.tokenizer, text),
+            whole=all(self.ends(each) for each in firsts),
+            empty=sum(not each.strip() for each in best),
+        )
+
+    def written(self, answer: Hypothesis) -> tuple[str, list[tuple[int, int]]]:
+        """The text of an answer, up to a stop string, and the characters [start, end) of each token there."""
+        text, spans = token_spans(self.target, answer.ids)
+        if self.settings.stop:
+            text = before_stop(self.text_of(answer.ids), self.settings.stop).rstrip()
+        return text, [(min(start, len(text)), min(end, len(text))) for start, end in spans]
+
+    def tokens(self, answer: Hypothesis, spans: Sequence[tuple[int, int]], before: int) -> Iterator[TranslatedToken]:
+        """The tokens of a sentence's translation, which has `before` characters before it."""
+        ids = [*answer.ids, *([] if answer.end is None else [answer.end])]
+        for id_, logarithm, (start, end) in zip(
+            ids, answer.token_log_probabilities, [*spans, (len(spans) and spans[-1][1],) * 2], strict=False
+        ):
+            token, shown = self.target.token(id_), self.target.text(id_)
+            yield TranslatedToken(token, shown, before + start, before + end, logarithm)
+
+    def n_best(
+        self, text: str, sentences: Sequence[Sentence], found: Sequence[list[Hypothesis]]
+    ) -> tuple[Alternative, ...]:
+        """The best translations; of several sentences the k-th best of all together, or the last of one with fewer.
+
+        Beams may find a text twice, cut into other tokens: the better one stands for both.
+        """
+        ranked: dict[object, Alternative] = {}
+        for rank in range(max(map(len, found), default=0)):
+            chosen = [hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in found]
+            parts = [self.written(each)[0] for each in chosen]
+            whole = join_sentences(text, sentences, parts)
+            ranked.setdefault(
+                whole if self.settings.method == "beam" else rank,
+                Alternative(
+                    whole,
+                    math.fsum(each.score for each in chosen),
+                    math.fsum(each.log_probability for each in chosen),
+                ),
+            )
+        return tuple(ranked.values())
+
+
+def check_translates(model: ModelConfig) -> None:
+    """Raise ConfigError unless the model has an encoder, a decoder and a vocabulary head."""
+    if model.encoder is None or model.decoder is None or model.head is None:
+        raise ConfigError(
+            "a translation needs an encoder, a decoder and a vocabulary head",
+            got=f"the family {model.family}",
+            do="choose marian, vaswani2017, tensor2tensor, bart or t5: glassformer train translate PAIRS",
+        )
+
+
+def special_ids(tokenizer: Tokenizer) -> SpecialIds:
+    """The tokens with which a decoder starts and stops, and that no translation has padding; raises ConfigError where
+    there are none.
+    """
+    start = next((id_ for id_ in (tokenizer.begin_id, tokenizer.pad_id, tokenizer.first_id) if id_ is not None), None)
+    _, after = tokenizer.frame_ids
+    if start is None or not after:
+        raise ConfigError(
+            "a translation needs tokens with which it starts and ends",
+            got="a tokenizer without padding, or whose texts have no last token",
+            do="leave tokenizer.file out: a fitting one is learned",
+        )
+    never = () if tokenizer.pad_id is None or tokenizer.pad_id in after else (tokenizer.pad_id,)
+    return SpecialIds(start, (after[-1],), never)
+
+
+def beginning_with(blank: str, tokenizer: Tokenizer) -> tuple[int, ...]:
+    """The tokens that begin with this blank."""
+    return tuple(id_ for id_ in range(tokenizer.vocabulary_size) if tokenizer.text(id_).startswith(blank))
