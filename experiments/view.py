@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from glassformer.look.trace import Trace
+from glassformer.look.trace.trace import Trace
 
 MODELS: Mapping[str, str] = {
     "slides": "the slides' model, three sentences",

@@ -39,8 +39,8 @@ from experiments.view import (
     pairs,
     scene,
 )
-from glassformer.look.layers import layers_of
-from glassformer.look.trace import Trace
+from glassformer.look.summaries.layers import layers_of
+from glassformer.look.trace.trace import Trace
 
 TEXT = """# Views
 

@@ -22,9 +22,12 @@ if TYPE_CHECKING:
     from glassformer.estimators.features import TextFeatures
     from glassformer.estimators.tagger import Tagger
     from glassformer.features.mix import Mix
-    from glassformer.look.attributions import attributions
-    from glassformer.look.head_jobs import heads
-    from glassformer.look.interventions import (
+    from glassformer.look.summaries.attributions import attributions
+    from glassformer.look.summaries.head_jobs import heads
+    from glassformer.look.summaries.lens import logit_lens
+    from glassformer.look.summaries.rollout import rollout
+    from glassformer.look.summaries.ties import ties
+    from glassformer.look.trace.interventions import (
         ChangeWord,
         MaskWord,
         Replace,
@@ -37,13 +40,10 @@ if TYPE_CHECKING:
         zero_head,
         zero_layer,
     )
-    from glassformer.look.lens import logit_lens
-    from glassformer.look.load import load_trace
-    from glassformer.look.rollout import rollout
-    from glassformer.look.run import trace
-    from glassformer.look.ties import ties
-    from glassformer.look.trace import Trace
-    from glassformer.look.watch import watch
+    from glassformer.look.trace.load import load_trace
+    from glassformer.look.trace.run import trace
+    from glassformer.look.trace.trace import Trace
+    from glassformer.look.trace.watch import watch
     from glassformer.models.families import family_config
     from glassformer.models.inputs import Inputs
     from glassformer.models.names import tensor_names

@@ -93,7 +93,7 @@ HEAVY = {
 
 
 def module_of(path: Path) -> str:
-    """`look.trace` for glassformer/look/trace.py, `look` for glassformer/look/__init__.py."""
+    """`look.trace` for glassformer/look/trace/trace.py, `look` for glassformer/look/__init__.py."""
     steps = list(path.relative_to(PACKAGE).with_suffix("").parts)
     return ".".join(steps[:-1] if steps[-1] == "__init__" else steps)
 
@@ -157,7 +157,7 @@ def test_imports_run_one_way(path: Path) -> None:
     [
         ("parts.mask", "from glassformer.models.stack import Stack"),
         ("parts.mask", "def late():\n    from glassformer import models"),
-        ("parts.mask", "import glassformer.look.trace as t"),
+        ("parts.mask", "import glassformer.look.trace.trace as t"),
         ("models.stack", "from ..look import watch"),
         ("look.watch", "from glassformer.parts.attention import Attention"),
         ("look.watch", "from glassformer.explorer import server"),

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from glassformer.look.watch import watch
+from glassformer.look.trace.watch import watch
 from glassformer.models.inputs import Inputs
 from glassformer.models.stack import Stack
 from glassformer.models.transformer import Transformer

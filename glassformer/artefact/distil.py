@@ -13,7 +13,7 @@ from glassformer.artefact.recipe import Recipe
 from glassformer.artefact.sections import OF_THE_TEACHER, DistilSection
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
-from glassformer.look.saved import fingerprint
+from glassformer.look.trace.saved import fingerprint
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import task_named
 from glassformer.tasks.distil import Teaching, check_taught

@@ -9,9 +9,9 @@ from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.reply import writing
 from glassformer.artefact.verbs import answer
 from glassformer.base.errors import DataError
-from glassformer.look.explanation import Limits
-from glassformer.look.tables import Table
-from glassformer.look.walkthrough import Step
+from glassformer.look.drawing.tables import Table
+from glassformer.look.texts.walkthrough import Step
+from glassformer.look.trace.explanation import Limits
 from glassformer.scoring.bio import is_scheme
 from glassformer.tasks import task_named
 from glassformer.tasks.labels.answer.spans import Answer

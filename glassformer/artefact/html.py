@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.info import describe
-from glassformer.look.html import page, table
+from glassformer.look.drawing.html import page, table
 
 # Labels that are named.
 _LABELS = 8

@@ -18,8 +18,8 @@ from glassformer.artefact.writing import Writing
 if TYPE_CHECKING:
     from glassformer.artefact.exports import Export
     from glassformer.features.mix import Mix
-    from glassformer.look.interventions import Intervention
-    from glassformer.look.trace import Trace
+    from glassformer.look.trace.interventions import Intervention
+    from glassformer.look.trace.trace import Trace
 
 
 class Model(Answering, Writing):

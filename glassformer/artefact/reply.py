@@ -11,9 +11,9 @@ from math import exp
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.verbs import answer
 from glassformer.decode.loop import decode
-from glassformer.look.explanation import Limits
-from glassformer.look.tables import Table
-from glassformer.look.walkthrough import Step
+from glassformer.look.drawing.tables import Table
+from glassformer.look.texts.walkthrough import Step
+from glassformer.look.trace.explanation import Limits
 from glassformer.tasks.rows import Row
 from glassformer.tasks.writing.chat.chatter import Chatter
 from glassformer.tasks.writing.requests import number_of

@@ -14,9 +14,9 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.decode.attention import bytes_for, check_bytes
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request
-from glassformer.look.search_tree import SearchTree
-from glassformer.look.trace import Trace
-from glassformer.look.written import path_of
+from glassformer.look.texts.tree import SearchTree
+from glassformer.look.texts.written import path_of
+from glassformer.look.trace.trace import Trace
 from glassformer.tasks import VERBS
 from glassformer.tasks.predict import precision
 from glassformer.tasks.writing.chat.chatter import Chatter, joined

@@ -16,12 +16,12 @@ from glassformer.artefact.travelling import travelling
 from glassformer.artefact.verbs import answer
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.look.cell import Words, word_at
-from glassformer.look.interventions import Intervention
-from glassformer.look.origin import Origin
-from glassformer.look.run import run_of
-from glassformer.look.steps import listed as steps_of
-from glassformer.look.trace import Trace
+from glassformer.look.trace.cell import Words, word_at
+from glassformer.look.trace.interventions import Intervention
+from glassformer.look.trace.origin import Origin
+from glassformer.look.trace.run import run_of
+from glassformer.look.trace.steps import listed as steps_of
+from glassformer.look.trace.trace import Trace
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import predictor_of

@@ -24,9 +24,9 @@ from torch import Tensor
 from glassformer.artefact.artefact import Artefact
 from glassformer.artefact.trace import closing_ids, shown, target_of
 from glassformer.base.errors import ConfigError, DataError, did_you_mean
-from glassformer.look.head_measures import MEASURES, measure
-from glassformer.look.thumbnails import largest_in
-from glassformer.look.watch import watch
+from glassformer.look.summaries.head_measures import MEASURES, measure
+from glassformer.look.summaries.thumbnails import largest_in
+from glassformer.look.trace.watch import watch
 from glassformer.models.names import tensor_names
 from glassformer.models.transformer import Transformer
 from glassformer.tasks import TASKS, predictor_of, verb_of

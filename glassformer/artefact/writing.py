@@ -11,7 +11,7 @@ from glassformer.artefact.verbs import answers, stream_translation, stream_writt
 
 if TYPE_CHECKING:
     from glassformer.decode.settings import DecodeSettings
-    from glassformer.look.search_tree import SearchTree
+    from glassformer.look.texts.tree import SearchTree
     from glassformer.tasks.writing.chat.reply import Reply
     from glassformer.tasks.writing.generation import Generation
     from glassformer.tasks.writing.translation import Translation

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from glassformer.artefact.model import Model
     from glassformer.config import ModelConfig
     from glassformer.explorer.sections import Maker
-    from glassformer.look.search_tree import SearchTree
-    from glassformer.look.trace import Trace
-    from glassformer.look.walkthrough import Note, NotesOf
+    from glassformer.look.texts.tree import SearchTree
+    from glassformer.look.texts.walkthrough import Note, NotesOf
+    from glassformer.look.trace.trace import Trace
 
 
 def explain(
@@ -243,10 +243,10 @@ def _walk(
     json: bool,
 ) -> None:
     from glassformer.artefact.head_answer import head_answer
-    from glassformer.look.explanation import Limits
-    from glassformer.look.lines import screen_width
-    from glassformer.look.render import write
-    from glassformer.look.walkthrough import no_notes, walkthrough
+    from glassformer.look.drawing.lines import screen_width
+    from glassformer.look.drawing.render import write
+    from glassformer.look.texts.walkthrough import no_notes, walkthrough
+    from glassformer.look.trace.explanation import Limits
 
     limits = Limits.fitting(trace.config)
     texts = len(trace.words.inputs)
@@ -269,7 +269,7 @@ def _walk(
 
 def _tokens(opened: Model, trace: Trace, sentence: int) -> dict[str, list[str]]:
     """The tokens of a sentence as the vocabulary writes them, where steps have their texts."""
-    from glassformer.look.cell import word_at
+    from glassformer.look.trace.cell import word_at
 
     known = opened.tokenizer.vocabulary()
     ids = {side: trace.facts.get(f"{side}.ids") for side in ("inputs", "decoder_inputs")}
@@ -282,7 +282,7 @@ def _place(trace: Trace, sentence: int, word: str) -> int:
     """The place of the word that was asked for, in the source or else in the target; with two texts a note says whose
     rows are shown.
     """
-    from glassformer.look.cell import find_word
+    from glassformer.look.trace.cell import find_word
 
     target = trace.words.sentence("decoder_inputs", sentence)
     if not target:
@@ -298,11 +298,11 @@ def _place(trace: Trace, sentence: int, word: str) -> int:
 
 
 def _follow(trace: Trace, cell: str, *, json: bool) -> None:
-    from glassformer.look.explanation import explained_lines
-    from glassformer.look.follow import follow
-    from glassformer.look.lines import indented, screen_width
-    from glassformer.look.mix import shares
-    from glassformer.look.render import share_lines
+    from glassformer.look.drawing.lines import indented, screen_width
+    from glassformer.look.drawing.render import share_lines
+    from glassformer.look.summaries.follow import follow
+    from glassformer.look.summaries.mix import shares
+    from glassformer.look.trace.explanation import explained_lines
 
     width = screen_width()
     for explanation in follow(trace, cell):
@@ -321,7 +321,7 @@ def _notes_for(config: ModelConfig) -> NotesOf:
     is followed.
     """
     from glassformer.demo.notes import notes_about
-    from glassformer.look.walkthrough import followed
+    from glassformer.look.texts.walkthrough import followed
 
     document = followed(config)
 
@@ -334,7 +334,7 @@ def _notes_for(config: ModelConfig) -> NotesOf:
 
 def _note(text: str) -> None:
     """A note on lines that fit the screen."""
-    from glassformer.look.lines import screen_width, wrapped
+    from glassformer.look.drawing.lines import screen_width, wrapped
 
     for line in wrapped(text, screen_width()):
         note(line)

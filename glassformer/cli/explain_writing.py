@@ -19,9 +19,9 @@ from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
-    from glassformer.look.search_tree import SearchTree
-    from glassformer.look.trace import Trace
-    from glassformer.look.written import Looks
+    from glassformer.look.texts.tree import SearchTree
+    from glassformer.look.texts.written import Looks
+    from glassformer.look.trace.trace import Trace
 
 Write = Annotated[
     int | None,
@@ -82,7 +82,7 @@ def explain_writing(
     """
     # Not at the top: --help must not import torch.
     from glassformer.artefact.search_tree import search_tree, trace_of, writing_verb
-    from glassformer.look.written import stepwise
+    from glassformer.look.texts.written import stepwise
 
     verb = writing_verb(opened)
     turns = VERBS[verb].turns
@@ -105,9 +105,9 @@ def show_writing(
     tree: SearchTree, trace: Trace, block: int | None, head: int | None, compared: Mapping[str, Any], *, json: bool
 ) -> None:
     """The steps on the screen, or as one record."""
-    from glassformer.look.lines import screen_width
-    from glassformer.look.written import Looks
-    from glassformer.look.written_lines import written_lines
+    from glassformer.look.drawing.lines import screen_width
+    from glassformer.look.drawing.written_lines import written_lines
+    from glassformer.look.texts.written import Looks
 
     looks = Looks(tree, block, head)
     crosses = tree.source is not None
@@ -122,7 +122,7 @@ def show_writing(
 
 def _as_record(tree: SearchTree, looks: Looks, read: Sequence[str], compared: Mapping[str, Any]) -> dict[str, Any]:
     """The tree, and of each step of the best answer where it looked."""
-    from glassformer.look.written import path_of
+    from glassformer.look.texts.written import path_of
 
     steps = []
     for node in path_of(tree):

@@ -20,7 +20,7 @@ from glassformer.cli.screen import console, escaped, note, plain_table, record
 if TYPE_CHECKING:
     from glassformer.artefact.importance import HeadImportance, Importance
     from glassformer.artefact.model import Model
-    from glassformer.look.head_jobs import Head
+    from glassformer.look.summaries.head_jobs import Head
 
 MOST_TEXTS = 64
 
@@ -86,8 +86,8 @@ def heads(
 
 def jobs(model: Model, given: Given) -> Sequence[Head]:
     """What every head does in these texts, some of them at a time."""
-    from glassformer.look.head_jobs import in_groups, listed
-    from glassformer.look.head_measures import Mean
+    from glassformer.look.summaries.head_jobs import in_groups, listed
+    from glassformer.look.summaries.head_measures import Mean
 
     mean = Mean()
     for begin in range(0, len(given.texts), 16):
@@ -166,7 +166,7 @@ SHORT: Mapping[str, str] = {
 
 def show(found: Sequence[Head], lost: Importance | None, attention_on: str, lost_on: str) -> None:
     """The table of heads, and what its columns mean."""
-    from glassformer.look.head_jobs import RULE
+    from glassformer.look.summaries.head_jobs import RULE
 
     screen = console()
     sides = {f"{head.attention.split('.')[0]} {head.attention.split('.')[-1]}" for head in found}

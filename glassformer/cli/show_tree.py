@@ -40,8 +40,8 @@ def show_trees(
 ) -> None:
     """Answer each text by this verb, one after another, and show the tree."""
     from glassformer.artefact.search_tree import search_tree  # not at the top: --help must not import torch
-    from glassformer.look.lines import screen_width
-    from glassformer.look.search_tree import tree_lines
+    from glassformer.look.drawing.lines import screen_width
+    from glassformer.look.texts.tree import tree_lines
 
     number = 0
     for number, text in enumerate(asked, start=1):

@@ -14,8 +14,8 @@ from glassformer.cli.show_tree import given
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
-    from glassformer.look.search_tree import SearchTree
-    from glassformer.look.trace import Trace
+    from glassformer.look.texts.tree import SearchTree
+    from glassformer.look.trace.trace import Trace
 
 MEGABYTES = 64
 
@@ -41,7 +41,7 @@ def story_page(
 ) -> None:
     """Write the page of what a tree has found, opened where the text is written."""
     from glassformer.artefact.search_tree import trace_of
-    from glassformer.look.written import PLACE
+    from glassformer.look.texts.written import PLACE
 
     trace = trace_of(opened, tree) if trace is None else trace
     trace.to_html(out, title=title, megabytes=megabytes, searches=[tree], training=opened.source, place=PLACE)

@@ -17,9 +17,9 @@ from glassformer.cli.texts import texts_to_explain
 if TYPE_CHECKING:
     from glassformer.artefact.independence import Independence
     from glassformer.artefact.model import Model
-    from glassformer.look.honesty import Honesty
-    from glassformer.look.verify import Verification
-    from glassformer.look.written import Stepwise
+    from glassformer.look.texts.written import Stepwise
+    from glassformer.look.trace.honesty import Honesty
+    from glassformer.look.trace.verify import Verification
 
 # The number of tensors shown: those that agree least.
 _SHOWN = 8
@@ -117,7 +117,7 @@ def _written(opened: Model, text: str, count: int | None) -> Stepwise | None:
     Unasked, only a decoder alone writes: a translator has read what it writes already.
     """
     from glassformer.artefact.search_tree import search_tree, trace_of
-    from glassformer.look.written import stepwise
+    from glassformer.look.texts.written import stepwise
 
     config = opened.config
     alone = config.encoder is None and config.decoder is not None and config.head is not None

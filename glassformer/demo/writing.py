@@ -27,8 +27,8 @@ def show_story(console: Console) -> bool:
         return False
     from glassformer.artefact.open import load
     from glassformer.artefact.search_tree import trace_of
-    from glassformer.look.written import Looks, path_of, stepwise
-    from glassformer.look.written_lines import step_lines
+    from glassformer.look.drawing.written_lines import step_lines
+    from glassformer.look.texts.written import Looks, path_of, stepwise
 
     model = load("writer")
     tree = model.search_tree(PROMPT, max_tokens=TOKENS, seed=0, attention=True)

@@ -12,7 +12,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.estimators.features import TextFeatures
 from glassformer.features.mix import Mix
 from glassformer.features.probe import Probe
-from glassformer.look.saved import fingerprint
+from glassformer.look.trace.saved import fingerprint
 
 
 def probe_of(pipeline: object) -> Probe:

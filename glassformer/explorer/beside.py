@@ -17,13 +17,13 @@ from glassformer.explorer.moved import moved_section, read_adapters
 from glassformer.explorer.vectors import strategy_record
 from glassformer.features.probe import Probe, read_probe
 from glassformer.features.strategies import features_of
-from glassformer.look.layers import layers_of, side_of_features
-from glassformer.look.saved import fingerprint
+from glassformer.look.summaries.layers import layers_of, side_of_features
+from glassformer.look.trace.saved import fingerprint
 
 if TYPE_CHECKING:
     from glassformer.artefact.artefact import Artefact
     from glassformer.features.pooling import Reals
-    from glassformer.look.trace import Trace
+    from glassformer.look.trace.trace import Trace
     from glassformer.models.transformer import Transformer
     from glassformer.search.index import SearchIndex
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from glassformer.look.tensors import Tensors
+    from glassformer.look.trace.tensors import Tensors
 
 
 # Narrower types in which numbers of the key's type may be written, the narrowest first.

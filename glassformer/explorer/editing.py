@@ -13,13 +13,13 @@ import torch
 
 from glassformer.explorer.json_numbers import as_json
 from glassformer.explorer.statement import formula_record
-from glassformer.look.formulas import state
-from glassformer.look.interventions import ChangeWord, Intervention, MaskWord, Visibility
-from glassformer.look.origin import Origin
+from glassformer.look.formulas.stacks import state
+from glassformer.look.trace.interventions import ChangeWord, Intervention, MaskWord, Visibility
+from glassformer.look.trace.origin import Origin
 
 if TYPE_CHECKING:
     from glassformer.config import StackConfig
-    from glassformer.look.trace import Trace
+    from glassformer.look.trace.trace import Trace
 
 
 def editing_record(trace: Trace, *, alone: bool) -> dict[str, Any]:

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.look.run import trace as run_again
+from glassformer.look.trace.run import trace as run_again
 
 if TYPE_CHECKING:
-    from glassformer.look.trace import Trace
+    from glassformer.look.trace.trace import Trace
 
 NAME = "gradients"
 STREAM = "sentence token channel"

@@ -17,10 +17,10 @@ from glassformer.explorer.server.numbers import Numbers
 from glassformer.explorer.server.overview import overview_of
 from glassformer.explorer.server.pictures import Scale
 from glassformer.explorer.server.refusals import BrokenError, MethodError, MissingError, RequestError, told
-from glassformer.look.saved import WordsRecord
+from glassformer.look.trace.saved import WordsRecord
 
 if TYPE_CHECKING:
-    from glassformer.look.trace import Trace
+    from glassformer.look.trace.trace import Trace
 
 MOST_RUNS = 32
 MOST_DOTS = 2048

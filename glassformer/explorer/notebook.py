@@ -10,7 +10,7 @@ from glassformer.base.errors import ConfigError, MissingExtraError
 from glassformer.explorer.page import page
 
 if TYPE_CHECKING:
-    from glassformer.look.trace import Trace
+    from glassformer.look.trace.trace import Trace
 
 
 class Shown(Protocol):

@@ -29,7 +29,7 @@ from glassformer.explorer.record import run_record
 from glassformer.explorer.tour import pictures, tour_texts
 
 if TYPE_CHECKING:
-    from glassformer.look.trace import Trace
+    from glassformer.look.trace.trace import Trace
 
 MEGABYTES = 64
 """What a page carries of numbers if nothing else is said."""

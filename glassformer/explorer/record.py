@@ -12,11 +12,11 @@ from glassformer.explorer.carried import Carried
 from glassformer.explorer.documents import documents
 from glassformer.explorer.statement import statement_record
 from glassformer.explorer.vectors import vectors_record
-from glassformer.look.saved import WordsRecord
-from glassformer.look.verify import LIMITS
+from glassformer.look.trace.saved import WordsRecord
+from glassformer.look.trace.verify import LIMITS
 
 if TYPE_CHECKING:
-    from glassformer.look.trace import Trace
+    from glassformer.look.trace.trace import Trace
 
 FORMAT = 1
 

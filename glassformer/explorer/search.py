@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from glassformer.explorer.json_numbers import as_json
 
 if TYPE_CHECKING:
-    from glassformer.look.search_tree import SearchTree
+    from glassformer.look.texts.tree import SearchTree
 
 NAME = "search"
 

@@ -15,7 +15,7 @@ from glassformer.explorer import gradients, summed
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
-    from glassformer.look.trace import Trace
+    from glassformer.look.trace.trace import Trace
 
 Maker = Callable[["Trace"], Any]
 """Works a section out from a run; what it returns is written as JSON without infinities."""

@@ -1,4 +1,4 @@
-"""The formulas of a trace as JSON: what `look/formulas.py` states, and nothing of its own.
+"""The formulas of a trace as JSON: what `look/formulas/stacks.py` states, and nothing of its own.
 
 The page interprets these records. A rule is its name and its fields: an operand is `{"name", "axes"}`, several terms
 are operands by role, what a rule leaves out is left out here, and −∞ is the text `-inf`, which JSON lacks.
@@ -12,10 +12,10 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
-from glassformer.look.named import Operand
-from glassformer.look.rules.evaluator import Formula, Rule
-from glassformer.look.statement import Statement
-from glassformer.look.titles import title_of
+from glassformer.look.formulas.named import Operand
+from glassformer.look.formulas.rules.evaluator import Formula, Rule
+from glassformer.look.formulas.statement import Statement
+from glassformer.look.formulas.titles import title_of
 
 
 @lru_cache(maxsize=16)

@@ -13,13 +13,13 @@ from glassformer.artefact.trace import reads_by_word
 from glassformer.base.errors import ConfigError, DataError, ShapeError, UnknownNameError
 from glassformer.explorer import sums
 from glassformer.explorer.held_out import held_out
-from glassformer.look.attributions import NOTE, Attributions, attribute, goals
-from glassformer.look.cell import word_at
-from glassformer.look.head_jobs import JOBS, RULE, heads
-from glassformer.look.lens import Lens, chosen_places, logit_lens, side_of
-from glassformer.look.rollout import FORMULA, rollout
-from glassformer.look.ties import Span, Ties, span_of, ties
-from glassformer.look.trace import Trace
+from glassformer.look.summaries.attributions import NOTE, Attributions, attribute, goals
+from glassformer.look.summaries.head_jobs import JOBS, RULE, heads
+from glassformer.look.summaries.lens import Lens, chosen_places, logit_lens, side_of
+from glassformer.look.summaries.rollout import FORMULA, rollout
+from glassformer.look.summaries.ties import Span, Ties, span_of, ties
+from glassformer.look.trace.cell import word_at
+from glassformer.look.trace.trace import Trace
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from glassformer.base.errors import ConfigError
 from glassformer.features.strategies import SIX, Strategy, resolve
-from glassformer.look.layers import layers_of, side_of_features
+from glassformer.look.summaries.layers import layers_of, side_of_features
 
 if TYPE_CHECKING:
-    from glassformer.look.tensors import Tensors
+    from glassformer.look.trace.tensors import Tensors
 
 
 def vectors_record(trace: Tensors) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from glassformer.explorer.kernel import Kernel
 from glassformer.explorer.page import built, document
 
 if TYPE_CHECKING:
-    from glassformer.look.trace import Trace
+    from glassformer.look.trace.trace import Trace
 
 
 class LivePage(anywidget.AnyWidget):  # type: ignore[misc]  # its package is not always installed

@@ -28,7 +28,7 @@ from glassformer.features.mix import Mix
 from glassformer.features.store import vectors_file
 from glassformer.features.streams import Format, VectorsFile
 from glassformer.features.vectors import Vectors, VectorsOf
-from glassformer.look.saved import fingerprint
+from glassformer.look.trace.saved import fingerprint
 from glassformer.search.nearest import Floats
 
 INDEX, VECTORS, TEXTS, PLACES = "index.json", "vectors.npy", "texts.jsonl", "places.npy"

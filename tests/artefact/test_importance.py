@@ -16,8 +16,8 @@ from glassformer.artefact.importance import differences, head_importance, plain_
 from glassformer.artefact.open import load
 from glassformer.base.errors import DataError, GlassformerError
 from glassformer.demo.texts import slides, slides_model
-from glassformer.look.interventions import zero_head
-from glassformer.look.run import trace
+from glassformer.look.trace.interventions import zero_head
+from glassformer.look.trace.run import trace
 from tests.contracts.families import FAMILIES
 from tests.look.rows import ALL
 

@@ -14,7 +14,7 @@ from rich.console import Console
 import glassformer as gf
 from glassformer.artefact.model import Model
 from glassformer.artefact.progress import ConsoleProgress, standard_error
-from glassformer.look.cell import Words
+from glassformer.look.trace.cell import Words
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build

@@ -12,7 +12,7 @@ import glassformer as gf
 from glassformer.artefact.model import Model
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.demo.texts import slides_model
-from glassformer.look.search_tree import tree_lines
+from glassformer.look.texts.tree import tree_lines
 
 TEXT = "A man is playing the guitar."
 

@@ -16,7 +16,7 @@ from glassformer.artefact.trace import start_id
 from glassformer.base.errors import ConfigError, DataError, ShapeError
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.overview import spans
-from glassformer.look.run import trace as look
+from glassformer.look.trace.run import trace as look
 from glassformer.models.families import family_config, gpt2
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build

@@ -17,7 +17,7 @@ from glassformer.artefact.model import Model
 from glassformer.artefact.train import train
 from glassformer.artefact.watched import GUESSES, KINDS, MOST_SENTENCES, Sentences
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.look.head_measures import MEASURES
+from glassformer.look.summaries.head_measures import MEASURES
 from glassformer.tasks import TASKS, verb_of
 from glassformer.training.watched import FILE, read_watched
 from tests.artefact.heads import TAGS, model_for

@@ -19,8 +19,8 @@ from glassformer.decode.loop import decode
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Request, SpecialIds
 from glassformer.decode.settings import DecodeSettings
-from glassformer.look.written import Looks, stepwise
-from glassformer.look.written_lines import written_lines
+from glassformer.look.drawing.written_lines import written_lines
+from glassformer.look.texts.written import Looks, stepwise
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.writing.chat.task import ChatSection
 from tests.convert.sources import save

@@ -10,7 +10,7 @@ import pytest
 
 from glassformer.artefact.importance import head_importance
 from glassformer.artefact.open import load
-from glassformer.look.head_jobs import heads
+from glassformer.look.summaries.head_jobs import heads
 
 Run = Callable[..., Any]
 TEXTS = ("She likes the summer better than the winter.", "It was late, and he did not answer.")

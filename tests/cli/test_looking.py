@@ -178,7 +178,7 @@ def test_verify_where_words_are_no_keys(run: Run, drawn: Path, text: str) -> Non
 def test_verify_fails_with_1_when_a_formula_does_not_hold(
     run: Run, trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from glassformer.look.verify import Verification
+    from glassformer.look.trace.verify import Verification
 
     monkeypatch.setattr(Verification, "holds", property(lambda self: False))
     done = run("verify", trained, TEXT)

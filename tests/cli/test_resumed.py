@@ -28,7 +28,7 @@ WORDS = ["She", "likes", "the", "summer", "better", "than", "winter", "He", "lov
 STOPPED = """
 import json, os, signal, sys
 import typer, torch
-import glassformer.artefact.model, glassformer.artefact.open, glassformer.artefact.progress, glassformer.look.saved
+import glassformer.artefact.model, glassformer.artefact.open, glassformer.artefact.progress, glassformer.look.trace.saved
 import glassformer.cli.ask, glassformer.data.readers.files, glassformer.tasks.words.masked_lm.fill
 from glassformer.cli.__main__ import main
 from glassformer.cli.partial import Partial

@@ -12,8 +12,8 @@ import torch
 
 from glassformer.cli.layout import print_table
 from glassformer.cli.screen import console, escaped, plain_table, record
-from glassformer.look.explanation import number
-from glassformer.look.run import trace
+from glassformer.look.trace.explanation import number
+from glassformer.look.trace.run import trace
 from glassformer.models.inputs import Inputs
 from tests.contracts.families import Row
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from glassformer.config import AttentionConfig, BlockConfig, FillConfig, ModelConfig, StackConfig
-from glassformer.look.run import trace
+from glassformer.look.trace.run import trace
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.transformer import Transformer
 from glassformer.parts.dropout import DropoutKey

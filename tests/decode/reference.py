@@ -8,7 +8,7 @@ import torch
 
 from glassformer.decode.request import Request
 from glassformer.decode.settings import DecodeSettings
-from glassformer.look.watch import watch
+from glassformer.look.trace.watch import watch
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from tests.decode.sentences import IDS, log_probabilities

@@ -11,7 +11,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.decode.loop import Step, decode
 from glassformer.decode.request import Hypothesis, Request
 from glassformer.decode.settings import DecodeSettings
-from glassformer.look.watch import watch
+from glassformer.look.trace.watch import watch
 from glassformer.models.inputs import Inputs
 from tests.contracts.families import OF_ANY_LENGTH, Row
 from tests.decode.sentences import BEAM, IDS, ROUNDING, answers, log_probabilities, named, requests, whole

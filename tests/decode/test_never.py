@@ -9,7 +9,7 @@ import torch
 
 from glassformer.decode.request import SpecialIds
 from glassformer.decode.settings import DecodeSettings
-from glassformer.look.watch import watch
+from glassformer.look.trace.watch import watch
 from glassformer.models.inputs import Inputs
 from tests.convert.translators import TEXTS, translator
 from tests.decode.sentences import BEAM, IDS, ROUNDING, answers, log_probabilities, named, requests, whole

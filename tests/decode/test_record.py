@@ -10,7 +10,7 @@ from glassformer.decode.loop import decode
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request
 from glassformer.decode.settings import DecodeSettings
-from glassformer.look.search_tree import SearchTree, tree_lines
+from glassformer.look.texts.tree import SearchTree, tree_lines
 from glassformer.models.transformer import Transformer
 from tests.decode.reference import penalty
 from tests.decode.sentences import BEAM, IDS, ROUNDING, answers, log_probabilities, named, requests, words

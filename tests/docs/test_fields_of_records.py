@@ -13,7 +13,7 @@ import pytest
 from glassformer.artefact.importance import head_importance
 from glassformer.artefact.open import load
 from glassformer.cli.heads import as_records
-from glassformer.look.head_jobs import heads
+from glassformer.look.summaries.head_jobs import heads
 from tests.translators import ENGLISH, FRENCH, translating
 
 PAGE = "docs/records.md"

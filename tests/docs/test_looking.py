@@ -12,7 +12,7 @@ import pytest
 
 import glassformer as gf
 from glassformer.cli.__main__ import main
-from glassformer.look import interventions
+from glassformer.look.trace import interventions
 from glassformer.models.families import bert, t5
 from glassformer.models.transformer import build
 from glassformer.tasks.words.masked_lm.task import MaskedLMSection

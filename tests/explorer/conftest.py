@@ -15,7 +15,7 @@ from glassformer.artefact.model import Model
 from glassformer.demo.texts import slides, slides_model
 from glassformer.explorer import page as pages
 from glassformer.explorer.page import compressed
-from glassformer.look.trace import Trace
+from glassformer.look.trace.trace import Trace
 from tests.explorer.watched import watched
 from tests.look.rows import slides_trace
 

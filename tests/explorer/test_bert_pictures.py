@@ -12,9 +12,9 @@ import torch
 import glassformer as gf
 from glassformer.demo.texts import slides_model
 from glassformer.explorer.documents import SIZES, documents
-from glassformer.look.cell import Words
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
+from glassformer.look.trace.cell import Words
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from glassformer.models.families.bert import bert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer

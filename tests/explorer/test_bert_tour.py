@@ -13,9 +13,9 @@ from glassformer.artefact.model import Model
 from glassformer.data.batches.corrupt import MaskingSection
 from glassformer.explorer.page import page
 from glassformer.explorer.tour import tour_texts
-from glassformer.look.cell import Words
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
+from glassformer.look.trace.cell import Words
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from glassformer.models.inputs import Inputs
 from tests.explorer.test_tour import WORDS, check_steps, tell, texts_of
 from tests.look.rows import row_named

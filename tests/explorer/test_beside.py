@@ -27,8 +27,8 @@ from glassformer.features.mix import Mix
 from glassformer.features.probe import Probe
 from glassformer.features.strategies import SIX, resolve
 from glassformer.features.vectors import stack_of
-from glassformer.look.layers import layers_of
-from glassformer.look.run import trace
+from glassformer.look.summaries.layers import layers_of
+from glassformer.look.trace.run import trace
 from glassformer.search.index import SearchIndex
 from tests.explorer.serving import TEXTS, served, small_model
 from tests.look.rows import ALL

@@ -15,9 +15,9 @@ import torch
 import glassformer as gf
 from glassformer.demo.texts import slides, slides_model
 from glassformer.explorer.page import page
-from glassformer.look.interventions import Intervention
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
+from glassformer.look.trace.interventions import Intervention
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from tests.contracts.families import Padding, Row
 from tests.look.rows import row_named
 

@@ -13,7 +13,7 @@ import torch
 import glassformer as gf
 from glassformer.artefact.model import Model
 from glassformer.demo.texts import slides, slides_model
-from glassformer.look.trace import Trace
+from glassformer.look.trace.trace import Trace
 from tests.explorer.serving import desk_of, small_model
 from tests.explorer.test_browser import show
 from tests.explorer.test_server_browser import serving

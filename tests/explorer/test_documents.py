@@ -26,8 +26,8 @@ from glassformer.explorer.sections import MAKERS, sections_of
 from glassformer.explorer.server import overview
 from glassformer.explorer.tour import pictures
 from glassformer.features.probe import Probe
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from glassformer.search.index import SearchIndex
 from tests.explorer.judged import judge_places, needs_axe
 from tests.explorer.serving import desk_of

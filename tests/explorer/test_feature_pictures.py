@@ -24,8 +24,8 @@ from glassformer.explorer.sections import sections_of
 from glassformer.explorer.server.desk import Desk
 from glassformer.explorer.server.offers import Models, Offer
 from glassformer.features.strategies import SIX
-from glassformer.look.layers import layers_of
-from glassformer.look.trace import Trace
+from glassformer.look.summaries.layers import layers_of
+from glassformer.look.trace.trace import Trace
 from glassformer.search.index import SearchIndex
 from tests.explorer.judged import judged, needs_axe
 from tests.explorer.serving import small_model

@@ -16,8 +16,8 @@ import pytest
 import torch
 
 from glassformer.explorer.page import page
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from tests.explorer.together import try_each
 from tests.look.rows import ALL, slides_trace
 

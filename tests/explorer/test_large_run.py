@@ -20,7 +20,7 @@ from safetensors.torch import load as read_tensors
 from glassformer.explorer.server import overview
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.pictures import LIFT, full_strength, picture_of, signed
-from glassformer.look.trace import Trace
+from glassformer.look.trace.trace import Trace
 from tests.explorer.serving import ATTENTION, Page, desk_of, served, small_model
 from tests.explorer.test_server_browser import serving, window  # noqa: F401 (a fixture)
 from tests.explorer.watched import until

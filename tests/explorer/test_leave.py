@@ -16,8 +16,8 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 
-from glassformer.look.cell import Words
-from glassformer.look.run import trace
+from glassformer.look.trace.cell import Words
+from glassformer.look.trace.run import trace
 from tests.explorer.serving import ATTENTION, desk_of, served
 from tests.explorer.test_browser import WAIT, show
 from tests.explorer.test_server_browser import serving

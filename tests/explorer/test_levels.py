@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from glassformer.explorer.server import overview
-from glassformer.look.cell import Words
-from glassformer.look.head_measures import MEASURES, measure
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
+from glassformer.look.summaries.head_measures import MEASURES, measure
+from glassformer.look.trace.cell import Words
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from tests.explorer.judged import judge_places, long_too, needs_axe
 from tests.explorer.serving import TEXTS, desk_of, small_model
 from tests.explorer.test_browser import more_row, opened, show  # noqa: F401 (a fixture)

@@ -18,8 +18,8 @@ from safetensors.torch import load
 from glassformer.base.errors import ConfigError, MissingExtraError
 from glassformer.explorer.kernel import Kernel
 from glassformer.explorer.page import built, document, page
-from glassformer.look.cell import Words
-from glassformer.look.run import trace
+from glassformer.look.trace.cell import Words
+from glassformer.look.trace.run import trace
 from tests.explorer.serving import ATTENTION
 from tests.explorer.test_browser import WAIT
 from tests.explorer.watched import watched

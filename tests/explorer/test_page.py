@@ -19,13 +19,13 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.explorer.carried import BEYOND_LIMIT, NOT_SAVED, carry, lossless
 from glassformer.explorer.page import built, digest, page
 from glassformer.explorer.statement import rule_record
-from glassformer.look.cell import Words
-from glassformer.look.load import load_trace
-from glassformer.look.named import Operand
-from glassformer.look.rules import RULES
-from glassformer.look.rules.evaluator import Rule
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
+from glassformer.look.formulas.named import Operand
+from glassformer.look.formulas.rules import RULES
+from glassformer.look.formulas.rules.evaluator import Rule
+from glassformer.look.trace.cell import Words
+from glassformer.look.trace.load import load_trace
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from glassformer.models.inputs import Inputs
 from tests.contracts.families import Row
 from tests.look.rows import ALL, bert_model, slides_trace

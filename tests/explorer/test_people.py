@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from glassformer.look.cell import Words
-from glassformer.look.run import trace
+from glassformer.look.trace.cell import Words
+from glassformer.look.trace.run import trace
 from tests.explorer.judged import SIZES, judge_places, judged, long_too, needs_axe
 from tests.explorer.serving import desk_of
 from tests.explorer.test_server_browser import serving

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
-from glassformer.look.trace import Trace
+from glassformer.look.trace.trace import Trace
 from tests.explorer.judged import judge_places, long_too, needs_axe
 from tests.explorer.test_browser import WAIT, number_at, show
 from tests.explorer.watched import place_of, reach, until, watched

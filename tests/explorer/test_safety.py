@@ -28,9 +28,9 @@ from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.desk import Desk
 from glassformer.explorer.server.offers import Models, Offer
 from glassformer.explorer.server.refusals import STATUS
-from glassformer.look.cell import Words
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
+from glassformer.look.trace.cell import Words
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from tests.explorer.serving import ATTENTION, SENTENCES, TOKEN, desk_of, run, served
 from tests.explorer.test_server_browser import serving
 from tests.explorer.watched import reach

@@ -12,9 +12,9 @@ import torch
 import glassformer as gf
 from glassformer.artefact.model import Model
 from glassformer.demo.texts import slides
-from glassformer.look.head_measures import MEASURES, measure, same_word
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
+from glassformer.look.summaries.head_measures import MEASURES, measure, same_word
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from tests.explorer.test_browser import WAIT, number_at
 from tests.explorer.test_told_plainly import number
 from tests.explorer.watched import reach, until, watched

@@ -14,13 +14,13 @@ from glassformer.demo.texts import slides, slides_model
 from glassformer.explorer import gradients, sections, summed
 from glassformer.explorer.held_out import held_out
 from glassformer.explorer.page import page
-from glassformer.look.attributions import attributions
-from glassformer.look.cell import Words
-from glassformer.look.head_jobs import heads
-from glassformer.look.lens import logit_lens
-from glassformer.look.rollout import rollout
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
+from glassformer.look.summaries.attributions import attributions
+from glassformer.look.summaries.head_jobs import heads
+from glassformer.look.summaries.lens import logit_lens
+from glassformer.look.summaries.rollout import rollout
+from glassformer.look.trace.cell import Words
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from tests.explorer.test_page import blocks
 from tests.look.rows import ALL, row_named
 

@@ -24,9 +24,9 @@ from glassformer.explorer.json_numbers import as_json
 from glassformer.explorer.server import answers, overview, pictures
 from glassformer.explorer.server.pictures import picture, pooled, ranked
 from glassformer.explorer.server.sizes import shapes
-from glassformer.look.head_measures import MEASURES, measure
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
+from glassformer.look.summaries.head_measures import MEASURES, measure
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from tests.contracts.families import Row
 from tests.explorer.serving import ATTENTION, SENTENCES, TEXTS, Page, desk_of, served, small_model
 from tests.look.rows import ALL

@@ -22,7 +22,7 @@ from glassformer.explorer.server.offers import Models, Offer
 from glassformer.explorer.server.refusals import BusyError, MissingError
 from glassformer.explorer.server.stopping import Stoppable, Unwanted, in_thread
 from glassformer.explorer.tour import tour_texts
-from glassformer.look.interventions import allow, forbid, patch, zero_head
+from glassformer.look.trace.interventions import allow, forbid, patch, zero_head
 from tests.explorer.serving import ATTENTION, SENTENCES, TEXTS, Page, desk_of, run, served, small_model
 from tests.refusals import refused
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from glassformer.artefact.model import Model
 from glassformer.explorer.page import write_page
 from glassformer.explorer.sections import sections_of
-from glassformer.look.trace import Trace
+from glassformer.look.trace.trace import Trace
 from tests.explorer.judged import judge_places, long_too, needs_axe
 from tests.explorer.test_browser import WAIT, check, opened, show, traced  # noqa: F401 (a fixture)
 from tests.explorer.test_page import record_of

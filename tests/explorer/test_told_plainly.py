@@ -12,8 +12,8 @@ import torch
 
 from glassformer.artefact.model import Model
 from glassformer.demo.texts import slides
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from tests.explorer.test_browser import WAIT, more_row, number_at, show
 from tests.explorer.test_page import blocks
 from tests.explorer.test_server_browser import serving

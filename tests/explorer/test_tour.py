@@ -18,8 +18,8 @@ import torch
 import glassformer as gf
 from glassformer.demo.notes import notes
 from glassformer.explorer.tour import tour_texts
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from tests.explorer.judged import judged
 from tests.explorer.test_browser import WAIT, show
 from tests.explorer.watched import until, watched

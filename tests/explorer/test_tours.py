@@ -12,8 +12,8 @@ import torch
 from glassformer.artefact.model import Model
 from glassformer.explorer.page import page
 from glassformer.explorer.tour import tour_texts
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from glassformer.models.inputs import Inputs
 from tests.explorer.test_browser import WAIT, show
 from tests.explorer.test_tour import check_steps, tell, tell_all, texts_of, walk

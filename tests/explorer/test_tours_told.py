@@ -9,8 +9,8 @@ import torch
 
 from glassformer.explorer.page import page
 from glassformer.explorer.tour import tour_texts
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from tests.explorer.test_tour import check_steps, tell_all
 from tests.explorer.together import try_each
 from tests.look.rows import ALL

@@ -19,7 +19,7 @@ from glassformer.artefact.open import load
 from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.train import train
 from glassformer.explorer.training import Training, averaged, is_running, training_sections, watched_texts
-from glassformer.look.head_measures import MEASURES
+from glassformer.look.summaries.head_measures import MEASURES
 from glassformer.training.lock import exclusive
 from glassformer.training.watched import FILE, read_watched
 from tests.artefact.conftest import prose

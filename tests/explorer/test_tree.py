@@ -12,9 +12,9 @@ import torch
 
 from glassformer.artefact.model import Model
 from glassformer.decode.record import Node
-from glassformer.look.run import trace
-from glassformer.look.search_tree import SearchTree
-from glassformer.look.trace import Trace
+from glassformer.look.texts.tree import SearchTree
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from tests.explorer.judged import judge_places, long_too, needs_axe
 from tests.explorer.test_browser import number_at, same, show
 from tests.explorer.test_people import wider

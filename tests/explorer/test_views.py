@@ -24,9 +24,9 @@ from glassformer.artefact.search_tree import trace_of
 from glassformer.artefact.train import train
 from glassformer.artefact.travelling import travelling
 from glassformer.demo.texts import slides, slides_model
-from glassformer.look.run import trace
-from glassformer.look.search_tree import SearchTree
-from glassformer.look.trace import Trace
+from glassformer.look.texts.tree import SearchTree
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.search.index import SearchIndex

@@ -15,9 +15,9 @@ from glassformer.artefact.model import Model
 from glassformer.artefact.search_tree import trace_of
 from glassformer.explorer.server.desk import Desk
 from glassformer.explorer.server.offers import Models, Offer
-from glassformer.look.search_tree import SearchTree
-from glassformer.look.trace import Trace
-from glassformer.look.written import PLACE, path_of
+from glassformer.look.texts.tree import SearchTree
+from glassformer.look.texts.written import PLACE, path_of
+from glassformer.look.trace.trace import Trace
 from glassformer.tasks.writing.chat.task import ChatSection
 from tests.explorer.judged import judge_places, long_too, needs_axe
 from tests.explorer.test_browser import number_at, same, show

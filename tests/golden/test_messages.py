@@ -50,7 +50,7 @@ from glassformer.features.rank import check_labels
 from glassformer.features.store import kind_of
 from glassformer.features.strategies import features_of
 from glassformer.features.strategies import resolve as resolve_strategy
-from glassformer.look.cell import Axes
+from glassformer.look.trace.cell import Axes
 from glassformer.models.families import bert, family_config, gpt2
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build

@@ -16,9 +16,9 @@ from glassformer.config import (
     TokenHeadConfig,
     VocabularyHeadConfig,
 )
-from glassformer.look.cell import Words
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
+from glassformer.look.trace.cell import Words
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from glassformer.models.families import slides
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from glassformer.base.errors import UnknownNameError
-from glassformer.look.asked import chosen, full_name
-from glassformer.look.run import trace
+from glassformer.look.trace.asked import chosen, full_name
+from glassformer.look.trace.run import trace
 from glassformer.models.inputs import Inputs
 from tests.look.rows import ATTENTION, bert_model, row_named
 from tests.refusals import refused

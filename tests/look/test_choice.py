@@ -10,10 +10,10 @@ import torch
 
 from glassformer.artefact.model import Model
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.look.interventions import Replace
-from glassformer.look.load import load_trace
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
+from glassformer.look.trace.interventions import Replace
+from glassformer.look.trace.load import load_trace
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from glassformer.models.inputs import Inputs
 from tests.artefact.heads import TEXTS, model_for
 from tests.refusals import refused

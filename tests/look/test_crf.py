@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from glassformer.look.interventions import Replace
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
-from glassformer.look.walkthrough import walkthrough
+from glassformer.look.texts.walkthrough import walkthrough
+from glassformer.look.trace.interventions import Replace
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from glassformer.models.chain import viterbi
 from glassformer.models.inputs import Inputs
 from tests.look.rows import ALL

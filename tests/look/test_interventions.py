@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from glassformer.base.errors import ConfigError, ShapeError, UnknownNameError
-from glassformer.look import interventions
-from glassformer.look.interventions import (
+from glassformer.look.trace import interventions
+from glassformer.look.trace.interventions import (
     ChangeWord,
     Intervention,
     MaskWord,
@@ -23,8 +23,8 @@ from glassformer.look.interventions import (
     zero_head,
     zero_layer,
 )
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from glassformer.models.inputs import Inputs
 from tests.contracts.families import Row
 from tests.look.rows import ATTENTION, FILLS, bert_model, row_named, slides_trace

@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from glassformer.config import ModelConfig, SentenceHeadConfig, TokenHeadConfig
-from glassformer.look.named import Operand
-from glassformer.look.rules import RULES
-from glassformer.look.rules.evaluator import Formula, Rule
-from glassformer.look.rules.masks import FillSet
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
-from glassformer.look.verify import check
+from glassformer.look.formulas.named import Operand
+from glassformer.look.formulas.rules import RULES
+from glassformer.look.formulas.rules.evaluator import Formula, Rule
+from glassformer.look.formulas.rules.masks import FillSet
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
+from glassformer.look.trace.verify import check
 from glassformer.models.inputs import Inputs
 from tests.contracts.families import Row
 from tests.contracts.test_all_masked import hiding

@@ -8,8 +8,8 @@ import pytest
 
 from glassformer.decode.record import Fate, Node
 from glassformer.decode.settings import DecodeSettings
-from glassformer.look.lines import columns_of
-from glassformer.look.search_tree import SearchTree, tree_lines
+from glassformer.look.drawing.lines import columns_of
+from glassformer.look.texts.tree import SearchTree, tree_lines
 
 DEEP = 60
 

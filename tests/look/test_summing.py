@@ -13,14 +13,14 @@ import torch
 
 from glassformer.base.errors import ConfigError, UnknownNameError
 from glassformer.config import ModelConfig, NormConfig
-from glassformer.look.attributions import attributions, goals
-from glassformer.look.cell import Words
-from glassformer.look.interventions import patch
-from glassformer.look.lens import logit_lens
-from glassformer.look.rollout import rollout
-from glassformer.look.run import trace
-from glassformer.look.ties import span_of, ties
-from glassformer.look.trace import Trace
+from glassformer.look.summaries.attributions import attributions, goals
+from glassformer.look.summaries.lens import logit_lens
+from glassformer.look.summaries.rollout import rollout
+from glassformer.look.summaries.ties import span_of, ties
+from glassformer.look.trace.cell import Words
+from glassformer.look.trace.interventions import patch
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from tests.contracts.families import FAMILIES
 from tests.look.rows import ALL, row_named, slides_trace
 

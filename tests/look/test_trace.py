@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, ShapeError, UnknownNameError
-from glassformer.look.cell import Words
-from glassformer.look.interventions import Replace
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
+from glassformer.look.trace.cell import Words
+from glassformer.look.trace.interventions import Replace
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
@@ -217,7 +217,7 @@ def test_the_loss_is_the_mean_cross_entropy_of_the_labels() -> None:
 
 def loss_at(name: str, tensor: Tensor, labels: Tensor) -> float:
     """The loss of the run in which `tensor` stands in the place of `name`."""
-    from glassformer.look.interventions import patch
+    from glassformer.look.trace.interventions import patch
 
     found = trace(bert_model(), Inputs(ids=IDS), labels=labels, interventions=(patch({name: tensor}, name),))
     return float(found["loss"])
@@ -301,7 +301,7 @@ def test_the_gate_is_closed_when_looking_changes_the_answer(monkeypatch: pytest.
 
 
 def test_the_gate_belongs_to_the_run_before_interventions() -> None:
-    from glassformer.look.interventions import zero_head
+    from glassformer.look.trace.interventions import zero_head
 
     found = trace(bert_model(), Inputs(ids=IDS))
     changed = found.intervene(zero_head(ATTENTION, 0)).honesty

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from glassformer.demo.notes import notes, notes_about
-from glassformer.look.cell import Words
-from glassformer.look.run import trace
-from glassformer.look.trace import Trace
-from glassformer.look.walkthrough import Step, followed, walkthrough
+from glassformer.look.texts.walkthrough import Step, followed, walkthrough
+from glassformer.look.trace.cell import Words
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
 from tests.look.rows import row_named
 
 SOURCE, TARGET = ("Two", "▁dogs", "▁run", "."), ("<pad>", "Deux", "▁chiens")

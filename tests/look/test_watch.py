@@ -16,8 +16,8 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import distribute_module
 
 from glassformer.base.errors import ConfigError, DeviceError, UnknownNameError
-from glassformer.look.run import trace
-from glassformer.look.watch import watch
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.watch import watch
 from glassformer.models.inputs import Inputs
 from glassformer.models.names import tensor_names
 from glassformer.parts import tap

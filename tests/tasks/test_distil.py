@@ -20,7 +20,7 @@ from glassformer.artefact.progress import NoProgress
 from glassformer.artefact.recipe import resolve, write_recipe
 from glassformer.artefact.run_folder import begin
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.look.saved import fingerprint
+from glassformer.look.trace.saved import fingerprint
 from glassformer.runtime import compiler
 from glassformer.tasks.distil import COSINE, SOFT, TaughtFeed, cosine_loss
 from glassformer.tasks.soft_losses import soft_loss

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from glassformer.base.errors import ConfigError
-from glassformer.look.run import trace
+from glassformer.look.trace.run import trace
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.runtime import compiler

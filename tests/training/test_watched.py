@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from glassformer.base.errors import NotFiniteError
-from glassformer.look.watch import watch
+from glassformer.look.trace.watch import watch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.task import evaluating
 from glassformer.training import watched

@@ -34,13 +34,13 @@ from glassformer.explorer.server.pictures import (
     signed_picture,
 )
 from glassformer.explorer.server.refusals import TooLargeError
-from glassformer.look.cell import Axes
-from glassformer.look.explain import work_out
-from glassformer.look.head_measures import MEASURES, measure_text
-from glassformer.look.named import axis_names
-from glassformer.look.rules.evaluator import values_of
-from glassformer.look.rules.masks import FillSet
-from glassformer.look.trace import Trace
+from glassformer.look.formulas.named import axis_names
+from glassformer.look.formulas.rules.evaluator import values_of
+from glassformer.look.formulas.rules.masks import FillSet
+from glassformer.look.summaries.head_measures import MEASURES, measure_text
+from glassformer.look.trace.cell import Axes
+from glassformer.look.trace.explain import work_out
+from glassformer.look.trace.trace import Trace
 from glassformer.models.names import parameter_names
 
 if TYPE_CHECKING:

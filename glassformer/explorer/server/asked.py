@@ -13,8 +13,8 @@ from torch import Tensor
 from glassformer.base.errors import ConfigError
 from glassformer.base.settings import Settings, read_settings
 from glassformer.explorer.server.refusals import TooLargeError
-from glassformer.look.interventions import ChangeWord, Intervention, MaskWord, Replace, Visibility, patch
-from glassformer.look.trace import Trace
+from glassformer.look.trace.interventions import ChangeWord, Intervention, MaskWord, Replace, Visibility, patch
+from glassformer.look.trace.trace import Trace
 
 MOST_TEXTS = 16
 MOST_CHARACTERS = 20_000

@@ -18,7 +18,7 @@ from glassformer.explorer.server.offers import Models
 from glassformer.explorer.server.refusals import BusyError, MissingError
 from glassformer.explorer.server.stopping import in_thread
 from glassformer.explorer.server.trees import MOST_TREES, AskedTree, grow
-from glassformer.look.trace import Trace
+from glassformer.look.trace.trace import Trace
 
 MOST_RUNS = 32
 MOST_BYTES = 512_000_000

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 from torch import Tensor
 
-from glassformer.look.named import Source
-from glassformer.look.trace import Trace
+from glassformer.look.formulas.named import Source
+from glassformer.look.trace.trace import Trace
 
 MOST_BYTES = 256_000_000
 

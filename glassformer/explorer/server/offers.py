@@ -95,7 +95,7 @@ class Models:
         model = self[name]
         if self.offers[name].model is not None or model.int8:
             return None
-        from glassformer.look.replay import eval_copy
+        from glassformer.look.trace.replay import eval_copy
 
         with self.lock:
             if name not in self.copies:

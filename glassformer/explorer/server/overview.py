@@ -22,7 +22,7 @@ from glassformer.explorer.record import record_without_model, run_record
 from glassformer.explorer.sections import MAKERS, MODEL_MAKERS
 from glassformer.explorer.server.asked import Asked
 from glassformer.explorer.server.sizes import Shape, numbers, shapes
-from glassformer.look.trace import Trace
+from glassformer.look.trace.trace import Trace
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model

@@ -17,8 +17,8 @@ from torch.nn import functional as F
 
 from glassformer.base.errors import UnknownNameError
 from glassformer.explorer.server.refusals import TooLargeError
-from glassformer.look.cell import Axes
-from glassformer.look.thumbnails import largest_in
+from glassformer.look.summaries.thumbnails import largest_in
+from glassformer.look.trace.cell import Axes
 
 MOST_NUMBERS = 1 << 22
 MOST_DOTS = 1 << 22

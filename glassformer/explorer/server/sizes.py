@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from glassformer.look.named import Operand, axis_names, read_axes
-from glassformer.look.rules.evaluator import Formula
-from glassformer.look.rules.positions import Sinusoid
-from glassformer.look.rules.sums import Concatenate
-from glassformer.look.tensors import heads_of
-from glassformer.look.trace import Trace
+from glassformer.look.formulas.named import Operand, axis_names, read_axes
+from glassformer.look.formulas.rules.evaluator import Formula
+from glassformer.look.formulas.rules.positions import Sinusoid
+from glassformer.look.formulas.rules.sums import Concatenate
+from glassformer.look.trace.tensors import heads_of
+from glassformer.look.trace.trace import Trace
 
 Shape = tuple[int, ...]
 

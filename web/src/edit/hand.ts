@@ -1,4 +1,4 @@
-/** Numbers that are set by hand: what Python's interventions do to a tensor (`look/interventions.py`). */
+/** Numbers that are set by hand: what Python's interventions do to a tensor (`look/trace/interventions.py`). */
 
 import { axisNames } from "../run/axes.ts";
 import { type Fetch, isOperand } from "../run/evaluator.ts";

@@ -1,5 +1,5 @@
 /**
- * Tensors whose axes have names, and how a formula reads one as another's operand: see `glassformer/look/named.py`.
+ * Tensors whose axes have names, and how a formula reads one as another's operand: see `glassformer/look/formulas/named.py`.
  *
  *     channel          an axis of that name
  *     head/2           each step of this axis serves two heads

@@ -1,4 +1,4 @@
-/** A formula and the tensors that it reads, and what a rule makes of one cell: see `look/rules/evaluator.py`. */
+/** A formula and the tensors that it reads, and what a rule makes of one cell: see `look/formulas/rules/evaluator.py`. */
 
 import { exactSum } from "./arithmetic.ts";
 import { axisNames, type Cell, indexOf, namedSizes, stepAlong } from "./axes.ts";

@@ -1,6 +1,6 @@
 /**
  * What the heads of an attention do, measured over the tokens of one sentence, and a small picture of each. The measures
- * are those of `look/head_measures.py`, for the runs that a page does not hold whole.
+ * are those of `look/summaries/head_measures.py`, for the runs that a page does not hold whole.
  */
 
 import type { RunRecord } from "./record.ts";

@@ -1,7 +1,7 @@
 /**
  * Attention rollout (Abnar and Zuidema 2020, "Quantifying Attention Flow in Transformers", section 3): how the attention of
  * all blocks adds up, if half of a token stays what it was and the other half is mixed by the mean of its heads. As
- * `glassformer/look/rollout.py`; what a decoder reads of the encoder is treated as the rest.
+ * `glassformer/look/summaries/rollout.py`; what a decoder reads of the encoder is treated as the rest.
  */
 
 import type { Names } from "./names.ts";

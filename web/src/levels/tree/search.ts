@@ -1,4 +1,4 @@
-/** The search for an answer as the page has it: `look/search_tree.py` writes it. */
+/** The search for an answer as the page has it: `look/texts/tree.py` writes it. */
 
 import { written } from "../../run/letters.ts";
 

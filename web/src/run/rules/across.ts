@@ -1,4 +1,4 @@
-/** Rules over a whole axis: see `look/rules/across.py`. */
+/** Rules over a whole axis: see `look/formulas/rules/across.py`. */
 
 import { exactSum } from "../arithmetic.ts";
 import type { Cell } from "../axes.ts";

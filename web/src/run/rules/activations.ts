@@ -1,4 +1,4 @@
-/** Rules of one number: see `look/rules/activations.py`. */
+/** Rules of one number: see `look/formulas/rules/activations.py`. */
 
 import { erfc } from "../arithmetic.ts";
 import type { Compute } from "../evaluator.ts";

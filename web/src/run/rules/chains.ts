@@ -1,4 +1,4 @@
-/** Rules of a conditional random field, label after label: see `look/rules/chains.py`. */
+/** Rules of a conditional random field, label after label: see `look/formulas/rules/chains.py`. */
 
 import { exactSum } from "../arithmetic.ts";
 import type { Cell } from "../axes.ts";

@@ -1,4 +1,4 @@
-/** Rules of the mask: see `look/rules/masks.py`. */
+/** Rules of the mask: see `look/formulas/rules/masks.py`. */
 
 import type { Cell } from "../axes.ts";
 import { type Compute, type Evaluator, type Fields, plain, step, type Term, type Working } from "../evaluator.ts";

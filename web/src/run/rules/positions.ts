@@ -1,4 +1,4 @@
-/** Rules of order: see `look/rules/positions.py` and `rotations.py`. */
+/** Rules of order: see `look/formulas/rules/positions.py` and `rotations.py`. */
 
 import type { Cell } from "../axes.ts";
 import { type Compute, type Evaluator, type Fields, plain, step, total, type Working } from "../evaluator.ts";

@@ -1,4 +1,4 @@
-/** Rules that select, add and multiply: see `look/rules/sums.py`. */
+/** Rules that select, add and multiply: see `look/formulas/rules/sums.py`. */
 
 import { exactSum } from "../arithmetic.ts";
 import type { Cell } from "../axes.ts";

@@ -1,0 +1,1 @@
+"""Traces as lines of text and as small static tables."""

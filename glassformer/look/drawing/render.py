@@ -1,0 +1,181 @@
+"""The steps of a walk-through as lines of text, at most so many columns wide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+
+from glassformer.look.drawing.lines import LABEL, USUAL, columns_of, grid, indented, label, wrapped
+from glassformer.look.drawing.tables import WORDS, Table
+from glassformer.look.formulas.rules import RULES
+from glassformer.look.formulas.rules.notation import short
+from glassformer.look.summaries.learned import Learned
+from glassformer.look.summaries.mix import Mixing, Share
+from glassformer.look.texts.walkthrough import Step
+from glassformer.look.trace.cell import read_cell
+from glassformer.look.trace.explanation import Explanation, Limits, number
+
+WHOLE = {"place", "id", "seen"}
+"""Columns of whole numbers."""
+
+OF_THE_ROW = (*WORDS, "place", "sentence")
+"""Axes that say whose row is worked out; they stand above the cells when they are the same for all."""
+
+
+NAMED = {"vocabulary": "token", "key_value_head": "key-value head"}
+
+
+def write(steps: Iterable[Step], limits: Limits | None = None, width: int = USUAL) -> Iterator[str]:
+    """All steps as lines of at most `width` columns."""
+    for count, step in enumerate(steps, start=1):
+        yield ""
+        title = f"{count}. {step.title}"
+        extra = "(not in the slides)" if step.extra else ""
+        beside = columns_of(f"{title}   {extra}") <= width
+        for line in [f"{title}   {extra}".rstrip()] if beside else [title, f"   {extra}".rstrip()]:
+            yield from wrapped(line, width, rest=3)
+        yield from indented(step_lines(step, limits or Limits(), width - 3))
+
+
+def step_lines(step: Step, limits: Limits, width: int) -> Iterator[str]:
+    """What stands below the title of a step."""
+    if step.name:
+        shape = f"{shape_of(step.sizes)} ({' × '.join(step.axes)})" if step.axes else "one number" * bool(step.formula)
+        beside = columns_of(f"{step.name}  {shape}") <= width
+        for line in [f"{step.name}  {shape}".rstrip()] if beside else [step.name, shape]:
+            yield from wrapped(line, width)
+    if step.formula:
+        yield from wrapped(step.formula, width)
+    for weight in step.learned:
+        yield from learned_lines(weight, width)
+    for rows in by_row(step.cells):
+        yield from row_lines(rows, limits, width)
+    for mixing in step.mixings:
+        yield from mixing_lines(mixing, width)
+    for table in step.tables:
+        yield from table_lines(table, width)
+    for remark in step.remarks:
+        yield from wrapped(remark, width)
+    for key, text, said_by in step.notes:
+        yield from wrapped(f"Note {key}{f' ({said_by})' if said_by else ''}: {text}", width)
+
+
+def shape_of(sizes: Sequence[int]) -> str:
+    """3 × 5 × 6."""
+    return " × ".join(map(str, sizes))
+
+
+def learned_lines(weight: Learned, width: int) -> Iterator[str]:
+    """A weight with its count, who shares it, and its numbers where they are few."""
+    yield from wrapped(f"{short(weight.name)}: {weight.counted} ({weight.axes}), {weight.shared}", width)
+    if weight.table is not None:
+        yield from indented(table_lines(weight.table, width - 2), 2)
+
+
+def table_lines(table: Table, width: int = USUAL) -> Iterator[str]:
+    """A caption, the headings, and the rows with their marks."""
+    marks = table.marks or ("",) * len(table.rows)
+    shows = [plain if heading in WHOLE else number for heading in table.header]
+    rows = [("", *(label(heading) for heading in table.header))] if table.header else []
+    head = ("",) * len(rows)
+    rows += [
+        (label(name, LABEL), *(show(value) for show, value in zip(shows, numbers, strict=True)))
+        for name, numbers in table.rows
+    ]
+    if table.caption:
+        yield from wrapped(f"{table.caption}:", width)
+    yield from indented(grid(rows, width - 2, marks=(*head, *marks)), 2)
+    if table.more:
+        yield from indented(wrapped(f"({table.more})", width - 2), 2)
+
+
+def plain(value: float) -> str:
+    """A number that counts."""
+    return str(int(value))
+
+
+def mixing_lines(mixing: Mixing, width: int = USUAL) -> Iterator[str]:
+    """For each word weight × value = what is added, and the sum so far."""
+    rows, marks = [], []
+    for move in mixing.moves:
+        rows += [(f"{number(move.weight)} × {label(move.word)}", move.value), ("= added", move.added)]
+        rows += [("sum so far", move.running)]
+        marks += [move.absent, "", ""]
+    caption = f"head {mixing.head}: weight × value of each word, one after the other"
+    header = tuple(str(channel) for channel in range(len(mixing.moves[0].value))) if mixing.moves else ()
+    yield from table_lines(Table(caption, header, tuple(rows), tuple(marks), mixing.more), width)
+
+
+def share_lines(shares: Sequence[Share], width: int = USUAL) -> Iterator[str]:
+    """Each source word's share, absent words marked."""
+    heads = [f"head {head}" for head in range(len(shares[0].weights))]
+    rows = [("word", *heads, "length given")]
+    rows += [(label(share.word), *map(number, share.weights), number(share.length)) for share in shares]
+    return grid(rows, width, marks=("", *(share.absent for share in shares)))
+
+
+# --------------------------------------------------------------------- cells
+
+
+def by_row(cells: Sequence[Explanation]) -> Iterator[list[Explanation]]:
+    """The cells of each word's row, and of each head of a softmax."""
+
+    def of(cell: Explanation) -> tuple[object, ...]:
+        at = tuple(
+            (axis, index) for axis, index in cell.cell.items() if axis in ("token", "query", "place", "sentence")
+        )
+        of_tokens = bool(cell.terms) and cell.terms[0].what.startswith("token ")  # a softmax for each label
+        return (at, cell.cell.get("label" if of_tokens else "head")) if "largest" in cell.quantities else (at,)
+
+    return (list(group) for _, group in groupby(cells, of))
+
+
+def row_lines(cells: Sequence[Explanation], limits: Limits, width: int) -> Iterator[str]:
+    """The numbers of one row, each with the arithmetic behind it; of a softmax as a table."""
+    words = [named(cell) for cell in cells]
+    same = [axis for axis in words[0] if axis in OF_THE_ROW and len({cell[axis] for cell in words}) == 1]
+    head = " of ".join(row_name(axis, words[0][axis]) for axis in same[::-1])
+    head = f"row of {head}" if head else ""
+    if "largest" in cells[0].quantities:
+        yield from softmax_lines(cells, head, words, width)
+        return
+    if head:
+        yield from wrapped(f"{head}:", width)
+    for cell, at in zip(cells, words, strict=True):
+        name = ", ".join(f"{NAMED.get(axis, axis)} {label(word)}" for axis, word in at.items() if axis not in same)
+        yield from indented(wrapped(cell_line(cell, name, limits), width - 2, rest=4), 2)
+
+
+def row_name(axis: str, word: str) -> str:
+    """A word of the text; what has no words, by its axis and its number."""
+    return f"{axis if axis in ('sentence', 'place') else 'token'} {word}" if word.isdigit() else label(word)
+
+
+def named(cell: Explanation) -> dict[str, str]:
+    """Each axis of a cell with its word."""
+    return {axis: word.strip('"') for axis, word in read_cell(cell.where).items()}
+
+
+def cell_line(explanation: Explanation, name: str, limits: Limits) -> str:
+    """One number and the arithmetic behind it."""
+    value, rule = number(explanation.value), RULES.get(explanation.rule)
+    arithmetic = "" if rule is None else rule.arithmetic(explanation, limits)
+    return " = ".join(part for part in (name, arithmetic if arithmetic != value else "", value) if part)
+
+
+def softmax_lines(
+    cells: Sequence[Explanation], head: str, words: Sequence[Mapping[str, str]], width: int
+) -> Iterator[str]:
+    """Number, less the largest, exponential, and the exponential over the sum of all, or the logarithm of that."""
+    first = cells[0].quantities
+    final = "log of that" if cells[0].rule == "log_softmax" else "over the sum"
+    over = next((axis for axis in ("key", "candidate") if axis in words[0]), list(words[0])[-1])
+    rows = tuple(
+        (label(at[over]), (found["score"], found["score"] - found["largest"], found["own"], cell.value))
+        for at, cell in zip(words, cells, strict=True)
+        for found in [cell.quantities]
+    )
+    which = f"head {words[0]['head']}" if "head" in words[0] else ""
+    sums = f"largest {number(first['largest'])}, sum of all exponentials {number(first['sum'])}"
+    heading = ("number", "less largest", "exponential", final)
+    yield from table_lines(Table(", ".join(part for part in (head, which, sums) if part), heading, rows), width)

@@ -1,0 +1,194 @@
+"""Whole tensors of one sentence as tables: vectors, squares of scores, and numbers for each token of the vocabulary.
+
+A square has queries as rows and keys as columns. What is too large is cut, and the table says how much was left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from torch import Tensor
+
+from glassformer.look.drawing.lines import label
+from glassformer.look.trace.cell import word_at
+from glassformer.look.trace.explanation import Limits
+from glassformer.look.trace.tensors import Tensors
+
+WORDS = ("token", "query", "key")
+"""The axes that count the words of a sentence."""
+
+HEADS = ("head", "key_value_head")
+
+LISTED = ("vocabulary", "label", "candidate")
+"""The axes that run down a table, with the places beside each other."""
+
+ONE_NUMBER = {"logits": "score", "log_probabilities": "logarithm", "probabilities": "probability"}
+"""The heading of a number that is that of no label, by the last word of its tensor's name."""
+
+CHOSEN = "←"
+"""Stands behind the row of the chosen word."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Labelled rows of numbers; `marks` are written behind a row, `more` is what was left out."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[float, ...]], ...]
+    marks: tuple[str, ...] = ()
+    more: str = ""
+
+
+def hidden_words(trace: Tensors, side: str, sentence: int, count: int) -> list[bool]:
+    """Which of the first `count` words of a sentence are hidden."""
+    masked = trace.facts.get(f"{side}.masked_words")
+    return [masked is not None and bool(masked[sentence, place]) for place in range(count)]
+
+
+def shown_words(trace: Tensors, side: str, sentence: int, count: int) -> list[str]:
+    """The words of a sentence, a hidden one in brackets: by its answer where it is known, else as it was written.
+
+    What occurs twice has its place behind it: `the@2`.
+    """
+    known = trace.words.sentence(side, sentence)
+    answers = (trace.words.answers or {}) if side == "inputs" else {}
+    hidden = hidden_words(trace, side, sentence, count)
+    words = [
+        f"({answers.get((sentence, place), word_at(known, place))})" if hidden[place] else word_at(known, place)
+        for place in range(count)
+    ]
+    times = Counter(words)
+    return [label(word) + (f"@{place}" if times[word] > 1 else "") for place, word in enumerate(words)]
+
+
+@dataclass(frozen=True)
+class Focus:
+    """One word of one sentence of a trace, and how much of its surroundings is shown."""
+
+    trace: Tensors
+    sentence: int
+    word: int
+    limits: Limits
+
+    def words(self, side: str, count: int) -> list[str]:
+        """The words of the sentence."""
+        return shown_words(self.trace, side, self.sentence, count)
+
+    def first_words(self, count: int) -> list[int]:
+        """The places of the first words, and of the chosen one in any case."""
+        places = list(range(min(count, self.limits.words)))
+        return places if self.word in places or self.word >= count else [*places[:-1], self.word]
+
+    def places(self) -> list[int]:
+        """The steps of the axis `place` that belong to the chosen word; all of this sentence where it has none."""
+        chosen = self.trace.chosen_tokens
+        of_word = [step for step, at in enumerate(chosen) if at == (self.sentence, self.word)]
+        of_sentence = [step for step, (sentence, _) in enumerate(chosen) if sentence == self.sentence]
+        return (of_word or of_sentence or [0])[: self.limits.answers]
+
+    def worked_out(self) -> int:
+        """For how many tokens of the vocabulary a place's numbers are worked out: fewer where there are many places."""
+        places = len(self.places())
+        return self.limits.cells if places == 1 else min(self.limits.answers, max(self.limits.cells // places, 1))
+
+    def place_name(self, place: int) -> str:
+        """The word at a step of the axis `place`; what follows it, in a model that continues a text."""
+        if place >= len(self.trace.chosen_tokens):
+            return f"place {place}"
+        sentence, token = self.trace.chosen_tokens[place]
+        side = self.trace.statement.formulas["head.logits"].tokens
+        word = shown_words(self.trace, side, sentence, self.trace.facts[f"{side}.positions"].shape[1])[token]
+        return f"after {word}" if self.trace.config.output_stack.causal else word
+
+    def likeliest(self, numbers: Tensor, most: int | None = None) -> list[int]:
+        """All tokens of a small vocabulary; of a large one those with the largest numbers. `numbers` is [V]."""
+        most = self.limits.cells if most is None else most
+        if len(numbers) <= most:
+            return list(range(len(numbers)))
+        return [int(index) for index in numbers.topk(most).indices]
+
+    # ----------------------------------------------------------------- tables
+
+    def tables(self, name: str, axes: tuple[str, ...], tensor: Tensor) -> Iterator[Table]:
+        """The tensor for the chosen sentence, a table for each head; none of a tensor with fewer than two axes."""
+        if len(axes) < 2 or not tensor.numel():
+            return
+        *outer, down, across = axes
+        batch = f"sentence {self.sentence}" if axes[0] == "sentence" and tensor.shape[0] > 1 else ""
+        if down == "sentence":
+            tensor = tensor[self.sentence : self.sentence + 1] if tensor.shape[0] > self.sentence else tensor[:1]
+        elif outer[:1] == ["sentence"]:
+            tensor, outer = tensor[min(self.sentence, tensor.shape[0] - 1)], outer[1:]
+        matrices = list(tensor) if outer else [tensor]
+        for head, matrix in enumerate(matrices[: self.limits.heads]):
+            left = len(matrices) - self.limits.heads if head == self.limits.heads - 1 else 0
+            caption = ", ".join(part for part in (batch, self.caption(name, axes, outer, head)) if part)
+            yield self.table(name, (down, across), matrix, caption, f"{left} more {outer[0]}s" if left > 0 else "")
+
+    def caption(self, name: str, axes: tuple[str, ...], outer: Sequence[str], head: int) -> str:
+        """Which head, or whose rows."""
+        if outer:
+            found = "all heads" if name.endswith(".may_look") else f"{outer[0].replace('_', '-')} {head}"
+        else:
+            hides = axes[-2] == "place" and self.trace.facts.get("inputs.masked_words") is not None
+            found = "the hidden words" if hides else "all words" if axes[-2] in WORDS else ""
+        rows = "rows look at columns" if axes[-2:] == ("query", "key") else ""
+        return ", ".join(part for part in (found, rows) if part)
+
+    def table(self, name: str, axes: tuple[str, str], matrix: Tensor, caption: str, more: str) -> Table:
+        """One matrix; the vocabulary runs down, with the places beside each other."""
+        down, across = axes
+        if across in LISTED and down not in LISTED:
+            down, across, matrix = across, down, matrix.T
+        steps_across = self.steps(across, matrix[0])
+        steps_down = self.steps(down, matrix[:, steps_across[0]])
+        if down in LISTED and len(matrix) > self.limits.cells:  # what is likely at any of the places
+            likely = chain.from_iterable(
+                self.likeliest(matrix[:, step])[: self.limits.answers] for step in steps_across
+            )
+            steps_down = list(dict.fromkeys(likely))[: 2 * self.limits.answers]
+        heads_of_rows, headings = self.names(name, down, len(matrix)), self.names(name, across, matrix.shape[1])
+        numbers = matrix[steps_down][:, steps_across].double().tolist()
+        counts = [(len(matrix) - len(steps_down), down), (matrix.shape[1] - len(steps_across), across)]
+        left = [f"{count:,} more {self.plural(axis)}" for count, axis in counts if count]
+        return Table(
+            caption,
+            tuple(headings[step] for step in steps_across),
+            tuple((heads_of_rows[step], tuple(line)) for step, line in zip(steps_down, numbers, strict=True)),
+            tuple(CHOSEN if down in WORDS and step == self.word and len(matrix) > 1 else "" for step in steps_down),
+            ", ".join([*left, *([more] if more else [])]),
+        )
+
+    def steps(self, axis: str, numbers: Tensor) -> list[int]:
+        """The steps of an axis that are shown."""
+        if axis in WORDS:
+            return self.first_words(len(numbers))
+        if axis in LISTED:
+            return self.likeliest(numbers)
+        return list(range(min(len(numbers), self.limits.words if axis == "place" else self.limits.cells)))
+
+    def names(self, name: str, axis: str, count: int) -> list[str]:
+        """What the steps of an axis are called."""
+        formula = self.trace.statement.formulas[name]
+        if axis == "query" and count == 1 and name.endswith(".may_look"):
+            return ["every word"]
+        if axis in WORDS:
+            return self.words(formula.keys if axis == "key" else formula.tokens, count)
+        if axis == "label" and count == 1:  # one score, which is that of no label
+            return [ONE_NUMBER.get(name.rpartition(".")[2], "")]
+        if axis in LISTED:
+            listed = self.trace.words.listed(axis)
+            return [word_at(listed, step) for step in range(count)]
+        if axis == "place":
+            return [self.place_name(step) for step in range(count)]
+        return [f"sentence {self.sentence}"] if axis == "sentence" else [str(step) for step in range(count)]
+
+    @staticmethod
+    def plural(axis: str) -> str:
+        """What the steps of an axis are, in the plural."""
+        named = {"vocabulary": "tokens", "token": "words", "query": "words", "key": "words"}
+        return named.get(axis, f"{axis}s")

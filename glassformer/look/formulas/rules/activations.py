@@ -1,0 +1,116 @@
+"""Rules of one number: activations and gates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from glassformer.look.formulas.named import Cell, Operand
+from glassformer.look.formulas.rules.evaluator import Evaluator, Rule, Term, Working
+from glassformer.look.formulas.rules.notation import Expression, Title, function, read, row, sign
+from glassformer.look.trace.explanation import Explanation, Limits, number
+
+
+def gelu(x: Tensor) -> Tensor:
+    """x · Φ(x), with the exact normal distribution."""
+    return x * 0.5 * torch.erfc(-x / math.sqrt(2))
+
+
+def gelu_tanh(x: Tensor) -> Tensor:
+    """The tanh form, another function than the exact one."""
+    return x / (1 + torch.exp(-2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+
+
+def mish(x: Tensor) -> Tensor:
+    """x · tanh(log(1 + eˣ)), with tanh written out: ((1 + eˣ)² − 1) / ((1 + eˣ)² + 1)."""
+    e = torch.exp(-x.abs())  # never above 1
+    right = (1 + 2 * e) / (1 + 2 * e + 2 * e * e)
+    left = (e * e + 2 * e) / (e * e + 2 * e + 2)
+    return x * torch.where(x > 0, right, left)
+
+
+FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": lambda x: (x + x.abs()) / 2,
+    "gelu": gelu,
+    "gelu_tanh": gelu_tanh,
+    "silu": lambda x: x / (1 + torch.exp(-x)),
+    "tanh": lambda x: 1 - 2 / (1 + torch.exp(2 * x)),
+    "relu2": lambda x: x * (x + x.abs()) / 2,
+    "quick_gelu": lambda x: x / (1 + torch.exp(-1.702 * x)),
+    "gelu_10": lambda x: torch.where(gelu(x) > 10, 10.0, gelu(x)),  # it is never below -0.17
+    "mish": mish,
+    "sigmoid": lambda x: 1 / (1 + torch.exp(-x)),
+    "log_sigmoid": lambda x: torch.where(x < 0, x, 0.0) - torch.log(1 + torch.exp(-x.abs())),
+}
+
+
+def value_at(kind: str, x: float) -> float:
+    """An activation at one number."""
+    return float(FUNCTIONS[kind](torch.tensor(x, dtype=torch.float64)))
+
+
+@dataclass(frozen=True)
+class Activation(Rule):
+    """An activation function of one number."""
+
+    name: ClassVar = "activation"
+    x: Operand
+    kind: str
+
+    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
+        """The shape of the operand."""
+        x = tensors.aligned(self.x)
+        found = FUNCTIONS[self.kind](x)
+        return found, torch.maximum(x.abs(), found.abs())  # a square rounds by its own size
+
+    def at(self, tensors: Evaluator, cell: Cell) -> Working:
+        """One term: the number before."""
+        entry = tensors.factor(self.x, cell)
+        return Working((Term("before", (entry,), entry.value),), value_at(self.kind, entry.value))
+
+    def expression(self) -> Expression:
+        """gelu(x)."""
+        return function(self.kind, read(self.x), "{} of {}")
+
+    @classmethod
+    def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
+        """gelu(0.25), of a gate times what it lets through."""
+        kind = explanation.formula.partition(" = ")[2].partition(" of ")[0]
+        inner, *others = (number(factor.value) for factor in explanation.terms[0].factors)
+        return " · ".join((f"{kind}({inner})", *others))
+
+
+@dataclass(frozen=True)
+class Gate(Rule):
+    """An activation function of a gate, times what the gate lets through."""
+
+    name: ClassVar = "gate"
+    title: ClassVar = Title("The activation function of the gate, times the other layer", extra=True)
+    gate: Operand
+    x: Operand
+    kind: str
+
+    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
+        """The shape of the operands."""
+        gate, x = tensors.aligned(self.gate), tensors.aligned(self.x)
+        found = FUNCTIONS[self.kind](gate) * x
+        return found, torch.maximum((gate * x).abs(), found.abs())
+
+    def at(self, tensors: Evaluator, cell: Cell) -> Working:
+        """One product."""
+        gate, x = tensors.factor(self.gate, cell), tensors.factor(self.x, cell)
+        activated = value_at(self.kind, gate.value)
+        return Working(
+            (Term("gate · x", (gate, x), activated * x.value),), activated * x.value, {"activated gate": activated}
+        )
+
+    def expression(self) -> Expression:
+        """gelu(gate) · x."""
+        return row(function(self.kind, read(self.gate), "{} of {}"), sign("·", ", times "), read(self.x))
+
+    arithmetic = Activation.arithmetic

@@ -1,0 +1,328 @@
+"""Rules of a conditional random field: label after label, through the tokens of a text that are labelled.
+
+A table of these follows from its own numbers at the token before, so that each step is held to the one before it.
+B sentences · S tokens · L labels
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from glassformer.look.formulas.named import Cell, FormulaError, Operand
+from glassformer.look.formulas.rules.evaluator import Evaluator, Factor, Rule, Term, Working
+from glassformer.look.formulas.rules.notation import Expression, Title, cases, function, read, row, sign, summed, symbol
+from glassformer.look.trace.explanation import Explanation, Limits, number
+
+AXES = ("sentence", "token", "label")
+# Two scores of float32 numbers that differ by less than this share of their size may change places.
+ROUNDING = 1e-5
+
+
+def log_of_sum(x: Tensor, dim: int) -> Tensor:
+    """log(Σ exp(x))."""
+    largest = x.amax(dim, keepdim=True)
+    return (largest + torch.exp(x - largest).sum(dim, keepdim=True).log()).squeeze(dim)
+
+
+def largest_of(x: Tensor, dim: int) -> Tensor:
+    """The largest number."""
+    return x.max(dim).values
+
+
+def table_of(tensors: Evaluator, operand: Operand, last: str = "label") -> Tensor:
+    """A table [B, S, L] in double precision; raises FormulaError where the result is no such table."""
+    if tensors.axes != AXES:
+        raise FormulaError(f"{tensors.formula.name} goes from token to token over {' '.join(AXES)}")
+    return tensors.aligned(operand, ("sentence", "token", last))
+
+
+def flags(tensors: Evaluator, operand: Operand) -> Tensor:
+    """Which tokens are labelled, [B, S]."""
+    found = tensors.aligned(operand, ("sentence", "token"))
+    if found.dtype != torch.bool:
+        raise FormulaError(f"{tensors.formula.name} must know which tokens are labelled", got=operand.name)
+    return found
+
+
+@dataclass(frozen=True)
+class ChainSum(Rule):
+    """The logarithm of the sum of exp(score) over all sequences of labels that end with this one: the forward
+    algorithm. A token that is not labelled has the numbers of the one before it.
+    """
+
+    name: ClassVar[str] = "chain_sum"
+    title: ClassVar[Title | None] = Title("The forward algorithm: all ways to each label, token by token", extra=True)
+    verb: ClassVar[str] = "log of the sum of exponentials"
+    x: Operand
+    before: Operand
+    steps: Operand
+    first: Operand
+    labelled: Operand
+
+    def over(self, x: Tensor, dim: int) -> Tensor:
+        """What is made of the ways to a label."""
+        return log_of_sum(x, dim)
+
+    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
+        """[B, S, L]."""
+        x, table = table_of(tensors, self.x), table_of(tensors, self.before, "before")
+        steps, first = tensors.aligned(self.steps, ("before", "label")), tensors.aligned(self.first, ("label",))
+        here = flags(tensors, self.labelled)[..., None]  # [B, S, 1]
+        begun = (here.cumsum(dim=1) - here.long()) > 0  # [B, S, 1]
+        previous = torch.cat([torch.zeros_like(table[:, :1]), table[:, :-1]], dim=1)  # [B, S, L]
+        reached = torch.where(begun, self.over(previous[..., None] + steps, 2), first)  # [B, S, L]
+        size = torch.where(begun, previous.abs().amax(-1, keepdim=True) + steps.abs().max(), first.abs())
+        found = torch.where(here, reached + x, previous)
+        return found, torch.where(here, size + x.abs(), previous.abs())
+
+    def at(self, tensors: Evaluator, cell: Cell) -> Working:
+        """A term for each label of the token before, without this token's own logit, which is added."""
+        known = tensors.source.tensor(self.labelled.name)[cell["sentence"]]
+        at = cell["token"]
+        if not known[at]:
+            if at == 0:
+                return Working((), 0.0)
+            kept = tensors.factor(self.before, {**cell, "token": at - 1, "before": cell["label"]})
+            return Working((Term("not labelled: as before", (kept,), kept.value),), kept.value)
+        own = tensors.factor(self.x, cell)
+        if not known[:at].any():
+            first = tensors.factor(self.first, cell)
+            both = (Term("first label", (first,), first.value), Term("logit", (own,), own.value))
+            return Working(both, first.value + own.value)
+        terms = []
+        for step in range(tensors.size(self.steps, "before")):
+            way = {**cell, "before": step}
+            found = (tensors.factor(self.before, {**way, "token": at - 1}), tensors.factor(self.steps, way))
+            terms.append(Term(f"label {step}", found, sum_of(found), added=True))
+        ways = self.over(torch.tensor([term.value for term in terms], dtype=torch.float64), 0)
+        return Working((*terms, Term("logit", (own,), own.value)), float(ways) + own.value, {"ways": float(ways)})
+
+    def expression(self) -> Expression:
+        """x + log Σ exp(before + steps)."""
+        ways = row(read(self.before), sign("+", " at the token before + "), read(self.steps))
+        labelled, first = read(self.labelled), read(self.first)
+        words = (
+            f"{read(self.x).words} + the {self.verb} over the label before of {ways.words}; "
+            f"{first.words} for the first of the {labelled.words}"
+        )
+        lines = [
+            (row(read(self.x), sign("+"), self.ways(ways)), labelled),
+            (row(read(self.x), sign("+"), first), symbol("first")),
+            (read(self.before), symbol("otherwise")),
+        ]
+        return cases(*lines, words=words)
+
+    def ways(self, inside: Expression) -> Expression:
+        """log Σ exp(…)."""
+        return function("log", summed("before", function("exp", inside)))
+
+    @classmethod
+    def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
+        """logit + the ways."""
+        found = explanation.quantities
+        if not found:
+            return explanation.sum_of(lambda term: number(term.value), limits)
+        *ways, own = explanation.terms
+        kept = sorted(ways, key=lambda term: -term.value)[: limits.terms]
+        more = f", {len(ways) - len(kept)} more" if len(ways) > len(kept) else ""
+        return f"{number(own.value)} + {cls.verb}({', '.join(term.numbers for term in kept)}{more})"
+
+
+def sum_of(factors: tuple[Factor, ...]) -> float:
+    """The sum of some numbers."""
+    return math.fsum(factor.value for factor in factors)
+
+
+@dataclass(frozen=True)
+class ChainBest(ChainSum):
+    """The largest score of all sequences of labels that end with this one: Viterbi's algorithm."""
+
+    name: ClassVar = "chain_best"
+    title: ClassVar = Title("Viterbi: the best way to each label, token by token", extra=True)
+    verb: ClassVar = "largest"
+
+    def over(self, x: Tensor, dim: int) -> Tensor:
+        """The best of the ways."""
+        return largest_of(x, dim)
+
+    def ways(self, inside: Expression) -> Expression:
+        """max(…)."""
+        return function("max", inside)
+
+
+@dataclass(frozen=True)
+class ChainEnd(Rule):
+    """The logarithm of the sum of exp(score) over all sequences: those of the last token, with their last label."""
+
+    name: ClassVar[str] = "chain_end"
+    title: ClassVar[Title | None] = Title("All sequences of labels together", extra=True)
+    verb: ClassVar[str] = "log of the sum of exponentials"
+    x: Operand
+    last: Operand
+    labelled: Operand
+
+    def over(self, x: Tensor, dim: int) -> Tensor:
+        """What is made of the labels at the end."""
+        return log_of_sum(x, dim)
+
+    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
+        """[B]."""
+        ends = tensors.aligned(self.x, ("sentence", "token", "label"))[:, -1]  # [B, L]
+        last = tensors.aligned(self.last, ("label",))  # [L]
+        some = flags(tensors, self.labelled).any(dim=1)  # [B]
+        if tensors.axes != ("sentence",):
+            raise FormulaError(f"{tensors.formula.name} is one number for each sentence", got=" ".join(tensors.axes))
+        found = self.over(ends + last, 1)  # [B]
+        return torch.where(some, found, 0.0), ends.abs().amax(1) + last.abs().max()
+
+    def at(self, tensors: Evaluator, cell: Cell) -> Working:
+        """A term for each label at the end."""
+        if not tensors.source.tensor(self.labelled.name)[cell["sentence"]].any():
+            return Working((), 0.0)
+        end = {**cell, "token": tensors.size(self.x, "token") - 1}
+        terms = []
+        for step in range(tensors.size(self.last, "label")):
+            found = (tensors.factor(self.x, {**end, "label": step}), tensors.factor(self.last, {"label": step}))
+            terms.append(Term(f"label {step}", found, sum_of(found), added=True))
+        return Working(
+            tuple(terms), float(self.over(torch.tensor([term.value for term in terms], dtype=torch.float64), 0))
+        )
+
+    def expression(self) -> Expression:
+        """log Σ exp(x + last) at the last token."""
+        inside = row(read(self.x), sign("+", " at the last token + "), read(self.last))
+        words = f"the {self.verb} over the label of {inside.words}; 0 where nothing is {read(self.labelled).words}"
+        return cases((self.ends(inside), read(self.labelled)), (symbol("0"), symbol("otherwise")), words=words)
+
+    def ends(self, inside: Expression) -> Expression:
+        """log Σ exp(…)."""
+        return function("log", summed("label", function("exp", inside)))
+
+    @classmethod
+    def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
+        """The labels at the end."""
+        kept = sorted(explanation.terms, key=lambda term: -term.value)[: limits.terms]
+        more = f", {len(explanation.terms) - len(kept)} more" if len(explanation.terms) > len(kept) else ""
+        return f"{cls.verb}({', '.join(term.numbers for term in kept)}{more})"
+
+
+@dataclass(frozen=True)
+class ChainBestEnd(ChainEnd):
+    """The score of the best sequence."""
+
+    name: ClassVar = "chain_best_end"
+    title: ClassVar = Title("The score of the best sequence of labels", extra=True)
+    verb: ClassVar = "largest"
+
+    def over(self, x: Tensor, dim: int) -> Tensor:
+        """The best end."""
+        return largest_of(x, dim)
+
+    def ends(self, inside: Expression) -> Expression:
+        """max(…)."""
+        return function("max", inside)
+
+
+@dataclass(frozen=True)
+class BestPath(Rule):
+    """1 at the labels of the best sequence: at the last token the one that ends best, before it the one from which the
+    next label is reached best. Of two that are equal but for rounding the model may take either.
+    """
+
+    name: ClassVar[str] = "best_path"
+    title: ClassVar[Title | None] = Title("The best sequence, read from its end", extra=True)
+    x: Operand
+    after: Operand
+    steps: Operand
+    last: Operand
+    labelled: Operand
+
+    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
+        """[B, S, L]."""
+        best, path = table_of(tensors, self.x), table_of(tensors, self.after, "after")
+        steps = tensors.aligned(self.steps, ("label", "after"))  # [L, L]
+        onwards = tensors.aligned(self.last, ("label",)).expand_as(best[:, 0])  # [B, L]
+        labelled = flags(tensors, self.labelled)
+        found = torch.zeros_like(best)
+        for token in reversed(range(best.shape[1])):
+            here, own = labelled[:, token, None], path[:, token]
+            scores = best[:, token] + onwards  # [B, L]
+            most = scores.amax(1, keepdim=True)
+            least = most - ROUNDING * (1 + best[:, token].abs().amax(1, keepdim=True))
+            stands = (scores * own).sum(1, keepdim=True) >= least
+            single = (own.sum(1, keepdim=True) == 1) & (own * (1 - own) == 0).all(1, keepdim=True)
+            chosen = torch.nn.functional.one_hot(scores.argmax(1), best.shape[2]).double()
+            found[:, token] = torch.where(stands & single, own, chosen) * here
+            onwards = torch.where(here, own @ steps.T, onwards)
+        return found, found
+
+    def at(self, tensors: Evaluator, cell: Cell) -> Working:
+        """The score up to this label, and what follows it."""
+        labelled = tensors.source.tensor(self.labelled.name)[cell["sentence"]]
+        if not labelled[cell["token"]]:
+            return Working((), 0.0)
+        chosen, _ = self.whole(tensors)
+        own = tensors.factor(self.x, cell)
+        later = [token for token in range(cell["token"] + 1, len(labelled)) if labelled[token]]
+        result = float(chosen[cell["sentence"], cell["token"], cell["label"]])
+        if not later:
+            onwards = tensors.factor(self.last, cell)
+        else:
+            path = tensors.raw(self.after)[cell["sentence"], later[0]]
+            onwards = tensors.factor(self.steps, {**cell, "after": int(path.argmax())})
+        return Working((Term("score so far", (own,), own.value), Term("onwards", (onwards,), onwards.value)), result)
+
+    def expression(self) -> Expression:
+        """1 where best + steps is largest."""
+        onwards = row(read(self.x), sign("+"), read(self.steps), read(self.after))
+        end = row(read(self.x), sign("+"), read(self.last))
+        words = (
+            f"1 at the label where {read(self.x).words} + {read(self.steps).words} to the next label of "
+            f"{read(self.after).words} is largest; {read(self.last).words} at the end"
+        )
+        lines = [(function("argmax", onwards), read(self.labelled)), (function("argmax", end), symbol("last"))]
+        return cases(*lines, words=words)
+
+    @classmethod
+    def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
+        """The score with this label."""
+        if not explanation.terms:
+            return "not labelled"
+        sum_ = " + ".join(number(term.value) for term in explanation.terms).replace("+ −", "− ")
+        whole = number(sum(term.value for term in explanation.terms))
+        return f"{'the largest' if explanation.value else 'not the largest'}: {sum_} = {whole}"
+
+
+@dataclass(frozen=True)
+class Difference(Rule):
+    """One number less another one."""
+
+    name: ClassVar = "difference"
+    x: Operand
+    less: Operand
+
+    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
+        """The shape of the operands."""
+        x, less = tensors.aligned(self.x), tensors.aligned(self.less)
+        return x - less, x.abs() + less.abs()
+
+    def at(self, tensors: Evaluator, cell: Cell) -> Working:
+        """Both numbers."""
+        x, less = tensors.factor(self.x, cell), tensors.factor(self.less, cell)
+        terms = (Term("score", (x,), x.value), Term("less", (less, Factor(None, (), -1.0)), -less.value))
+        return Working(terms, x.value - less.value)
+
+    def expression(self) -> Expression:
+        """x − less."""
+        return row(read(self.x), sign("−"), read(self.less))
+
+    @classmethod
+    def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
+        """a − b."""
+        x, less = (term.factors[0].value for term in explanation.terms)
+        return f"{number(x)} − {number(less)}".replace("− −", "+ ")

@@ -1,0 +1,234 @@
+"""What a formula is: a tensor, its axes, and the rule by which it follows from others; and what a rule works with.
+
+A rule computes twice: `whole` gives the tensor and the sum of the absolute terms of each cell; `at` gives the terms
+of one cell. It also gives its own words and MathML, and writes the arithmetic of one cell as a line.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import ClassVar, NamedTuple, overload
+
+import torch
+from torch import Tensor
+
+from glassformer.look.formulas.named import (
+    Cell,
+    FormulaError,
+    Operand,
+    Source,
+    align,
+    axis_names,
+    index_of,
+    sizes_of,
+    step_along,
+    view,
+)
+from glassformer.look.formulas.rules.notation import Expression, Title, read, row, short, sign
+from glassformer.look.trace.explanation import Explanation, Limits, Part
+
+
+class Factor(NamedTuple):
+    """One number a term is made of: a cell of a named tensor, or a constant (no name)."""
+
+    name: str | None
+    index: tuple[int, ...]  # type: ignore[assignment]  # a tuple's own method of this name is not used
+    value: float
+
+
+class Term(NamedTuple):
+    """One part of a sum: what it is, what it is made of, and its value; `added`: the sum of these, not the product."""
+
+    what: str
+    factors: tuple[Factor, ...]
+    value: float
+    added: bool = False
+
+
+class Along(Sequence[Term]):
+    """The terms of a sum along an axis, and at most one behind them, each made when it is asked for: of the thousands
+    of a vocabulary few are looked at.
+    """
+
+    def __init__(
+        self, over: str, values: list[float], factors: Callable[[int], tuple[Factor, ...]], last: Term | None = None
+    ) -> None:
+        self.over, self.factors, self.last = over, factors, last
+        self.values = values if last is None else [*values, last.value]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, at: int) -> Term: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Term, ...]: ...
+
+    def __getitem__(self, at: int | slice) -> Term | tuple[Term, ...]:
+        if isinstance(at, slice):
+            return tuple(self[each] for each in range(*at.indices(len(self))))
+        step = range(len(self))[at]
+        if self.last is not None and step == len(self) - 1:
+            return self.last
+        return Term(f"{self.over} {step}", self.factors(step), self.values[step])
+
+
+@dataclass(frozen=True)
+class Working:
+    """How one cell is computed. `quantities` are numbers found on the way (a mean, a largest score)."""
+
+    terms: Sequence[Term]
+    result: float
+    quantities: Mapping[str, float] = field(default_factory=dict)
+
+
+def values_of(terms: Sequence[Term]) -> list[float]:
+    """What each term comes to."""
+    return terms.values if isinstance(terms, Along) else [term.value for term in terms]
+
+
+class Line(NamedTuple):
+    """The numbers of an operand that are met along an axis, and each of them as a factor."""
+
+    values: list[float]
+    factor: Callable[[int], Factor]
+
+
+@dataclass(frozen=True)
+class Rule(ABC):
+    """One way in which a tensor follows from others. Its fields are its operands, its axis and its settings."""
+
+    name: ClassVar[str]
+    title: ClassVar[Title | None] = None
+
+    @property
+    def operands(self) -> dict[str, Operand]:
+        """The tensors it reads, by role."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {role: value for role, value in values.items() if isinstance(value, Operand)}
+
+    @abstractmethod
+    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
+        """The tensor in double precision and the sum of the absolute terms of each cell."""
+
+    @abstractmethod
+    def at(self, tensors: Evaluator, cell: Cell) -> Working:
+        """One cell, term by term."""
+
+    @abstractmethod
+    def expression(self) -> Expression:
+        """The right side of the formula."""
+
+    @classmethod
+    def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
+        """The arithmetic of one cell on a line: (a · b) + (c · d) + …"""
+
+        def write(term: Part) -> str:
+            return f"({term.numbers})" if len(term.factors) > 1 else term.numbers
+
+        return explanation.sum_of(write, limits)
+
+
+@dataclass(frozen=True)
+class Formula:
+    """How one tensor follows from others.
+
+    `tokens` and `keys` are the sides whose words the axes query/token and key count: `inputs` or `decoder_inputs`.
+    """
+
+    name: str
+    axes: str
+    rule: Rule
+    tokens: str = "inputs"
+    keys: str = "inputs"
+
+    def in_words(self, where: str = "") -> str:
+        """`weights[head=1] = exp(masked) over the sum of exp(masked) along key`."""
+        return f"{short(self.name)}{f'[{where}]' if where else ''} = {self.rule.expression().words}"
+
+    def in_mathml(self) -> str:
+        """The formula as one `math` element."""
+        equation = row(read(Operand(self.name, self.axes)), sign("="), self.rule.expression())
+        return f'<math display="block">{equation.mathml}</math>'
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """A formula and the tensors that it reads."""
+
+    formula: Formula
+    source: Source
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The names of the result's axes."""
+        return axis_names(self.formula.axes)
+
+    def raw(self, operand: Operand) -> Tensor:
+        """The operand with one dimension for each of its names, as it is stored."""
+        return view(operand, self.source.tensor(operand.name), self.source.scored_at)
+
+    def aligned(self, operand: Operand, axes: tuple[str, ...] | None = None) -> Tensor:
+        """The operand in double precision, its axes in the order of the result's."""
+        tensor = align(self.raw(operand), operand.names, axes or self.axes, operand.name)
+        return tensor if tensor.dtype == torch.bool else tensor.double()
+
+    def factor(self, operand: Operand, cell: Cell) -> Factor:
+        """One number of an operand."""
+        tensor = self.source.tensor(operand.name)
+        index = index_of(operand, tensor.shape, cell, self.source.scored_at)
+        return Factor(operand.name, index, float(tensor[index]))
+
+    def along(self, operand: Operand, over: str, cell: Cell) -> Line:
+        """The numbers of an operand met along an axis, read at once: single reads of a vocabulary take too long."""
+        tensor, size = self.source.tensor(operand.name), self.size(operand, over)
+        place = step_along(operand, tensor.shape, over)
+        if place is None:
+            met = [self.factor(operand, here) for _, here in self.steps(operand, over, cell)]
+            return Line([factor.value for factor in met], met.__getitem__)
+        dim, by = place
+        first = index_of(operand, tensor.shape, {**cell, over: 0}, self.source.scored_at)
+        before, start, after = first[:dim], first[dim], first[dim + 1 :]
+        line = tensor[(*before, slice(start, start + by * (size - 1) + 1, by or None), *after)].tolist()
+        values = list(map(float, line * size if by == 0 else line))
+
+        def factor(step: int) -> Factor:
+            return Factor(operand.name, (*before, start + by * step, *after), values[step])
+
+        return Line(values, factor)
+
+    def size(self, operand: Operand, axis: str) -> int:
+        """How long an operand's axis is."""
+        if axis not in operand.names:
+            raise FormulaError(f"{operand.name} must have an axis {axis}", got=" ".join(operand.names))
+        return sizes_of(operand, self.source.tensor(operand.name).shape, self.source.scored_at)[axis]
+
+    def steps(self, operand: Operand, over: str, cell: Cell) -> Iterator[tuple[int, dict[str, int]]]:
+        """The cells met along an axis."""
+        for step in range(self.size(operand, over)):
+            yield step, {**cell, over: step}
+
+    def length(self, side: str) -> int:
+        """The number of tokens of a side."""
+        return self.source.tensor(f"{side}.positions").shape[1]
+
+    def is_zeroed(self, masked_words: Operand | None, cell: Cell) -> bool:
+        """Whether this cell belongs to a masked word whose vector is zeroed."""
+        return masked_words is not None and self.factor(masked_words, cell).value != 0
+
+    def zeroed(self, value: Tensor, masked_words: Operand | None) -> Tensor:
+        """The tensor with the vectors of masked words zeroed, where the formula has such."""
+        return value if masked_words is None else value.masked_fill(self.aligned(masked_words), 0.0)
+
+
+def total(terms: list[Term]) -> Working:
+    """The working of a plain sum."""
+    return Working(tuple(terms), math.fsum(values_of(terms)))
+
+
+def constant(value: float) -> tuple[Factor, ...]:
+    """A factor that is a plain number; a factor of 1 is left out."""
+    return () if value == 1.0 else (Factor(None, (), value),)

@@ -1,0 +1,1 @@
+"""What is measured over a whole run: heads, lens, rollout, gradients, ties."""

@@ -1,0 +1,120 @@
+"""Gradient attributions: what one number of a run owes to each token that the model read.
+
+B sentences · S tokens · W width
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from glassformer.base.errors import ConfigError, UnknownNameError
+from glassformer.look.formulas.statement import AFTERWARDS
+from glassformer.look.trace.cell import split_name
+from glassformer.look.trace.tensors import Tensors
+from glassformer.look.trace.verify import WITHOUT_WEIGHTS
+
+HEADS = ("head.logits", "sentence_head.logits", "token_head.logits")
+NOTE = (
+    "An attention weight tells how much of a value a head mixes in, in one block. It tells neither how large that "
+    "value is, nor what later blocks and the residual connections make of it, nor whether the answer would change "
+    "without it. A gradient tells how the answer would change for a small change of the token's vector, with "
+    "everything between; it is no proof of what a large change, as another word, would do."
+)
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """What one number owes to the tokens of one side: `inputs` or `decoder_inputs`; in the run's own precision.
+
+    `tensor` is the one whose gradient was taken, [B, S, W]: the embedding as it enters the first block, word, position
+    and segment together, after the norm of the embedding where there is one. (Before such a norm, input times gradient
+    would be about 0 whatever the text: a norm gives the same for a vector of any length.) `gradient` [B, S] is
+    the Euclidean norm of its gradient (Simonyan et al. 2014, §3, there the largest channel), never below 0.
+    `product` [B, S] is input times gradient, summed over the channels (Shrikumar et al. 2017, §3.2.2), in the unit of
+    the number: what the token adds to it to first order.
+    """
+
+    side: str
+    tensor: str
+    gradient: Tensor
+    product: Tensor
+
+
+@dataclass(frozen=True)
+class Attributions:
+    """`goal` is the name and the cell of the number that was asked about, `value` its value."""
+
+    goal: str
+    cell: Mapping[str, int]
+    value: float
+    of: tuple[Attribution, ...]
+
+
+def attributions(trace: Tensors, goal: str | None = None) -> Attributions:
+    """The gradient of one number of a run with respect to the embedding of each token, as a norm and times the input.
+
+    `goal` is a cell in words, `head.logits[place=0,vocabulary=garden]`; by default the largest score of the first place
+    of the model's head. A logit is the better goal: where a probability is near 1 its gradient is near 0.
+    Raises ConfigError for a run without weights or of a number that is not computed from the embedding, and
+    UnknownNameError.
+    """
+    if goal is None:
+        return attribute(trace, goals(trace)[:1])[0]
+    name, asked = split_name(goal)
+    name = trace.full_name(name)
+    return attribute(trace, [(name, trace.cell(name, asked))])[0]
+
+
+def goals(trace: Tensors, most: int = 1) -> list[tuple[str, dict[str, int]]]:
+    """The largest score of each of the first places (texts, tokens) of the model's head; raises ConfigError."""
+    name = next((name for name in HEADS if name in trace), None)
+    if name is None:
+        raise ConfigError("attributions need a number to explain", do="give goal='name[cell]', a cell of the run")
+    logits = trace[name].detach().cpu()
+    axes = trace.axes(name)
+    rows = logits.flatten(0, -2)  # [places, scores]
+    shape = logits.shape[:-1]
+    formula = trace.statement.formulas[name]
+    real = trace.facts.get(f"{formula.tokens}.real")
+    found = []
+    for row, scores in enumerate(rows):
+        cell = [int(index) for index in torch.unravel_index(torch.tensor(row), shape)]
+        if len(cell) == 2 and real is not None and not real[tuple(cell)]:
+            continue
+        found.append((name, dict(zip(axes, [*cell, int(scores.argmax())], strict=True))))
+        if len(found) == most:
+            break
+    return found
+
+
+def attribute(trace: Tensors, cells: Sequence[tuple[str, Mapping[str, int]]]) -> list[Attributions]:
+    """The attributions of several cells, after one forward pass; raises as `attributions` does."""
+    if trace.replay is None:
+        raise ConfigError("gradients run the model again", do=WITHOUT_WEIGHTS)
+    trace.refuse_changed_weights()
+    entering = trace.statement.entering
+    embedded = [entering[unit] for side in ("encoder", "decoder") if (unit := f"{side}.blocks.0") in entering]
+    for name, _ in cells:
+        if name not in trace:
+            raise UnknownNameError("an attribution is that of a number of the run", got=name)
+        if trace.statement.unit(name) in AFTERWARDS:
+            raise ConfigError("an attribution is that of a number that the model computes", got=name)
+    seen = trace.replay.with_graph(dict.fromkeys([*embedded, *(name for name, _ in cells)]))
+    found = []
+    for name, cell in cells:
+        goal = seen[name][tuple(cell.values())]
+        if not goal.requires_grad:
+            raise ConfigError("gradients are those of a number that is computed", got=name)
+        slopes = torch.autograd.grad(goal, [seen[name] for name in embedded], retain_graph=True, allow_unused=True)
+        of = []
+        for tensor, slope in zip(embedded, slopes, strict=True):
+            vectors = seen[tensor].detach()
+            slope = torch.zeros_like(vectors) if slope is None else slope  # [B, S, W]
+            side = trace.statement.formulas[tensor].tokens
+            of.append(Attribution(side, tensor, slope.norm(dim=-1), (slope * vectors).sum(-1)))
+        found.append(Attributions(name, dict(cell), float(goal.detach()), tuple(of)))
+    return found

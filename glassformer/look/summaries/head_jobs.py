@@ -1,0 +1,105 @@
+"""What a head does, by a rule that is stated, with the number behind each label: `gf.heads(trace)`.
+
+The page follows the same rule (`web/src/levels/heads/jobs.ts`); a test compares the two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from glassformer.look.summaries.head_measures import MEASURES, measure_trace
+from glassformer.look.trace.tensors import Tensors
+
+PLACED = ("previous", "next", "self", "first", "separator", "same_word")
+JOBS = (*PLACED, "few", "many")
+"""The groups in their order: where most of a head's attention goes; where it goes to no such place, over how many
+tokens it is spread."""
+
+LEAST, TIMES = 0.25, 2
+"""A head is called by a place that gets at least this share of its attention, and this many times an even share."""
+FEW, AT_LEAST = 0.125, 2
+""""A few" are at most this share of the tokens that it could look at, or so many."""
+ROUNDED = 1 + 1e-6
+"""Two tokens with half of the attention each are two at once, whatever their entropy was rounded to."""
+
+RULE = (
+    f"A head is called by the place that gets most of its attention, on average over the tokens that look: at least "
+    f"{LEAST:.0%} of it, and at least {TIMES} times an even share. Where no place gets that much, it looks at a few "
+    f"tokens if its attention is spread over at most {AT_LEAST} of them or an eighth of those that it could look at "
+    "(e to the entropy), and broadly if over more."
+)
+WHERE: Mapping[str, str] = {
+    "previous": "one token back",
+    "next": "one token ahead",
+    "self": "at the token itself",
+    "first": "at the first token",
+    "separator": "at the end mark",
+    "same_word": "at the same word elsewhere",
+    "few": "at a few tokens, in no one place",
+    "many": "broadly",
+}
+
+
+@dataclass(frozen=True)
+class Head:
+    """One head: `attention` is `encoder.blocks.0.self_attention`, `job` one of JOBS.
+
+    `value` is what the job stands on: a share of the attention; of `few` and `many` over how many tokens at once the
+    attention is spread. `measures` are those of `head_measures.MEASURES`, by name.
+    """
+
+    attention: str
+    head: int
+    job: str
+    value: float
+    measures: Mapping[str, float]
+
+
+def job_of(measures: Mapping[str, float]) -> tuple[str, float]:
+    """What a head with these measures does, and the number that says so; see RULE."""
+    least = max(LEAST, TIMES * measures["even"])
+    shares = {job: measures[job] for job in PLACED if measures[job] >= least}  # NaN is not
+    if shares:
+        job = max(shares, key=lambda each: shares[each])
+        return job, shares[job]
+    value = at_once(measures)
+    return ("few" if value <= ROUNDED * max(FEW / measures["even"], AT_LEAST) else "many"), value
+
+
+def at_once(measures: Mapping[str, float]) -> float:
+    """Over how many tokens the attention is spread: as many as would give this entropy if they got the same."""
+    return math.exp(measures["entropy"])
+
+
+def heads(trace: Tensors) -> tuple[Head, ...]:
+    """Every head of a run by what it does over all its texts: the groups in the order of JOBS, the clearest head of
+    each group first. How a job is chosen is `head_jobs.RULE`.
+
+    What a head does is measured on these texts: other texts, other numbers. It says nothing of how much the model needs
+    the head: for that see `gf.head_importance`.
+    """
+    return in_groups(listed(measure_trace(trace)))
+
+
+def listed(measured: Mapping[str, Tensor]) -> list[Head]:
+    """The heads in the order of the model, from their measures [H, 10] by attention."""
+    found = []
+    for attention, rows in measured.items():
+        for head, row in enumerate(rows.tolist()):
+            measures = dict(zip(MEASURES, row, strict=True))
+            job, value = job_of(measures)
+            found.append(Head(attention, head, job, value, measures))
+    return found
+
+
+def in_groups(found: Iterable[Head]) -> tuple[Head, ...]:
+    """Heads grouped by job; largest share first, of `few` and `many` the fewest tokens first."""
+    return tuple(
+        sorted(
+            found, key=lambda head: (JOBS.index(head.job), head.value if head.job in ("few", "many") else -head.value)
+        )
+    )

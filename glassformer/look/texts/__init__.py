@@ -1,0 +1,1 @@
+"""Texts through a saved model: traces, replies, search trees, the importance of heads."""

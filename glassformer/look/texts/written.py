@@ -1,0 +1,130 @@
+"""What a decoder wrote, step by step: the attention that was kept while it wrote, beside that of one run over the text.
+
+H heads · T tokens that were read · n tokens so far · V vocabulary
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from glassformer.base.errors import ConfigError, UnknownNameError
+from glassformer.decode.record import Node
+from glassformer.look.texts.tree import SearchTree
+from glassformer.look.trace.verify import LIMITS
+
+if TYPE_CHECKING:
+    from glassformer.look.trace.tensors import Tensors
+
+NOT_KEPT = "attention must be kept while a text is written"
+PLACE = "#level=tree&picture=words"
+"""Where a page opens on which a text is written token by token."""
+ROUGH_LIMIT = 0.05
+"""Of a model that writes in bfloat16, which has 8 bits of a number: the run beside it is one in float32."""
+
+
+@dataclass(frozen=True)
+class Stepwise:
+    """How far the numbers of a text that was written token by token, with the cache of keys and values, are from those
+    of one run over the finished text, without a cache.
+
+    `attention` is the largest difference of a weight, `log_probability` that of a chosen token, as a share of 1 + its
+    size. Both compute the same sums, but of one row or of many at once, and add them up in another order: they may
+    differ by rounding, held to `limit`. `tokens` were written, `nbytes` is the memory of the attention that was kept.
+    """
+
+    tokens: int
+    attention: float
+    log_probability: float
+    limit: float
+    nbytes: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether both agree."""
+        return max(self.attention, self.log_probability) <= self.limit
+
+    def __str__(self) -> str:
+        verdict = "agree with" if self.holds else "DIFFER FROM"
+        return (
+            f"{self.tokens} tokens written one by one with the cache {verdict} one run over the text: attention "
+            f"{self.attention:.1e}, log-probabilities {self.log_probability:.1e} (limit {self.limit:.0e})"
+        )
+
+
+def stepwise(tree: SearchTree, trace: Tensors, *, fast: bool = False) -> Stepwise:
+    """Compare the best answer of a tree that kept its attention with the trace of `tree.whole_ids(tree.best)`.
+
+    `fast`: it was written in bfloat16. Raises ConfigError for a tree without attention or without an answer.
+    """
+    path, kept = path_of(tree), tree.attention
+    if kept is None:
+        raise ConfigError(NOT_KEPT, got="none", do="search_tree(..., attention=True)")
+    read = [node.number for node in path[:-1] if node.number in kept.steps]
+    size = len(tree.prompt) + len(read)
+    attention = 0.0
+    for name in kept.names:
+        mine, its = kept.whole(name, read), trace[name][0]  # [H, T, T or M]
+        attention = max(attention, float((mine - its[:, :size, : mine.shape[2]].cpu()).abs().max()))
+    logarithms = trace["head.log_probabilities"].cpu().double()  # [T, V]
+    # A search shares the probability of tokens that no answer has among the others.
+    logarithms = logarithms - torch.log1p(-logarithms[:, list(tree.never)].exp().sum(dim=1, keepdim=True))
+    first = len(tree.prompt) - 1
+    off = [
+        abs(float(logarithms[first + place, node.token]) - node.log_probability) / (1 + abs(node.log_probability))
+        for place, node in enumerate(path)
+    ]
+    limit = ROUGH_LIMIT if fast else LIMITS[trace.dtype]
+    return Stepwise(len(path), attention, max(off, default=0.0), limit, kept.nbytes)
+
+
+def path_of(tree: SearchTree) -> tuple[Node, ...]:
+    """The nodes of the best answer; raises ConfigError where there is none."""
+    if tree.best is None:
+        raise ConfigError("a tree with an answer is needed", got="none", do="ask for more tokens, or other words")
+    return tree.path(tree.best)
+
+
+class Looks:
+    """What each step of an answer looked at: the mean of a block's heads, or one head.
+
+    Raises UnknownNameError for a block or head that the model does not have.
+    """
+
+    def __init__(self, tree: SearchTree, block: int | None = None, head: int | None = None) -> None:
+        kept = tree.attention
+        if kept is None:
+            raise ConfigError(NOT_KEPT, got="none", do="search_tree(..., attention=True)")
+        blocks = sum(".self_attention." in name for name in kept.names)
+        block = blocks - 1 if block is None else block
+        if not 0 <= block < blocks:
+            raise UnknownNameError(f"a block is one of 0 to {blocks - 1}", got=str(block))
+        self.names = [name for name in kept.names if name.startswith(f"decoder.blocks.{block}.")]
+        heads = len(kept.prompt[self.names[0]])
+        if head is not None and not 0 <= head < heads:
+            raise UnknownNameError(f"a head of block {block} is one of 0 to {heads - 1}", got=str(head))
+        self.tree, self.kept, self.block, self.head, self.heads = tree, kept, block, head, heads
+
+    @property
+    def told(self) -> str:
+        """Whose attention it is."""
+        if self.head is not None:
+            return f"head {self.head} of block {self.block}"
+        return f"the mean of the {self.heads} heads of block {self.block}"
+
+    def row(self, node: Node, *, crossing: bool = False) -> Tensor | None:
+        """Where the step looked that chose a node: [n], or [M] with `crossing`; None without a source."""
+        name = next((name for name in self.names if (".cross_attention." in name) == crossing), None)
+        return None if name is None else self._one(self.kept.row(name, node.parent))
+
+    def square(self, path: Sequence[Node]) -> Tensor:
+        """The self-attention of the prompt and of the tokens of a path that were read: [T, T]."""
+        read = [node.number for node in path if node.number in self.kept.steps]
+        return self._one(self.kept.whole(self.names[0], read))
+
+    def _one(self, weights: Tensor) -> Tensor:
+        return weights.mean(dim=0) if self.head is None else weights[self.head]
