@@ -1,6 +1,6 @@
 """The pictures of the source documents, for docs/views.md: where each is, and on which page a test opens it.
 
-The rows are `glassformer/explorer/pictures.toml`, which the page lists too: *Pictures of the documents*, at the left.
+The rows are `glassformer/page/pictures.toml`, which the page lists too: *Pictures of the documents*, at the left.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from experiments.page import table
-from glassformer.explorer.tour import pictures
+from glassformer.page.tour import pictures
 
 PAGES: Mapping[str, str] = {
     "slides": 'glassformer explain glassformer/demo/slides "She [MASK] [MASK] summer better"'
@@ -31,8 +31,8 @@ TEXT = """## Pictures of the source documents
 
 Every picture of the four documents that this project began with, and its link: open the page that the command writes
 and put the link behind its address. On the page of any other run the link leads to the same picture of that run, or to
-the reason why it has none. `tests/explorer/test_documents.py` opens each. In the page itself the list is *Pictures of
-the documents*, at the left. The rows are `glassformer/explorer/pictures.toml`. How `probe.json`, `runs/passages` and
+the reason why it has none. `tests/page/test_documents.py` opens each. In the page itself the list is *Pictures of
+the documents*, at the left. The rows are `glassformer/page/pictures.toml`. How `probe.json`, `runs/passages` and
 `runs/spam` are made: [features](features.md#on-a-page).
 """
 

@@ -15,8 +15,8 @@ from typing import Any
 import glassformer as gf
 from experiments import results
 from experiments.encoder.plan import encoder_folder
-from glassformer.explorer.held_out import held_out
 from glassformer.look.summaries.ties import Ties
+from glassformer.page.sections.held_out import held_out
 
 TIRED = "The animal didn't cross the street because it was too tired."
 WIDE = "The animal didn't cross the street because it was too wide."

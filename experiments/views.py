@@ -1,6 +1,6 @@
 """docs/views.md: every view of the explorer, and the models on which a test opens it: python -m experiments.views.
 
-`tests/explorer/test_views.py` opens each cell of this table in a browser and follows a number from there; a cell that
+`tests/page/test_views.py` opens each cell of this table in a browser and follows a number from there; a cell that
 is left empty has its reason here, and the test holds that there is nothing to be drawn.
 """
 
@@ -47,7 +47,7 @@ TEXT = """# Views
 Every view of the explorer, where it comes from, and the models on which it is tested. In each cell marked ✓ a test
 opens the view in a browser, follows a number from there to its operands, and compares what the page shows with the
 trace
-(`tests/explorer/test_views.py`). An empty cell has its reason below the table.
+(`tests/page/test_views.py`). An empty cell has its reason below the table.
 
 Built by `python -m experiments.views`.
 """

@@ -160,7 +160,7 @@ def test_imports_run_one_way(path: Path) -> None:
         ("parts.mask", "import glassformer.look.trace.trace as t"),
         ("models.stack", "from ..look import watch"),
         ("look.watch", "from glassformer.parts.attention import Attention"),
-        ("look.watch", "from glassformer.explorer import server"),
+        ("look.watch", "from glassformer.page import server"),
         ("training.loop", "from glassformer.tasks.words.masked_lm.task import MaskedLM"),
         ("training.loop", "from glassformer.tasks.task import Task"),
         ("runtime.device", "from glassformer.training.settings import TrainSection"),
@@ -179,12 +179,12 @@ def test_a_wrong_import_is_noticed(module: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("look.trace", "def show():\n    from glassformer.explorer import page"),
+        ("look.trace", "def show():\n    from glassformer.page import page"),
         ("look.watch", "from glassformer.parts.tap import tap"),
         ("training.loop", "from glassformer.tasks.feed import Feed"),
         ("tasks.feed", "from glassformer.runtime.memory import recomputing"),
         ("models.stack", "from ..parts.mask import causal\nfrom .inputs import Inputs"),
-        ("cli.fill", "from glassformer.explorer import server"),
+        ("cli.fill", "from glassformer.page import server"),
     ],
 )
 def test_a_right_import_is_let_through(module: str, source: str) -> None:

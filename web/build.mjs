@@ -5,7 +5,7 @@ import { dirname, relative } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
-const BUILT = "../glassformer/explorer/built";
+const BUILT = "../glassformer/page/built";
 // What a served page begins with, script and style, is what issue 11 allows; the rest comes in chunks. An exported page has all
 // of it in one file (decisions/2026-11-22-the-size-of-the-page.md).
 const LIMITS = {
@@ -76,7 +76,7 @@ if (process.argv.includes("--check")) {
     ([name, text]) => !known.includes(name) || readFileSync(`${BUILT}/${name}`, "utf8") !== text,
   );
   for (const name of [...wrong.map(([name]) => name), ...known.filter((name) => !files.has(name))]) {
-    console.error(`glassformer/explorer/built/${name} is not what web/ builds to: run make web`);
+    console.error(`glassformer/page/built/${name} is not what web/ builds to: run make web`);
     process.exitCode = 1;
   }
 } else {

@@ -25,7 +25,7 @@ from bench.page.models import Models, models
 from bench.page.window import ARGUMENTS, Case, Samples
 from experiments import results
 from experiments.chromium import chromium
-from glassformer.explorer.page import built, script_files
+from glassformer.page.page import built, script_files
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bench.page.models import Models, Served, text_of
 from bench.page.views import VIEWS
 from bench.page.window import AHEAD, TOLD, WAIT, Case, Samples, middle, settle, window
-from glassformer.explorer.page import built, script_files
+from glassformer.page.page import built, script_files
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

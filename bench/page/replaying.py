@@ -70,7 +70,7 @@ def made(models: Models) -> tuple[Path, int]:
     from glassformer.artefact.open import load
     from glassformer.artefact.watched import Sentences
     from glassformer.base.checksum import sealed_line
-    from glassformer.explorer.page import write_page
+    from glassformer.page.page import write_page
     from glassformer.training.watched import FORMAT, due_steps
 
     model: Model = load("english")

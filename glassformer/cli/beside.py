@@ -12,7 +12,7 @@ from glassformer.cli.opened import open_model
 
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
-    from glassformer.explorer.sections import Maker
+    from glassformer.page.sections.sections import Maker
 
 ProbeFile = Annotated[
     Path | None,
@@ -43,7 +43,7 @@ def beside(opened: Model, probe: Path | None, index: Path | None, start: str | N
     """What makes the sections that these options ask for; raises CheckpointError for what belongs to another model."""
     if probe is None and index is None and start is None:
         return {}
-    from glassformer.explorer.beside import makers_beside
+    from glassformer.page.sections.beside import makers_beside
 
     if index is not None:
         from glassformer.search.index import SearchIndex

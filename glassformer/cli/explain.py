@@ -44,10 +44,10 @@ from glassformer.cli.texts import texts_to_explain
 if TYPE_CHECKING:
     from glassformer.artefact.model import Model
     from glassformer.config import ModelConfig
-    from glassformer.explorer.sections import Maker
     from glassformer.look.texts.tree import SearchTree
     from glassformer.look.texts.walkthrough import Note, NotesOf
     from glassformer.look.trace.trace import Trace
+    from glassformer.page.sections.sections import Maker
 
 
 def explain(
@@ -223,7 +223,7 @@ def _importance(opened: Model, files: Sequence[str]) -> Any:
     from glassformer.artefact.importance import head_importance
     from glassformer.artefact.progress import ConsoleProgress
     from glassformer.cli.heads import MOST_TEXTS, of_files
-    from glassformer.explorer.summed import importance_section
+    from glassformer.page.sections.summed import importance_section
 
     held = of_files(opened, files, MOST_TEXTS)
     found = head_importance(opened, held.texts, held.seconds, progress=ConsoleProgress())

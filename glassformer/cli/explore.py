@@ -18,7 +18,7 @@ from glassformer.cli.screen import note, record
 from glassformer.cli.texts import texts_to_explain
 
 if TYPE_CHECKING:
-    from glassformer.explorer.server.offers import Offer
+    from glassformer.page.server.offers import Offer
 
 # A text to begin with for each task that a model of the package has learned.
 _FIRST_TEXTS = {
@@ -52,11 +52,11 @@ def explore(
     Without a model and a text it shows the slides' model; the models of the package can be chosen on the page. Only
     this machine can open the page, by the address that is printed. Ctrl-C ends it.
     """
-    from glassformer.explorer.server.start import check_installed, serve
+    from glassformer.page.server.start import check_installed, serve
 
     check_installed()
     from glassformer.base.settings import read_settings
-    from glassformer.explorer.server.asked import Asked
+    from glassformer.page.server.asked import Asked
     from glassformer.runtime.device import use_threads
 
     use_threads(threads)
@@ -101,7 +101,7 @@ def _with(offer: Offer, probe: Path | None, index: Path | None, start: str | Non
 def _offers() -> list[Offer]:
     """The slides' model and the models of the package."""
     from glassformer.demo.texts import slides, slides_model
-    from glassformer.explorer.server.offers import Offer
+    from glassformer.page.server.offers import Offer
 
     texts = tuple(sentence.masked for sentence in slides().sentences)
     return [Offer("slides", slides_model(), texts), *(_offer(name, [], None, None, None) for name in travelling())]
@@ -110,8 +110,8 @@ def _offers() -> list[Offer]:
 def _offer(which: str, texts: list[str], pair: str | None, target: str | None, choices: list[str] | None) -> Offer:
     """A model with its texts, or with one that fits its task."""
     from glassformer.artefact.travelling import located
-    from glassformer.explorer.server.offers import Offer
-    from glassformer.explorer.training import watched_texts
+    from glassformer.page.sections.training import watched_texts
+    from glassformer.page.server.offers import Offer
 
     if pair is not None and target is not None:
         raise ConfigError("a text has one second text", got="--pair and --target", do="leave one of them out")

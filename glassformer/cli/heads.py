@@ -131,7 +131,7 @@ def of_package(model: Model) -> Given:
     """The sentences of the package: those of the slides for their model, which has no other words."""
     from glassformer.artefact.trace import reads_by_word
     from glassformer.demo.texts import slides
-    from glassformer.explorer.held_out import held_out
+    from glassformer.page.sections.held_out import held_out
 
     if reads_by_word(model):
         texts = [sentence.text for sentence in slides().sentences]

@@ -143,7 +143,7 @@ class _Shown:
 
     def write_page(self, path: str) -> None:
         """The same as a page."""
-        from glassformer.explorer.matrix_page import write_matrix_page
+        from glassformer.page.matrix_page import write_matrix_page
 
         write_matrix_page(path, self.words, self.masked_words, self.features, self.matrix)
 

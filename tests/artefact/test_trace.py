@@ -14,12 +14,12 @@ from glassformer.artefact.independence import independence
 from glassformer.artefact.model import Model
 from glassformer.artefact.trace import start_id
 from glassformer.base.errors import ConfigError, DataError, ShapeError
-from glassformer.explorer.server.asked import Asked
-from glassformer.explorer.server.overview import spans
 from glassformer.look.trace.run import trace as look
 from glassformer.models.families import family_config, gpt2
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
+from glassformer.page.server.asked import Asked
+from glassformer.page.server.overview import spans
 from glassformer.tasks.writing.chat.task import ChatSection
 from glassformer.text.tokenizer import Tokenizer
 from tests.refusals import refused

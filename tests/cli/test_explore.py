@@ -21,11 +21,11 @@ from glassformer.artefact import travelling
 from glassformer.artefact.open import load
 from glassformer.cli.explore import explore
 from glassformer.demo.texts import slides, slides_model
-from glassformer.explorer.server import start
-from glassformer.explorer.server.asked import Asked
-from glassformer.explorer.server.offers import Offer
 from glassformer.models.families import slides as slides_family
-from tests.explorer.serving import SENTENCES
+from glassformer.page.server import start
+from glassformer.page.server.asked import Asked
+from glassformer.page.server.offers import Offer
+from tests.page.serving import SENTENCES
 
 Run = Callable[..., Any]
 

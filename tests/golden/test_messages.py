@@ -41,11 +41,6 @@ from glassformer.data.readers.read import read
 from glassformer.decode.options import search_settings
 from glassformer.decode.request import ForcedWord, Request, SpecialIds, check_request
 from glassformer.decode.settings import DecodeSettings
-from glassformer.explorer.server.asked import read_asked
-from glassformer.explorer.server.desk import Desk
-from glassformer.explorer.server.guard import Guard
-from glassformer.explorer.server.offers import Models, Offer
-from glassformer.explorer.server.pictures import part_of
 from glassformer.features.rank import check_labels
 from glassformer.features.store import kind_of
 from glassformer.features.strategies import features_of
@@ -54,6 +49,11 @@ from glassformer.look.trace.cell import Axes
 from glassformer.models.families import bert, family_config, gpt2
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
+from glassformer.page.server.asked import read_asked
+from glassformer.page.server.desk import Desk
+from glassformer.page.server.guard import Guard
+from glassformer.page.server.offers import Models, Offer
+from glassformer.page.server.pictures import part_of
 from glassformer.search.index import SearchIndex
 from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.tasks.writing.alignment import align, mean_attention

@@ -30,9 +30,9 @@ from glassformer.look.trace.verify import LIMITS, WITHOUT_WEIGHTS, Check, Verifi
 from glassformer.models.transformer import Transformer
 
 if TYPE_CHECKING:
-    from glassformer.explorer.beside import Index, Start
-    from glassformer.explorer.notebook import Shown
     from glassformer.look.texts.tree import SearchTree
+    from glassformer.page.notebook import Shown
+    from glassformer.page.sections.beside import Index, Start
 
 REPEATED = 12
 """How many words of a text fit into the line that describes a trace."""
@@ -209,11 +209,11 @@ class Trace(Tensors):
         JSON by name; `place` is where it opens, as its address names it. Raises DataError where it cannot be written,
         ConfigError for a limit below 1, CheckpointError for a probe or an index of another model.
         """
-        from glassformer.explorer.beside import makers_beside
-        from glassformer.explorer.page import write_page
-        from glassformer.explorer.search import NAME, search_section
-        from glassformer.explorer.sections import CARRIED, MAKERS, sections_of
-        from glassformer.explorer.training import training_sections
+        from glassformer.page.page import write_page
+        from glassformer.page.sections.beside import makers_beside
+        from glassformer.page.sections.search import NAME, search_section
+        from glassformer.page.sections.sections import CARRIED, MAKERS, sections_of
+        from glassformer.page.sections.training import training_sections
 
         run = None if training is None else Path(training)
         beside = makers_beside(self.original, probe=probe, index=index, start=start, run=run)
@@ -237,7 +237,7 @@ class Trace(Tensors):
         what is exported from the notebook. A `live` one asks this Python instead, so that changes by hand are run by
         the model; it needs anywidget. Raises ConfigError for a limit or a height below 1, and MissingExtraError.
         """
-        from glassformer.explorer.notebook import show
+        from glassformer.page.notebook import show
 
         return show(self, height=height, title=title, megabytes=megabytes, live=live)
 

@@ -1,4 +1,4 @@
-/** What a page knows of a run beside its numbers, as `glassformer/explorer/record.py` writes it. */
+/** What a page knows of a run beside its numbers, as `glassformer/page/sections/record.py` writes it. */
 
 import type { Step } from "./step.ts";
 
@@ -92,14 +92,14 @@ export interface Strategy {
   readonly concat: boolean;
 }
 
-/** Which tensors are the layers, as `explorer/vectors.py` tells it. */
+/** Which tensors are the layers, as `page/sections/vectors.py` tells it. */
 export interface VectorsRecord {
   readonly layers: readonly string[];
   readonly word: string | null;
   readonly strategies: Readonly<Record<string, Strategy>>;
 }
 
-/** What a picture of a document prints: see `explorer/documents.toml`. */
+/** What a picture of a document prints: see `page/documents.toml`. */
 export interface Quoted {
   readonly text: string;
   readonly second?: string;
@@ -133,7 +133,7 @@ export interface Documents {
 
 export const FORMAT = 1;
 
-/** What a page needs to read other words and to write its run as Python; see `explorer/editing.py`. */
+/** What a page needs to read other words and to write its run as Python; see `page/sections/editing.py`. */
 export interface Editing {
   /** Python lines after which `model` is the model. */
   readonly loads: readonly string[];

@@ -25,12 +25,12 @@ export interface Source {
   atHand?(name: string): Tensor | undefined;
   /** One number and what it was made of; throws MissingTensor where an operand is not to be had. */
   explain(formula: Formula, cell: Cell, signal?: AbortSignal): Promise<Explanation>;
-  /** What a view needs beside the tensors, as `explorer/sections.py` names it; undefined where it is not to be had. */
+  /** What a view needs beside the tensors, as `page/sections/sections.py` names it; undefined where it is not to be had. */
   section(name: string): Promise<unknown>;
   /** The honesty gate, where it is measured when it is asked for and not told with the run. */
   honesty?(): Promise<Honesty | null>;
   /**
-   * The training behind the model, as `explorer/training.py` tells it; undefined where none is known. Of its records only
+   * The training behind the model, as `page/sections/training.py` tells it; undefined where none is known. Of its records only
    * those that have come since `mark`.
    */
   training?(mark: string): Promise<unknown>;

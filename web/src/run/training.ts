@@ -1,4 +1,4 @@
-/** The training behind a model, as `explorer/training.py` tells it: the curve of the loss, and the watched sentences. */
+/** The training behind a model, as `page/sections/training.py` tells it: the curve of the loss, and the watched sentences. */
 
 import { type Heads, type Measure, measuredFrom } from "./heads.ts";
 

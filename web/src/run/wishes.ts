@@ -40,7 +40,7 @@ export interface Offer {
 /** Which of the texts of a row a token is of, and its characters; null for a token that was added. */
 export type Span = readonly [which: number, start: number, end: number] | null;
 
-/** What is known of a run before any number; see `explorer/server/overview.py`. */
+/** What is known of a run before any number; see `page/server/overview.py`. */
 export interface Overview extends RunRecord {
   readonly run: string;
   readonly asked: Wish;

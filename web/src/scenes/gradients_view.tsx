@@ -11,7 +11,7 @@ import { counted, short } from "../run/numbers.ts";
 import type { Side } from "../run/record.ts";
 import type { Scout } from "./scout.ts";
 
-/** As `glassformer/explorer/gradients.py` writes it. */
+/** As `glassformer/page/sections/gradients.py` writes it. */
 interface Gradients {
   readonly loss: number;
   readonly right: "given" | "next" | "guess";

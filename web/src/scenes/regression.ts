@@ -11,7 +11,7 @@ import { drawRead, drawReading, tokensOf } from "./reading.ts";
 import type { Scout } from "./scout.ts";
 import { type Feature, layerTitle, noVectors, reader } from "./vectors.ts";
 
-/** As `glassformer/explorer/beside.py` writes it. */
+/** As `glassformer/page/sections/beside.py` writes it. */
 export interface Probe extends Feature {
   readonly labels: readonly string[];
   readonly weights: readonly (readonly number[])[];

@@ -38,7 +38,7 @@ export interface TourScene {
   readonly title: string;
   /** What is seen, and what can be done. */
   readonly says: string;
-  /** What it needs beside the tensors: see `explorer/beside.py`. `told` is null where this run has no such section. */
+  /** What it needs beside the tensors: see `page/sections/beside.py`. `told` is null where this run has no such section. */
   readonly section?: string;
   /** Whether a text can be written above it. */
   readonly writes?: true;
@@ -48,7 +48,7 @@ export interface TourScene {
   asks?(s: Scout, told: unknown): readonly Ask[];
   /** Tensors beside those of the attention that must be opened. */
   reads?(s: Scout, at: readonly number[], told: unknown): string[];
-  /** The picture of a document that stands beside it: see `explorer/documents.toml`. */
+  /** The picture of a document that stands beside it: see `page/documents.toml`. */
   readonly document?: string;
   /** Whether it stands alone, for this run has nothing of the kind: the page says how a run is made that has. */
   alone?(s: Scout): boolean;

@@ -1,4 +1,4 @@
-/** What one step of the tour is. Its texts are data of the package: `glassformer/explorer/tours`. */
+/** What one step of the tour is. Its texts are data of the package: `glassformer/page/tours`. */
 
 import type { State } from "../frame/state.ts";
 import type { Puts, Said } from "../scenes/said.ts";

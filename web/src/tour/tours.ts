@@ -1,4 +1,4 @@
-/** The tours, by name: what each shows, which runs it suits, its steps. Its texts: `glassformer/explorer/tours/NAME.toml`. */
+/** The tours, by name: what each shows, which runs it suits, its steps. Its texts: `glassformer/page/tours/NAME.toml`. */
 
 import type { Names } from "../run/names.ts";
 import type { Step } from "./step.ts";

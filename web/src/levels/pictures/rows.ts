@@ -5,7 +5,7 @@ import { MissingTensor } from "../../run/evaluator.ts";
 import { SCENES, type TourScene } from "../../scenes/scenes.ts";
 import type { Scout } from "../../scenes/scout.ts";
 
-/** A row of `glassformer/explorer/pictures.toml`. */
+/** A row of `glassformer/page/pictures.toml`. */
 export interface Listed {
   readonly key: string;
   readonly document: string;

@@ -1,0 +1,52 @@
+"""The mask workshop as one HTML file: a text, its words' vectors, and what Python has made of them.
+
+The page is that of a run whose model is left out: it has no formulas, only words and vectors, and opens the workshop.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import save
+from torch import Tensor
+
+from glassformer.page.page import document, own_memory, write_document
+from glassformer.page.sections.record import record_without_model
+from glassformer.parts.activity import ActivityMatrix
+from glassformer.text.tokenizer import MASK
+
+
+def write_matrix_page(
+    path: str | Path,
+    words: Sequence[str],
+    masked_words: Sequence[int],
+    features: Tensor,
+    matrix: ActivityMatrix,
+) -> None:
+    """Write the page of a matrix; `features` is [words, size]. Raises DataError where it cannot be written."""
+    title = "activity matrix"
+    record = matrix_record(title, words, masked_words, (matrix.reading, matrix.rule))
+    blocks = {
+        "record": json.dumps(record, allow_nan=False).encode(),
+        "tensors": save(own_memory({"features": features[None], "python.weights": matrix.weights})),
+        "weights": save({}),
+    }
+    write_document(path, lambda: document(title, blocks))
+
+
+def matrix_record(
+    title: str, words: Sequence[str], masked_words: Sequence[int], options: Sequence[str]
+) -> dict[str, Any]:
+    """What the page knows beside the numbers; a word that was written as [MASK] has no answer."""
+    hidden = [place for place in masked_words if MASK not in words[place]]
+    seen = [MASK if place in masked_words else word for place, word in enumerate(words)]
+    record = record_without_model(title)
+    answers = [[0, place, words[place]] for place in hidden]
+    return record | {
+        "words": record["words"] | {"inputs": [seen], "answers": answers},
+        "facts": {"features": {"axes": ["sentence", "token", "channel"], "side": "inputs"}},
+        "options": list(options),
+    }

@@ -1,0 +1,162 @@
+"""One run as one HTML file that needs nothing else: no network, no server, no second file.
+
+The numbers are safetensors, the rest is JSON, each compressed in a block that a browser does not run. The content
+policy allows the page's own script and style by their hashes and forbids everything else.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from safetensors.torch import save
+from torch import Tensor
+
+from glassformer.base.atomic import atomic_write
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.paths import behind_links, check_path
+from glassformer.page.sections import gradients
+from glassformer.page.sections.carried import carry
+from glassformer.page.sections.editing import editing_record
+from glassformer.page.sections.record import run_record
+from glassformer.page.tour import pictures, tour_texts
+
+if TYPE_CHECKING:
+    from glassformer.look.trace.trace import Trace
+
+MEGABYTES = 64
+"""What a page carries of numbers if nothing else is said."""
+
+WITHOUT_SCRIPT = "This page draws its pictures with a script of its own; allow scripts to see them."
+
+
+def write_page(
+    trace: Trace,
+    path: str | Path,
+    *,
+    title: str | None = None,
+    megabytes: int = MEGABYTES,
+    sections: Mapping[str, Any] | None = None,
+    place: str = "",
+) -> None:
+    """Write the page of a trace; raises DataError where it cannot be written, and as `page` does."""
+    write_document(path, lambda: page(trace, title=title, megabytes=megabytes, sections=sections, place=place))
+
+
+def write_document(path: str | Path, make: Callable[[], str]) -> None:
+    """Write what `make` returns, once the path is known to be one; raises DataError where it cannot be written."""
+    check_path(path, DataError)
+    file = behind_links(Path(path), DataError)
+    text = make()
+    try:
+        with atomic_write(file) as draft:
+            # A lone surrogate in a title is no reason to lose the page.
+            draft.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise DataError(
+            f"the page must be written to {path}", got=error.strerror or str(error), do="choose another path"
+        ) from None
+
+
+def page(
+    trace: Trace,
+    *,
+    title: str | None = None,
+    megabytes: int = MEGABYTES,
+    sections: Mapping[str, Any] | None = None,
+    place: str = "",
+) -> str:
+    """The page as text, with at most so many megabytes of numbers; raises ConfigError for a limit below 1.
+
+    `sections` is what it carries beside the tensors, as JSON by name: see `sections.py`. A run that was traced
+    with the gradients of its loss always carries them. `place` is where it opens, as its address names it.
+    """
+    if megabytes < 1:
+        raise ConfigError("a page needs room for numbers: at least 1 megabyte", got=str(megabytes))
+    title = title or f"{trace.config.family} model"
+    carried = carry(trace, megabytes * 1_000_000)
+    blocks = {
+        "record": json.dumps(
+            run_record(trace, carried, title) | {"editing": editing_record(trace, alone=True)}, allow_nan=False
+        ).encode(),
+        "tensors": save(own_memory(carried.tensors)),
+        "weights": save(own_memory(carried.weights)),
+        "tour": json.dumps(tour_texts(), ensure_ascii=False).encode(),
+        "pictures": json.dumps(pictures(), ensure_ascii=False).encode(),
+    }
+    if "loss" in trace.gradients:
+        sections = {gradients.NAME: gradients.gradient_section(trace)} | dict(sections or {})
+    for name, section in (sections or {}).items():
+        blocks[f"section-{name}"] = json.dumps(section, allow_nan=False).encode()  # a lone surrogate too
+    return document(title, blocks, place=place)
+
+
+def document(title: str, blocks: Mapping[str, bytes], root: str = '<div id="explorer">', *, place: str = "") -> str:
+    """The page's script and style with these blocks: a record as JSON, tensors and weights as safetensors.
+
+    `root` begins the element that the views fill; `place` is where it opens.
+    """
+    scripts = [block_of(name, compressed(data)) for name, data in blocks.items()]
+    script, style = built("explorer.js"), built("explorer.css")
+    policy = (
+        f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return "\n".join(
+        (
+            "<!doctype html>",
+            f'<html lang="en" data-place="{escape(place)}">' if place else '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{escape(title)} · glassformer</title>",
+            f"<style>{style}</style>",
+            "</head>",
+            "<body>",
+            f"{root}<noscript>{WITHOUT_SCRIPT}</noscript></div>",
+            *scripts,
+            f'<script type="module">{script}</script>',
+            "</body>",
+            "</html>",
+            "",
+        )
+    )
+
+
+def built(name: str) -> str:
+    """A file of the built page."""
+    return resources.files("glassformer.page").joinpath("built", name).read_text(encoding="utf-8")
+
+
+def script_files() -> dict[str, str]:
+    """What a served page loads, by name: script and style of its `core`, and the chunks that it fetches later."""
+    files = resources.files("glassformer.page").joinpath("built", "script").iterdir()
+    return {file.name: file.read_text(encoding="utf-8") for file in sorted(files, key=lambda file: file.name)}
+
+
+def digest(content: str) -> str:
+    """What a content policy calls this script or style by."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+def compressed(data: bytes, *, level: int = 6) -> bytes:
+    """The same bytes for the same data."""
+    return gzip.compress(data, compresslevel=level, mtime=0)
+
+
+def block_of(name: str, data: bytes) -> str:
+    """Compressed bytes as an inert element: in base64 nothing in them can end it."""
+    return f'<script type="application/gzip" id="{escape(name)}">{base64.b64encode(data).decode()}</script>'
+
+
+def own_memory(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Each tensor in memory of its own: safetensors refuses two that share it, as tied weights do."""
+    return {name: tensor.clone() for name, tensor in tensors.items()}

@@ -1,0 +1,68 @@
+"""What a page tells of a run beside its tensors, one section for each view that needs more: a name, and JSON.
+
+A live page asks its server for a section when a view opens; an exported page carries those that it was written with.
+Their shapes are in `sums.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from glassformer.base.errors import ConfigError
+from glassformer.page.sections import gradients, summed
+
+if TYPE_CHECKING:
+    from glassformer.artefact.model import Model
+    from glassformer.look.trace.trace import Trace
+
+Maker = Callable[["Trace"], Any]
+"""Works a section out from a run; what it returns is written as JSON without infinities."""
+
+
+def or_reason(make: Maker) -> Maker:
+    """A section, or why this run has none: the page shows the sentence in the place of the view."""
+
+    def made(trace: Trace) -> Any:
+        try:
+            return make(trace)
+        except ConfigError as error:
+            return {"reason": str(error)}
+
+    return made
+
+
+MAKERS: Mapping[str, Maker] = {
+    "heads-summary": or_reason(summed.heads_summary),
+    "rollout": or_reason(summed.rollout_section),
+    "lens": or_reason(summed.lens_section),
+    "attributions": or_reason(summed.attributions_section),
+    "ties": or_reason(summed.ties_section),
+    gradients.NAME: gradients.gradient_section,
+}
+"""The sections that a server works out for a page that asks."""
+
+
+_MEASURED: WeakKeyDictionary[Model, Any] = WeakKeyDictionary()
+
+
+def importance(model: Model) -> Any:
+    """What is lost without each head, on sentences of the package: measured once for a model, whatever the run."""
+    if model not in _MEASURED:
+        _MEASURED[model] = summed.importance_of_package(model)
+    return _MEASURED[model]
+
+
+MODEL_MAKERS: Mapping[str, Callable[[Model], Any]] = {"importance": importance}
+"""The sections that are worked out from the model of a run: minutes for a large one, so no exported page has them
+unasked."""
+
+
+CARRIED: Mapping[str, Maker] = {name: make for name, make in MAKERS.items() if name != gradients.NAME}
+"""Those that every exported page carries: all but the one that costs a backward pass."""
+
+
+def sections_of(trace: Trace, makers: Mapping[str, Maker] = CARRIED) -> dict[str, Any]:
+    """Each section of a run by its name."""
+    return {name: make(trace) for name, make in makers.items()}

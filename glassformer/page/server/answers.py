@@ -1,0 +1,385 @@
+"""What is answered about one run: a number with its terms, a part of a tensor, the heads of an attention."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import torch
+from safetensors.torch import save
+
+from glassformer.artefact.trace import trace
+from glassformer.base.errors import UnknownNameError, did_you_mean
+from glassformer.look.formulas.named import axis_names
+from glassformer.look.formulas.rules.evaluator import values_of
+from glassformer.look.formulas.rules.masks import FillSet
+from glassformer.look.summaries.head_measures import MEASURES, measure_text
+from glassformer.look.trace.cell import Axes
+from glassformer.look.trace.explain import work_out
+from glassformer.look.trace.trace import Trace
+from glassformer.models.names import parameter_names
+from glassformer.page.page import own_memory, page
+from glassformer.page.sections.carried import lossless
+from glassformer.page.sections.record import honesty_record
+from glassformer.page.sections.sections import CARRIED, MAKERS, MODEL_MAKERS, Maker, sections_of
+from glassformer.page.server.asked import Asked
+from glassformer.page.server.numbers import Numbers
+from glassformer.page.server.overview import MOST_WHOLE, OF_MODEL, overview, packed, packed_numbers
+from glassformer.page.server.pictures import (
+    THUMBNAIL,
+    Scale,
+    full_strength,
+    heads,
+    numbers_of,
+    part_of,
+    picture_of,
+    ranked,
+    signed_picture,
+)
+from glassformer.page.server.refusals import TooLargeError
+
+if TYPE_CHECKING:
+    from glassformer.artefact.model import Model
+    from glassformer.models.transformer import Transformer
+
+MOST_TERMS = 256
+"""The terms of a sum that are sent: the largest; of a softmax over a vocabulary there are thousands."""
+
+ANSWERS = "head.probabilities"
+HEADS_AT_ONCE = 12
+"""Of so many attentions a page asks for the heads at once: `web/src/run/served_heads.ts`."""
+
+MOST_TOKENS = 2048
+"""Tokens of one text; all texts of a run together may have twice as many, padding included."""
+
+
+@dataclass
+class Run:
+    """One run as a page knows it. What is computed again is kept in `numbers`, together with that of all other runs;
+    `makers` make the sections that its model has beside the usual ones.
+    """
+
+    key: str
+    trace: Trace
+    record: dict[str, Any]
+    whole: bool
+    numbers: Numbers
+    title: str = ""
+    model: Model | None = None
+    makers: Mapping[str, Maker] = field(default_factory=dict)
+    ahead: dict[str, tuple[dict[str, torch.Tensor], dict[str, str]]] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    computing: dict[str, threading.Lock] = field(default_factory=dict)
+    """Of each unit, held while its tensors are computed again."""
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory its numbers need for as long as it is kept."""
+        return self.trace.nbytes + sum(fact.nbytes for fact in self.trace.facts.values())
+
+    @cached_property
+    def overview(self) -> bytes:
+        """Its record as compressed JSON."""
+        return packed(self.record)
+
+    def beside(self, other: Run | None) -> bytes:
+        """The same for a page that has the record of another run, without what the two have in common."""
+        if other is None or other.title != self.title or other.trace.statement is not self.trace.statement:
+            return self.overview
+        own = {name: value for name, value in self.record.items() if name not in OF_MODEL}
+        return packed(own | {"like": other.key})
+
+    def honesty(self) -> bytes:
+        """The honesty gate, measured when it is first asked for."""
+        with self.lock:
+            return packed_numbers(honesty_record(self.trace))
+
+    def all_numbers(self) -> bytes:
+        """Every tensor of a small run and the facts of its inputs; raises TooLargeError for a larger one."""
+        if not self.whole:
+            raise TooLargeError("the tensors of a large run are sent one by one", do="ask for a part of one tensor")
+        tensors = self.numbers.fetch(self.key, self.trace, [*self.trace.facts, *self.trace])
+        return save(own_memory({name: lossless(tensor) for name, tensor in tensors.items()}))
+
+    def page(self) -> bytes:
+        """The run as one file, which needs no server."""
+        with self.lock:
+            sections = sections_of(self.trace, {**CARRIED, **self.makers})
+            return page(self.trace, title=self.title, sections=sections).encode("utf-8", "backslashreplace")
+
+    def section(self, name: str) -> bytes:
+        """What a view needs beside the tensors, worked out when it is first asked for; raises UnknownNameError."""
+        if name in MODEL_MAKERS and self.model is not None:  # without the lock: it may take a minute
+            return packed_numbers(MODEL_MAKERS[name](self.model))
+        makers = {**MAKERS, **self.makers}
+        if name not in makers:
+            known = [*makers, *MODEL_MAKERS]
+            raise UnknownNameError(f"there is no section {name!r}", do=did_you_mean(name, known))
+        with self.lock:
+            return packed_numbers(makers[name](self.trace))
+
+    def described(self, name: str) -> tuple[Axes, torch.Tensor]:
+        """A tensor by its whole name, with its axes; raises UnknownNameError."""
+        trace = self.trace
+        if not (name in trace or name in trace.facts or name in trace.parameters):
+            raise UnknownNameError(f"there is no tensor {name!r}", do=did_you_mean(name, trace))
+        tensor = self.numbers.fetch(self.key, trace, [name])[name]
+        return trace.described(name, tensor), tensor
+
+    def part(self, name: str, asked: str) -> bytes:
+        """A part of a tensor, a weight or a fact, in its own type."""
+        axes, tensor = self.described(name)
+        return numbers_of(tensor, part_of(axes, asked))
+
+    def picture(self, name: str, asked: str, size: tuple[int, int], scale: Scale) -> bytes:
+        """A part of a tensor, a weight or a fact, as dots."""
+        axes, tensor = self.described(name)
+        full = None
+        if scale == "signed":
+            tensor, full = self.unfilled(name, tensor)
+        return picture_of(tensor, part_of(axes, asked), size, scale, full)
+
+    def pictures(self, names: Sequence[str], size: tuple[int, int]) -> bytes:
+        """Whole tensors as dots on the signed scale: those of a block are computed at once."""
+        names = list(dict.fromkeys(names))
+        self.have([name for name in names if name in self.trace])
+        drawn, highest = dict[str, torch.Tensor](), dict[str, str]()
+        for name in names:
+            axes, tensor = self.described(name)
+            shown, full = self.unfilled(name, tensor)
+            dots, strongest = signed_picture(shown, part_of(axes, ""), size, full)
+            drawn[name], highest[name] = dots.contiguous(), repr(strongest)
+        return save(drawn, highest)
+
+    def unfilled(self, name: str, tensor: torch.Tensor) -> tuple[torch.Tensor, float | None]:
+        """A tensor for the signed scale, and what counts as full strength where that is not its own: scores that were
+        filled are measured by what they were before, and the fill is no number.
+        """
+        formula = self.trace.statement.formulas.get(name)
+        if formula is None or not isinstance(formula.rule, FillSet):
+            return tensor, None
+        before, looks = (operand.name for operand in (formula.rule.x, formula.rule.may_look))
+        read = self.numbers.fetch(self.key, self.trace, [before, looks])
+        return tensor.masked_fill(read[looks] == 0, -math.inf), full_strength(read[before])
+
+    @cached_property
+    def together(self) -> dict[str, tuple[list[str], int]]:
+        """What is computed again with one tensor: the names of each unit's tensors that are not stored; their bytes."""
+        trace, sizes = self.trace, self.record["shapes"]
+        found: dict[str, tuple[list[str], int]] = {}
+        for name in trace.statement.formulas:
+            if not trace.kept(name):
+                names, nbytes = found.get(trace.statement.unit(name), ([], 0))
+                nbytes += math.prod(sizes[name]) * trace.dtype.itemsize
+                found[trace.statement.unit(name)] = ([*names, name], nbytes)
+        return found
+
+    def have(self, names: Sequence[str]) -> None:
+        """Have tensors at hand, with all others of their units: who follows a number home asks for its neighbours next,
+        and to compute one of a unit takes about as long as to compute them all. Of a long text only what is asked for.
+        """
+        trace, units = self.trace, dict[str, list[str]]()
+        for name in names:
+            if name in trace and not trace.kept(name):
+                units.setdefault(trace.statement.unit(name), []).append(name)
+        for unit, wanted in units.items():
+            if not self.numbers.lacking(self.key, wanted):
+                continue
+            # Who comes while it is computed, as what may be asked for next is, waits for that.
+            with self.computing.setdefault(unit, threading.Lock()):
+                if missing := self.numbers.lacking(self.key, wanted):
+                    others, nbytes = self.together[unit]
+                    more = others if nbytes <= self.numbers.most_bytes // 3 else []
+                    self.numbers.fetch(self.key, trace, [*missing, *more])
+
+    def look_around(self, name: str) -> None:
+        """Have at hand what one who looks at this number may ask for next: the units of what it was made of, and of
+        what reads it. Of a long text nothing is worked out before it is asked for.
+        """
+        for unit in self.neighbours.get(name, ()):
+            names, nbytes = self.together.get(unit, ([], 0))
+            if nbytes <= self.numbers.most_bytes // 3:
+                self.have(names)
+
+    @cached_property
+    def neighbours(self) -> dict[str, list[str]]:
+        """The units of what each tensor is made of, and of what reads it."""
+        formulas, unit = self.trace.statement.formulas, self.trace.statement.unit
+        found: dict[str, dict[str, None]] = {}
+        for name, formula in formulas.items():
+            for operand in formula.rule.operands.values():
+                if operand.name in formulas:
+                    found.setdefault(name, {})[unit(operand.name)] = None
+                found.setdefault(operand.name, {})[unit(name)] = None
+        return {name: list(units) for name, units in found.items()}
+
+    def explain(self, name: str, asked: Sequence[int]) -> bytes:
+        """One number, its formula worked out on its operands: the largest terms, and what the others add up to."""
+        trace = self.trace
+        formula = trace.statement.formulas.get(name)
+        read = [] if formula is None else [operand.name for operand in formula.rule.operands.values()]
+        self.have([name, *read])
+        axes, _ = self.described(name)
+        if len(asked) != len(axes.names):
+            raise UnknownNameError(f"{name} has the axes {', '.join(axes.names)}", got=f"a cell of {len(asked)}")
+        cell = {}
+        for axis, size, index in zip(axes.names, axes.sizes, asked, strict=True):
+            whole = axes.shared.get(axis, size)
+            if not 0 <= index < whole:
+                raise UnknownNameError(f"{axis} of {name} counts from 0 to {whole - 1}", got=str(index))
+            cell[axis] = index
+        worked = work_out(name, cell, formula, self.numbers.source(self.key, trace, [name, *read]))
+        terms, values = worked.terms, torch.tensor(values_of(worked.terms), dtype=torch.float64)
+        shown = largest_places(values, MOST_TERMS)
+        told: dict[str, Any] = {
+            "name": name,
+            "cell": list(asked),
+            "value": worked.value,
+            "terms": [
+                {
+                    "what": term.what,
+                    "factors": [[factor.name, factor.index, factor.value] for factor in term.factors],
+                    "value": term.value,
+                    "added": term.added,
+                }
+                for term in map(terms.__getitem__, shown)
+            ],
+            "left": {"count": len(terms) - len(shown), "sum": sum_without(values, shown)},
+            "quantities": dict(worked.quantities),
+            "recomputed": worked.recomputed,
+            "difference": worked.difference,
+            "error": worked.error,
+        }
+        return packed_numbers(told)
+
+    def largest(self, name: str, asked: str, count: int) -> bytes:
+        """The largest numbers of a part of a tensor, with their places in it: the answers of a vocabulary."""
+        axes, tensor = self.described(name)
+        places, values = ranked(tensor[part_of(axes, asked)], count)
+        return packed_numbers({"places": places, "values": values})
+
+    def heads(self, attentions: Sequence[str], sentence: int, dots: int) -> bytes:
+        """Thumbnails of at most so many dots a side, and measures, of all heads of attentions, for one sentence."""
+        tensors: dict[str, torch.Tensor] = {}
+        limits = {"statistics": ",".join(MEASURES)}
+        for attention in dict.fromkeys(attentions):
+            known = self.ahead.get(attention) if (sentence, dots) == (0, THUMBNAIL) else None
+            found, meant = known or self.heads_of(attention, sentence, dots)
+            tensors |= {f"{attention}.{kind}": tensor for kind, tensor in found.items()}
+            limits |= {f"{attention}.{kind}": value for kind, value in meant.items()}
+        return save(tensors, limits)
+
+    def look_ahead(self) -> None:
+        """Work out what a page of a large run shows first before it is asked for. A small one works it out itself."""
+        for name in [] if self.whole else self.trace.statement.formulas:
+            if name.endswith("_attention.weights"):
+                attention = name.removesuffix(".weights")
+                self.ahead[attention] = self.heads_of(attention, 0, THUMBNAIL)
+        names, nbytes = ([], 0) if self.whole else self.together.get("head", ([], 0))
+        if nbytes <= self.numbers.most_bytes // 3:
+            self.have(names)
+
+    def shown_first(self) -> tuple[dict[str, bytes], dict[str, bytes]]:
+        """What `look_ahead` has worked out as the page asks for it, by the address that it asks: JSON, and numbers. An
+        answer under another address would be asked for as any other.
+        """
+        told, numbers = dict[str, bytes](), dict[str, bytes]()
+        # As `web/src/levels/heads/rows.ts` orders attentions.
+        names = sorted(self.ahead, key=lambda name: (name.startswith("decoder"), name.endswith("cross_attention")))
+        for first in range(0, len(names), HEADS_AT_ONCE):
+            group = names[first : first + HEADS_AT_ONCE]
+            numbers[self.address("heads", attention=",".join(group), sentence=0, dots=THUMBNAIL)] = self.heads(
+                group, 0, THUMBNAIL
+            )
+        formula = self.trace.statement.formulas.get(ANSWERS)
+        if names and formula is not None and axis_names(formula.axes)[0] == "place":
+            hidden = {(sentence, token) for sentence, token, _ in self.record["words"]["answers"]}
+            rows = {place: (row, token) for place, (row, token) in enumerate(self.record["places"]) if row == 0}
+            for place in [place for place, at in rows.items() if at in hidden][:2] or list(rows)[-1:]:
+                told[self.address("largest", name=ANSWERS, part=place, count=3)] = self.largest(ANSWERS, str(place), 3)
+        return told, numbers
+
+    def address(self, what: str, **query: str | int) -> str:
+        """Where a page asks for something of this run, written as it writes it."""
+        return f"api/runs/{self.key}/{what}?{urlencode(query)}"
+
+    def heads_of(self, attention: str, sentence: int, dots: int) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+        """The same of one attention."""
+        name, looks = f"{attention}.weights", f"{attention}.may_look"
+        if name in self.trace and looks in self.trace:  # together, for a block is computed once
+            self.numbers.fetch(self.key, self.trace, [name, looks])
+        axes, weights = self.described(name)
+        if "head" not in axes.names:
+            raise UnknownNameError(f"there is no attention {attention!r}")
+        if not 0 <= sentence < weights.shape[0]:
+            raise UnknownNameError(f"sentence counts from 0 to {weights.shape[0] - 1}", got=str(sentence))
+        allowed = self.described(looks)[1]
+        looks_of = allowed[min(sentence, len(allowed) - 1)]
+        return heads(
+            weights[sentence], measure_text(self.trace, attention, sentence, weights[sentence].cpu(), looks_of), dots
+        )
+
+
+def begin(
+    model: Model,
+    asked: Asked,
+    numbers: Numbers,
+    steps: Sequence[Any],
+    makers: Mapping[str, Maker] | None = None,
+    copy: Transformer | None = None,
+) -> Run:
+    """Run what was asked for; `copy` as in `look.run.run_of`. Raises what `Model.trace` raises, and TooLargeError."""
+    texts = [*asked.texts, *(asked.seconds or ()), *(asked.choices or ())]
+    lengths = [len(model.tokenizer.encode(text, special=False)) for text in texts]
+    if max(lengths) > MOST_TOKENS or max(lengths) * len(texts) > 2 * MOST_TOKENS:
+        raise TooLargeError(
+            f"a page holds at most {MOST_TOKENS:,} tokens of a text, and {2 * MOST_TOKENS:,} of all texts with padding",
+            got=f"{max(lengths):,} in the longest of {len(texts)}",
+        )
+    found = trace(
+        model,
+        list(asked.texts),
+        None if asked.seconds is None else list(asked.seconds),
+        choices=None if asked.choices is None else list(asked.choices),
+        interventions=steps,
+        target_ids=asked.target_ids,
+        copy=copy,
+    )
+    record, whole = overview(model, asked, found, tuple(makers or ()))
+    return Run(asked.key, found, record, whole, numbers, asked.model, model, makers or {})
+
+
+def largest_places(values: torch.Tensor, most: int) -> list[int]:
+    """The places of so many of the largest absolute values, in order; of equal ones the first. `values` is [N]."""
+    if len(values) <= most:
+        return list(range(len(values)))
+    sizes = values.abs().nan_to_num(nan=math.inf)
+    least = sizes.topk(most).values[-1]
+    above = sizes > least
+    above[(sizes == least).nonzero()[: most - int(above.sum())]] = True
+    return [int(place) for place in above.nonzero()[:, 0]]
+
+
+def sum_without(values: torch.Tensor, places: list[int]) -> float:
+    """What the others add up to, one after the other. `values` is [N]."""
+    others = torch.ones(len(values), dtype=torch.bool)
+    others[places] = False
+    return float(values[others].cumsum(0)[-1]) if others.any() else 0.0
+
+
+def weights_of(model: Model) -> bytes:
+    """All weights of a small model by their public names; raises TooLargeError for a larger one."""
+    return packed_weights({name: weight.float() for name, weight in parameter_names(model.module).items()})
+
+
+def packed_weights(parameters: Mapping[str, torch.Tensor]) -> bytes:
+    """Weights by name, in a narrower type where that loses nothing; raises TooLargeError."""
+    weights = {name: weight.detach().cpu() for name, weight in parameters.items()}
+    if sum(weight.nbytes for weight in weights.values()) > MOST_WHOLE:
+        raise TooLargeError("the weights of a large model are sent one by one", do="ask for a part of one of them")
+    return save(own_memory({name: lossless(weight) for name, weight in weights.items()}))

@@ -1,0 +1,312 @@
+"""The routes of the server: the page, the models on offer, and runs with their numbers.
+
+What is told of a run never changes, for a run is called by what was asked for: browsers keep it.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from html import escape
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Path, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from glassformer.base.errors import GlassformerError
+from glassformer.page.page import WITHOUT_SCRIPT, block_of, compressed, script_files
+from glassformer.page.server.answers import weights_of
+from glassformer.page.server.asked import KEY, Asked, read_asked
+from glassformer.page.server.desk import Desk
+from glassformer.page.server.guard import Guard
+from glassformer.page.server.overview import packed, unfinished
+from glassformer.page.server.pictures import Scale
+from glassformer.page.server.refusals import MethodError, MissingError, RequestError, refused
+from glassformer.page.server.trees import read_asked_tree
+from glassformer.page.tour import pictures, tour_texts
+
+NEVER_CHANGES = {"Cache-Control": "private, max-age=31536000, immutable"}
+BINARY = "application/octet-stream"
+MOST_BESIDE = 256_000
+"""Bytes of one answer that are sent with the page: what is larger must not hold up its script."""
+
+RunKey = Annotated[str, Path(pattern=KEY)]
+KnownRun = Annotated[str, Query(pattern=f"^$|{KEY}")]
+ModelName = Annotated[str, Path(max_length=200)]
+TensorName = Annotated[str, Query(min_length=1, max_length=200)]
+TensorNames = Annotated[str, Query(min_length=1, max_length=20_000)]
+"""Several of them, with commas between."""
+Count = Annotated[int, Query(ge=1, le=100)]
+Part = Annotated[str, Query(max_length=200, pattern=r"^[0-9:, ]*$")]
+Dots = Annotated[int, Query(ge=1, le=2048)]
+Side = Annotated[int, Query(ge=1, le=64)]
+CellText = Annotated[str, Query(max_length=80, pattern=r"^(\d{1,9}(,\d{1,9})*)?$")]
+Mark = Annotated[str, Query(max_length=80, pattern=r"^(\d+-\d+)?$")]
+FileName = Annotated[str, Path(max_length=80)]
+Sentence = Annotated[int, Query(ge=0, le=1_000_000)]
+
+
+def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | None = None) -> FastAPI:
+    """The server of a desk. `start` is what a page shows first; `guard` are other limits than the usual ones."""
+
+    @asynccontextmanager
+    async def closing(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        desk.close()
+
+    app = FastAPI(lifespan=closing, docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    app.add_middleware(Guard, token=token, **(guard or {}))
+    app.add_exception_handler(GlassformerError, _refused)
+    app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(HTTPException, _unknown)
+
+    # ----------------------------------------------------------------- the page
+
+    offered = {
+        "models": [offer.record for offer in desk.models.offers.values()],
+        "start": start.model_dump(mode="json"),
+    }
+    first: list[bytes] = []
+
+    def begin() -> None:
+        """The page with what is known by now: once more has been worked out it comes with more."""
+        first[:] = [compressed(shell(start.model, begun(desk, start, offered)).encode())]
+
+    begin()
+    desk.look_ahead(start, begin)
+    scripts = script_files()
+    packed_scripts: dict[str, bytes] = {}
+
+    @app.get("/")
+    async def page(request: Request) -> Response:
+        return packed_as(request, first[0], "text/html")
+
+    @app.get("/script/{name}")
+    async def send_script(request: Request, name: FileName) -> Response:
+        if name not in scripts:
+            raise MissingError("the script of the page has no such part", got=name, do="open the page again")
+        if name not in packed_scripts:
+            packed_scripts[name] = compressed(scripts[name].encode(), level=9)
+        # Of a chunk's name a part follows from what is in it.
+        headers = NEVER_CHANGES if "-" in name else None
+        return packed_as(
+            request, packed_scripts[name], f"text/{'css' if name.endswith('.css') else 'javascript'}", headers
+        )
+
+    @app.get("/api/tour")
+    async def tour(request: Request) -> Response:
+        return in_json(request, packed(tour_texts()))
+
+    @app.get("/api/pictures")
+    async def listed_pictures(request: Request) -> Response:
+        return in_json(request, packed(pictures()))
+
+    # ----------------------------------------------------------------- models
+
+    @app.get("/api/models")
+    async def models() -> dict[str, Any]:
+        return offered
+
+    @app.get("/api/models/{model:path}/vocabulary")
+    async def vocabulary(request: Request, model: ModelName) -> Response:
+        if desk.models.offer(model).unfinished:
+            return in_json(request, packed([]))
+        told = await desk.answer(lambda: packed(desk.models[model].tokenizer.target.shown, level=6))
+        return in_json(request, told, NEVER_CHANGES)
+
+    @app.get("/api/models/{model:path}/training")
+    async def training(request: Request, model: ModelName, known: Mark = "") -> Response:
+        return in_json(request, await desk.answer(lambda: packed(desk.models.training(model, known))))
+
+    @app.get("/api/models/{model:path}/weights")
+    async def weights(model: ModelName) -> Response:
+        return Response(await desk.answer(lambda: weights_of(desk.models[model])), 200, NEVER_CHANGES, BINARY)
+
+    # ----------------------------------------------------------------- runs
+
+    @app.post("/api/runs")
+    async def ask(request: Request, like: KnownRun = "") -> Response:
+        asked = read_asked(await request.body())
+        if desk.models.offer(asked.model).unfinished:
+            return in_json(request, unfinished(asked))
+        run = await desk.ask(asked)
+        return in_json(request, await desk.answer(lambda: run.beside(desk.runs.get(like))))
+
+    @app.post("/api/trees")
+    async def tree(request: Request) -> Response:
+        return in_json(request, await desk.tree(read_asked_tree(await request.body())))
+
+    @app.get("/api/runs/{key}")
+    async def overview(request: Request, key: RunKey) -> Response:
+        return in_json(request, desk.run(key).overview, NEVER_CHANGES)
+
+    @app.delete("/api/runs/{key}")
+    async def forget(key: RunKey) -> Response:
+        desk.forget(key)
+        return Response(status_code=204)
+
+    @app.get("/api/runs/{key}/honesty")
+    async def honesty(request: Request, key: RunKey) -> Response:
+        return in_json(request, await desk.answer(desk.run(key).honesty), NEVER_CHANGES)
+
+    @app.get("/api/runs/{key}/numbers")
+    async def numbers(key: RunKey) -> Response:
+        return Response(await desk.answer(desk.run(key).all_numbers), 200, NEVER_CHANGES, BINARY)
+
+    @app.get("/api/runs/{key}/page")
+    async def whole(key: RunKey) -> Response:
+        # Opened here it would stand under the policy of this server: it is a file to keep.
+        headers = {"Content-Disposition": 'attachment; filename="page.html"'}
+        return Response(await desk.answer(desk.run(key).page), 200, headers, "text/html")
+
+    @app.get("/api/runs/{key}/tensor")
+    async def tensor(key: RunKey, name: TensorName, part: Part = "") -> Response:
+        run = desk.run(key)
+        return Response(await desk.answer(lambda: run.part(name, part)), 200, NEVER_CHANGES, BINARY)
+
+    @app.get("/api/runs/{key}/picture")
+    async def picture(
+        key: RunKey,
+        name: TensorName,
+        part: Part = "",
+        rows: Dots = 512,
+        columns: Dots = 512,
+        scale: Scale = "linear",
+    ) -> Response:
+        run = desk.run(key)
+        drawn = await desk.answer(lambda: run.picture(name, part, (rows, columns), scale))
+        return Response(drawn, 200, NEVER_CHANGES, BINARY)
+
+    @app.get("/api/runs/{key}/pictures")
+    async def drawn_together(key: RunKey, names: TensorNames, rows: Dots = 512, columns: Dots = 512) -> Response:
+        run = desk.run(key)
+        drawn = await desk.answer(lambda: run.pictures(names.split(","), (rows, columns)))
+        return Response(drawn, 200, NEVER_CHANGES, BINARY)
+
+    @app.get("/api/runs/{key}/heads")
+    async def heads(key: RunKey, attention: TensorNames, sentence: Sentence = 0, dots: Side = 32) -> Response:
+        run = desk.run(key)
+        return Response(
+            await desk.answer(lambda: run.heads(attention.split(","), sentence, dots)), 200, NEVER_CHANGES, BINARY
+        )
+
+    @app.get("/api/runs/{key}/section")
+    async def section(request: Request, key: RunKey, name: TensorName) -> Response:
+        run = desk.run(key)
+        return in_json(request, await desk.answer(lambda: run.section(name)), NEVER_CHANGES)
+
+    @app.get("/api/runs/{key}/largest")
+    async def largest(request: Request, key: RunKey, name: TensorName, part: Part = "", count: Count = 3) -> Response:
+        run = desk.run(key)
+        return in_json(request, await desk.answer(lambda: run.largest(name, part, count)), NEVER_CHANGES)
+
+    @app.get("/api/runs/{key}/explain")
+    async def explain(request: Request, key: RunKey, name: TensorName, cell: CellText = "") -> Response:
+        index = [int(step) for step in cell.split(",")] if cell else []
+        return in_json(request, await desk.explain(key, name, index), NEVER_CHANGES)
+
+    return app
+
+
+def begun(desk: Desk, start: Asked, offered: dict[str, Any]) -> list[str]:
+    """What a page asks for first, as far as it is there and small, as inert elements: none of it costs a request."""
+    if start.key not in desk.runs:
+        return []
+    run = desk.run(start.key)
+    answers = {
+        "models": packed(offered),
+        "run": run.overview,
+        "vocabulary": packed(desk.models[start.model].tokenizer.target.shown, level=6),
+    }
+    told, numbers = run.shown_first()
+    if run.whole:
+        numbers["numbers"] = run.all_numbers()
+    return [
+        *(json_of(name, answer) for name, answer in (answers | told).items() if len(answer) <= MOST_BESIDE),
+        *(element for name, data in numbers.items() if (element := numbers_beside(name, data))),
+    ]
+
+
+def numbers_beside(name: str, data: bytes) -> str:
+    """Numbers as an inert element that the page reads at once; larger ones compressed, which takes it some tasks; the
+    largest not at all.
+    """
+    if len(data) <= MOST_BESIDE:
+        return f'<script type="{BINARY}" id="{escape(name)}">{base64.b64encode(data).decode()}</script>'
+    smaller = compressed(data)
+    return block_of(name, smaller) if len(smaller) <= MOST_BESIDE else ""
+
+
+def json_of(name: str, answer: bytes) -> str:
+    """Compressed JSON as an inert element that the page reads at once; the page itself is sent compressed."""
+    # In JSON this sign stands in texts alone: escaped, nothing in them can end the element.
+    text = gzip.decompress(answer).decode().replace("<", "\\u003c")
+    return f'<script type="application/json" id="{escape(name)}">{text}</script>'
+
+
+def shell(title: str, elements: Sequence[str]) -> str:
+    """The page before its script has run: the head of the page with the name of the model, and elements that are inert;
+    script and style are files of this server.
+    """
+    return "\n".join(
+        (
+            "<!doctype html>",
+            '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            "<title>glassformer</title>",
+            '<link rel="icon" href="data:,">',
+            '<link rel="stylesheet" href="script/core.css">',
+            # Fetched and compiled while the rest arrives, run behind it.
+            '<script type="module" src="script/core.js"></script>',
+            "</head>",
+            "<body>",
+            '<div id="explorer">',
+            f'<header class="top"><b class="brand">glassformer</b><p class="crumbs">{escape(title)}</p></header>',
+            f"<noscript>{escape(WITHOUT_SCRIPT)}</noscript>",
+            "</div>",
+            *elements,
+            "</body>",
+            "</html>",
+            "",
+        )
+    )
+
+
+def in_json(request: Request, data: bytes, headers: dict[str, str] | None = None) -> Response:
+    """Compressed JSON."""
+    return packed_as(request, data, "application/json", headers)
+
+
+def packed_as(request: Request, data: bytes, kind: str, headers: dict[str, str] | None = None) -> Response:
+    """What is compressed, as it is or unpacked for one who does not take it so."""
+    headers = {"Vary": "Accept-Encoding", **(headers or {})}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(data, 200, {**headers, "Content-Encoding": "gzip"}, kind)
+    return Response(gzip.decompress(data), 200, headers, kind)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, GlassformerError)
+    return refused(error)
+
+
+async def _malformed(request: Request, error: Exception) -> Response:
+    """What FastAPI refuses: a key, a name or a number in the address that cannot be one."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    got = repr(first.get("input"))[:80]
+    return refused(RequestError(f"{first['loc'][-1]} in the address: {first['msg']}", got=got))
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    """What has no route."""
+    assert isinstance(error, HTTPException)
+    asked = f"{request.method} {request.url.path.partition('/api')[2][:80] or 'another address'}"
+    if error.status_code == 405:
+        return refused(MethodError("this address is not asked for so", got=asked), error.headers)
+    return refused(MissingError("there is nothing at this address", got=asked))

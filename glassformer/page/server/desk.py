@@ -1,0 +1,175 @@
+"""The runs that pages look at: the same wish is run once for all who have it, few are kept, and one nobody waits for is
+stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from glassformer.look.trace.trace import Trace
+from glassformer.page.server.answers import Run, begin
+from glassformer.page.server.asked import Asked
+from glassformer.page.server.numbers import Numbers
+from glassformer.page.server.offers import Models
+from glassformer.page.server.refusals import BusyError, MissingError
+from glassformer.page.server.stopping import in_thread
+from glassformer.page.server.trees import MOST_TREES, AskedTree, grow
+
+MOST_RUNS = 32
+MOST_BYTES = 512_000_000
+MOST_WAITING = 64
+READERS = 2
+
+Answer = TypeVar("Answer")
+
+
+@dataclass
+class Waiting(Generic[Answer]):
+    """A run or a search that is not finished, and how many wait for it."""
+
+    task: asyncio.Task[Answer]
+    count: int = 0
+
+
+class Desk:
+    """Takes wishes and answers them. Runs are made one after the other, for each takes all cores; answers about runs
+    that are there do not wait for them.
+    """
+
+    def __init__(
+        self,
+        models: Models,
+        *,
+        most_runs: int = MOST_RUNS,
+        most_bytes: int = MOST_BYTES,
+        most_waiting: int = MOST_WAITING,
+        numbers: Numbers | None = None,
+    ) -> None:
+        self.models, self.most_runs, self.most_bytes, self.most_waiting = models, most_runs, most_bytes, most_waiting
+        self.numbers = numbers or Numbers()
+        self.runs: OrderedDict[str, Run] = OrderedDict()
+        self.trees: OrderedDict[str, bytes] = OrderedDict()
+        self.waiting: dict[str, Waiting[Any]] = {}
+        self.runner = ThreadPoolExecutor(1, thread_name_prefix="run")
+        self.readers = ThreadPoolExecutor(READERS, thread_name_prefix="read")
+        self.ahead = ThreadPoolExecutor(1, thread_name_prefix="ahead")
+        self.next: Future[None] | None = None
+
+    def close(self) -> None:
+        """Stop what is being done."""
+        for waiting in self.waiting.values():
+            waiting.task.cancel()
+        self.runner.shutdown(wait=False, cancel_futures=True)
+        self.readers.shutdown(wait=False, cancel_futures=True)
+        self.ahead.shutdown(wait=False, cancel_futures=True)
+
+    # ----------------------------------------------------------------- runs
+
+    def run(self, key: str) -> Run:
+        """A run that is kept; raises MissingError."""
+        if key not in self.runs:
+            raise MissingError("this run is not kept any more", do="ask for it again")
+        self.runs.move_to_end(key)
+        return self.runs[key]
+
+    def trace(self, key: str) -> Trace:
+        """The trace of a run that is kept; raises MissingError."""
+        return self.run(key).trace
+
+    async def ask(self, asked: Asked) -> Run:
+        """The run of this wish: kept, waited for with others, or begun. Raises BusyError, and what the run raises."""
+        if asked.key in self.runs:
+            return self.run(asked.key)
+        return await self.shared(asked.key, lambda: self.make(asked))
+
+    async def shared(self, key: str, make: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
+        """What is being made under this key, made once for all who wait for it, and given up when nobody does."""
+        if key not in self.waiting:
+            if len(self.waiting) >= self.most_waiting:
+                raise BusyError(f"at most {self.most_waiting} runs are waited for", do="ask again in a moment")
+            self.waiting[key] = Waiting(asyncio.ensure_future(make()))
+        waiting: Waiting[Answer] = self.waiting[key]
+        waiting.count += 1
+        try:
+            return await asyncio.shield(waiting.task)
+        finally:
+            waiting.count -= 1
+            if not waiting.count:
+                waiting.task.cancel()
+                if self.waiting.get(key) is waiting:
+                    del self.waiting[key]
+
+    async def make(self, asked: Asked) -> Run:
+        """Run it, and keep it."""
+        steps = [step.read(self.trace) for step in asked.steps]
+        return self.keep(await in_thread(self.runner, lambda: self.run_of(asked, steps)))
+
+    def begin(self, asked: Asked) -> Run:
+        """The run of a wish at once, before there is anyone to wait. Raises what the run raises."""
+        steps = [step.read(self.trace) for step in asked.steps]
+        return self.keep(self.run_of(asked, steps))
+
+    def run_of(self, asked: Asked, steps: Sequence[Any]) -> Run:
+        """The run of a wish, with the sections that its model has beside the usual ones."""
+        makers = self.models.offer(asked.model).makers
+        model, copy = self.models[asked.model], self.models.copy(asked.model)
+        return begin(model, asked, self.numbers, steps, makers, copy)
+
+    def look_ahead(self, asked: Asked, then: Callable[[], None]) -> None:
+        """Have what is shown first of a run worked out before a page asks for it; then do what is given."""
+        if asked.key in self.runs:
+            self.readers.submit(self.runs[asked.key].look_ahead).add_done_callback(lambda _: then())
+
+    def keep(self, run: Run) -> Run:
+        """Keep it, and forget the ones that were used least recently as far as is needed."""
+        self.runs[run.key] = run
+        while len(self.runs) > 1 and (len(self.runs) > self.most_runs or self.nbytes > self.most_bytes):
+            self.forget(next(iter(self.runs)))
+        return run
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the runs that are kept."""
+        return sum(run.nbytes for run in self.runs.values())
+
+    def forget(self, key: str) -> None:
+        """Keep this run no longer."""
+        if self.runs.pop(key, None) is not None:
+            self.numbers.forget(key)
+
+    # ----------------------------------------------------------------- searches
+
+    async def tree(self, asked: AskedTree) -> bytes:
+        """The search tree of this wish: kept, waited for with others, or begun. Raises as `ask` does."""
+        if asked.key in self.trees:
+            self.trees.move_to_end(asked.key)
+            return self.trees[asked.key]
+        return await self.shared(asked.key, lambda: self.grow(asked))
+
+    async def grow(self, asked: AskedTree) -> bytes:
+        """Search, and keep the tree."""
+        found = await in_thread(self.runner, lambda: grow(self.models[asked.model], asked))
+        self.trees[asked.key] = found
+        while len(self.trees) > MOST_TREES:
+            self.trees.popitem(last=False)
+        return found
+
+    # ----------------------------------------------------------------- answers
+
+    async def answer(self, work: Callable[[], Answer]) -> Answer:
+        """An answer about a run that is kept."""
+        return await in_thread(self.readers, work)
+
+    async def explain(self, key: str, name: str, cell: Sequence[int]) -> bytes:
+        """One number explained; behind it what may be asked for next is worked out, for the last number alone."""
+        run = self.run(key)
+        told = await self.answer(lambda: run.explain(name, cell))
+        if self.next is not None:
+            self.next.cancel()
+        self.next = self.ahead.submit(run.look_around, name)
+        return told

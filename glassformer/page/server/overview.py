@@ -1,0 +1,147 @@
+"""What a page is told of a run before any number: words, formulas, axes, sizes, and where each token is in its text.
+
+The parts that do not change from run to run, the vocabulary and the weights, are asked for apart.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import PydanticSerializationError, to_json
+
+from glassformer.artefact.search_tree import writing_verb
+from glassformer.artefact.trace import opening_before
+from glassformer.look.trace.trace import Trace
+from glassformer.page.json_numbers import as_json
+from glassformer.page.sections.carried import Carried
+from glassformer.page.sections.editing import editing_record
+from glassformer.page.sections.record import record_without_model, run_record
+from glassformer.page.sections.sections import MAKERS, MODEL_MAKERS
+from glassformer.page.server.asked import Asked
+from glassformer.page.server.sizes import Shape, numbers, shapes
+
+if TYPE_CHECKING:
+    from glassformer.artefact.model import Model
+
+MOST_WHOLE = 4_000_000
+"""Bytes of a run, and of the weights of a model, that a page takes whole, so that it works out all numbers itself. For
+a larger run a changed word would wait longer than for the pictures of the block that is shown."""
+
+OF_MODEL = ("model", "formulas", "facts", "weights", "documents", "vectors")
+"""What the runs of a model with the same formulas have in common: most of a record, sent once."""
+
+Span = tuple[int, int, int] | None
+"""Which of the texts of a row, and the characters [start, end) of it; None for a token that was added."""
+
+
+def overview(model: Model, asked: Asked, trace: Trace, more: Sequence[str] = ()) -> tuple[dict[str, Any], bool]:
+    """The record of a run, and whether its numbers may be sent whole. `more` are sections that its model has beside the
+    usual ones.
+
+    The honesty gate is no part of it: it takes as long as the run itself, and is asked for apart.
+    """
+    writes = None if model.config.decoder is None else writing_verb(model)
+    return overview_of(asked, trace, spans(model, asked, trace), writes=writes, sections=more)
+
+
+def overview_of(
+    asked: Asked,
+    trace: Trace,
+    found_spans: dict[str, list[list[Span]] | None],
+    *,
+    writes: str | None = None,
+    sections: Sequence[str] = (),
+) -> tuple[dict[str, Any], bool]:
+    """The same where it is known already where each token is in the texts, or where nobody knows; `writes` is the verb
+    by which the model writes.
+    """
+    found = shapes(trace)
+    whole = numbers(found) * trace.dtype.itemsize <= MOST_WHOLE
+    # A vocabulary has tens of thousands of words, and is asked for apart.
+    told = replace(trace, measure_honesty=None, words=replace(trace.words, vocabulary=()))
+    record = run_record(told, Carried(MOST_WHOLE), asked.model)
+    record["places"] = list(trace.chosen_tokens)
+    more = {
+        "editing": editing_record(trace, alone=False),
+        "run": asked.key,
+        "asked": asked.model_dump(mode="json"),
+        "shapes": {name: list(shape) for name, shape in found.items()},
+        "spans": found_spans,
+        "attentions": attentions(found),
+        "whole": whole,
+        "whole_weights": weight_bytes(trace) <= MOST_WHOLE,
+        "sections": [*MAKERS, *MODEL_MAKERS, *sections],
+        "writes": writes,
+    }
+    return record | more, whole
+
+
+def unfinished(asked: Asked) -> bytes:
+    """The record of a run that is still trained: it has no model yet, so that a page shows its training alone."""
+    record = record_without_model(asked.model)
+    more = {"editing": None, "run": asked.key, "asked": asked.model_dump(mode="json"), "shapes": {}, "attentions": {}}
+    spans = {"inputs": None, "decoder_inputs": None}
+    return packed(record | more | {"spans": spans, "whole": False, "whole_weights": False})
+
+
+def packed(values: object, *, level: int = 3) -> bytes:
+    """As compressed JSON; a higher level is for what is sent once and kept, as a vocabulary."""
+    text = json.dumps(values, allow_nan=False, separators=(",", ":"))
+    return gzip.compress(text.encode(), compresslevel=level, mtime=0)
+
+
+def packed_numbers(values: object) -> bytes:
+    """The same of what may hold numbers that JSON lacks, and has many: pydantic writes them in a fifth of the time."""
+    try:
+        return gzip.compress(to_json(values, inf_nan_mode="strings"), compresslevel=3, mtime=0)
+    except PydanticSerializationError:  # a text with half of a surrogate pair, which `json` escapes
+        return packed(as_json(values))
+
+
+def weight_bytes(trace: Trace) -> int:
+    """How large all weights are as float32."""
+    return sum(4 * tensor.numel() for tensor in trace.parameters.values())
+
+
+def attentions(found: dict[str, Shape]) -> dict[str, int]:
+    """Every attention with its number of heads."""
+    return {
+        name.removesuffix(".weights"): shape[1] for name, shape in found.items() if name.endswith("_attention.weights")
+    }
+
+
+def spans(model: Model, asked: Asked, trace: Trace) -> dict[str, list[list[Span]] | None]:
+    """Where each token is in the texts that were asked for; None for a side whose tokens are no tokens of a text."""
+    two_stacks = model.config.encoder is not None and model.config.decoder is not None
+    seconds: Sequence[str] | None = asked.seconds
+    firsts: Sequence[str] = asked.texts
+    if asked.choices is not None:
+        firsts, seconds = asked.texts * len(asked.choices), asked.choices
+    before, after = (len(ids) for ids in model.tokenizer.frame_ids)
+    sides: dict[str, list[list[Span]] | None] = {"inputs": None, "decoder_inputs": None}
+    if seconds is None or two_stacks:
+        plain = [[*[None] * before, *tokens_of(model, 0, text), *[None] * after] for text in firsts]
+        sides["inputs"] = [[*[None] * len(opening_before(model, len(row))), *row] for row in plain]
+    else:
+        frame = [[None] * len(ids) for ids in model.tokenizer.pair_frame_ids]
+        sides["inputs"] = [
+            [*frame[0], *tokens_of(model, 0, one), *frame[1], *tokens_of(model, 1, two), *frame[2]]
+            for one, two in zip(firsts, seconds, strict=True)
+        ]
+    if seconds is not None and two_stacks:  # the start token, then all but the last
+        rows = [[None, *[None] * before, *tokens_of(model, 1, text), *[None] * after] for text in seconds]
+        sides["decoder_inputs"] = [row[:-1] if after else row for row in rows]
+    lengths = {"inputs": trace.words.inputs, "decoder_inputs": trace.words.decoder_inputs}
+    return {
+        side: rows if rows is not None and list(map(len, rows)) == list(map(len, lengths[side])) else None
+        for side, rows in sides.items()
+    }
+
+
+def tokens_of(model: Model, which: int, text: str) -> list[Span]:
+    """Where the tokens of one text are in it."""
+    return [(which, start, end) for start, end in model.tokenizer.encode(text, special=False).offsets]

@@ -1,0 +1,91 @@
+"""Start the server on the loopback interface, say where it is, and end quietly when it is stopped."""
+
+from __future__ import annotations
+
+import gc
+import os
+import secrets
+import socket
+import sys
+import webbrowser
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from glassformer.base.errors import ConfigError, MissingExtraError
+from glassformer.page.server.asked import Asked
+from glassformer.page.server.offers import Models, Offer
+
+MOST_CONNECTIONS = 600
+
+
+def check_installed() -> None:
+    """Raise MissingExtraError where the packages of the extra `serve` are not installed."""
+    for package in ("fastapi", "uvicorn"):
+        try:
+            __import__(package)
+        except ModuleNotFoundError as error:
+            if error.name != package:
+                raise
+            raise MissingExtraError(package, extra="serve", purpose="a page with a live model") from None
+
+
+def serve(
+    offers: Sequence[Offer],
+    start: Asked,
+    *,
+    port: int = 0,
+    device: str = "auto",
+    told: Callable[[str], None],
+    browser: bool = True,
+) -> None:
+    """Serve the page of these models until Ctrl-C. `told` is called with its address when it can be opened.
+
+    `start` is run before: what is wrong with it is refused here, with the errors of `Model.trace`. Port 0 is any that
+    is free. Raises MissingExtraError, and ConfigError for a port that is not free.
+    """
+    check_installed()
+    import uvicorn
+
+    from glassformer.page.server.app import application
+    from glassformer.page.server.desk import Desk
+
+    desk = Desk(Models(offers, device=device))
+    if not desk.models.offer(start.model).unfinished:
+        desk.begin(start)
+    # What has been made so far stays: the collector need not look through it whenever a long sum is explained.
+    gc.collect()
+    gc.freeze()
+    token = secrets.token_urlsafe(24)
+    with bound(port) as listening:
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}/{token}/"
+        told(address)
+        if browser and has_screen():
+            webbrowser.open(address)
+        config = uvicorn.Config(
+            application(desk, token, start),
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=1,
+            limit_concurrency=MOST_CONNECTIONS,
+        )
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listening])
+
+
+def bound(port: int) -> socket.socket:
+    """A socket that listens on the loopback interface; raises ConfigError."""
+    try:
+        listening = socket.create_server(("127.0.0.1", port), backlog=256)
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(f"port {port} of this machine must be free", got=why, do="leave --port out") from None
+    # Connections inherit it. asyncio sets it only for sockets that name their protocol, and without it the body of an
+    # answer waits up to 40 ms until its head is acknowledged.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
+
+
+def has_screen() -> bool:
+    """Whether a browser has a screen to open on: a browser of text would take the terminal."""
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

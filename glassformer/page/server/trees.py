@@ -1,0 +1,65 @@
+"""What a page asks to be written: how a text would be translated, continued or replied to, step by step."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from glassformer.artefact.search_tree import search_tree, writing_verb
+from glassformer.base.settings import Seed, Settings
+from glassformer.decode.settings import LengthPenalty
+from glassformer.page.json_numbers import as_json
+from glassformer.page.server.asked import Name, Text, read_body
+from glassformer.page.server.overview import packed
+from glassformer.page.server.refusals import TooLargeError
+from glassformer.tasks import VERBS
+
+if TYPE_CHECKING:
+    from glassformer.artefact.model import Model
+
+MOST_TOKENS = 128
+"""Tokens of a text whose search is drawn: its tree has some nodes for each beam and each token that is written."""
+MOST_BEAMS = 16
+MOST_TREES = 32
+"""Trees that are kept; a large one has 2 MB, and 0.2 MB compressed."""
+
+
+class AskedTree(Settings):
+    """One text to be translated or continued, or a conversation, a turn a line, to be replied to. What is not given is
+    as the model writes otherwise.
+    """
+
+    model: Name
+    text: Text
+    beams: Annotated[int, Field(ge=1, le=MOST_BEAMS)] | None = None
+    length_penalty: LengthPenalty | None = None
+    sample: bool = False
+    temperature: Annotated[float, Field(ge=0.001, le=1000)] | None = None
+    top_k: Annotated[int, Field(ge=1)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    n_best: Annotated[int, Field(ge=1, le=MOST_BEAMS)] | None = None
+    seed: Seed | None = None
+    max_tokens: Annotated[int, Field(ge=1, le=4 * MOST_TOKENS)] | None = None
+
+    @property
+    def key(self) -> str:
+        """What the tree of this is called: the same for the same wish."""
+        return hashlib.sha256(f"tree {self.model_dump_json()}".encode()).hexdigest()[:32]
+
+
+def read_asked_tree(body: bytes) -> AskedTree:
+    """The body of a request; raises ConfigError."""
+    return read_body(body, AskedTree)
+
+
+def grow(model: Model, asked: AskedTree) -> bytes:
+    """The tree as compressed JSON. Raises what `Model.search_tree` raises, and TooLargeError."""
+    tokens = len(model.tokenizer.encode(asked.text, special=False))
+    if tokens > MOST_TOKENS:
+        raise TooLargeError(f"a search is drawn for at most {MOST_TOKENS} tokens of a text", got=f"{tokens:,}")
+    options = asked.model_dump(exclude={"model", "text"})
+    verb = writing_verb(model)
+    text = asked.text.split("\n") if VERBS[verb].turns else asked.text
+    return packed(as_json(search_tree(model, text, options, verb=verb).to_dict()))

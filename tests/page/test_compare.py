@@ -1,0 +1,131 @@
+"""Two runs beside each other on a page: A, B and A − B, and A's numbers put into B."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import glassformer as gf
+from glassformer.look.trace.trace import Trace
+from tests.page.watched import until, watched
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+SLIDES = Path(gf.__file__).with_name("demo") / "slides"
+TEXTS = ("She [MASK] [MASK] summer better", "She likes the [MASK] better")
+WEIGHTS = "encoder.blocks.0.self_attention.weights"
+SUM = "encoder.embed.sum"
+QUERY = "encoder.blocks.0.self_attention.query"
+WAIT = 30_000
+ROUNDING = 1e-6  # the trace is float32, the page computes in double precision
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    """The slides' model reads two of its sentences."""
+    return gf.load(SLIDES).trace(list(TEXTS))
+
+
+@pytest.fixture
+def page(browser: Browser, trace: Trace, tmp_path: Path) -> Iterator[Page]:
+    """Its page, in which nothing may go wrong."""
+    file = tmp_path / "page.html"
+    trace.to_html(file)
+    with watched(browser, height=900, offline=True) as page:
+        page.goto(file.as_uri())
+        page.wait_for_selector(".frame", timeout=WAIT)
+        yield page
+
+
+def sides(page: Page) -> tuple[float, float]:
+    """The numbers of A and B that are shown."""
+    told = page.locator(".inspector [data-sides], main [data-sides]").first
+    told.wait_for(timeout=WAIT)
+    a, b = (told.get_attribute("data-sides") or "").split()
+    return float(a), float(b)
+
+
+def at(page: Page, tensor: str, cell: str, more: str = "") -> None:
+    """Take a number in hand, and leave the rest of the address as it is."""
+    page.evaluate(
+        """([tensor, cell, more]) => {
+            const address = new URLSearchParams(location.hash.slice(1));
+            for (const [name, value] of new URLSearchParams(more)) address.set(name, value);
+            address.set("tensor", tensor);
+            address.set("cell", cell);
+            location.hash = address.toString();
+        }""",
+        [tensor, cell, more],
+    )
+
+
+def test_a_change_is_subtracted(page: Page, trace: Trace) -> None:
+    """A is the run before, B the one in which a word may not look at another; all that comes before does not differ."""
+    page.get_by_role("button", name="Keep this run as A").click()
+    at(page, WEIGHTS, "0,0,1,4")
+    page.keyboard.press("f")
+    page.locator("[data-differ]").wait_for(timeout=WAIT)
+    page.get_by_label("A − B").check()
+    a, b = sides(page)
+    changed = trace.intervene(gf.forbid("0.self_attention", query=1, key=4, head=0))
+    assert a == pytest.approx(float(trace[WEIGHTS][0, 0, 1, 4]), abs=ROUNDING)
+    assert b == float(changed[WEIGHTS][0, 0, 1, 4]) == 0
+    for head, query, key in ((0, 1, 0), (0, 1, 3), (1, 1, 3)):
+        at(page, WEIGHTS, f"0,{head},{query},{key}")
+        until(page, f"() => document.querySelector('.inspector').textContent.includes('head {head}, likes')")
+        expected = [float(each[WEIGHTS][0, head, query, key]) for each in (trace, changed)]
+        until(
+            page,
+            """expected => {
+                const told = document.querySelector("[data-sides]")?.dataset.sides?.split(" ").map(Number);
+                return told !== undefined && told.every((each, side) => Math.abs(each - expected[side]) < 1e-6);
+            }""",
+            expected,
+            timeout=WAIT,
+        )
+    at(page, SUM, "0,2,3", "level=tensor")
+    until(page, "() => document.querySelector('[data-sides]')?.dataset.sides?.split(' ')[0] !== undefined")
+    until(page, "() => document.querySelector('main h1')?.textContent.includes('word + position')")
+    until(
+        page,
+        """() => {
+            const [a, b] = document.querySelector("[data-sides]").dataset.sides.split(" ");
+            return a === b;
+        }""",
+        timeout=WAIT,
+    )
+
+
+def test_a_sentence_is_compared_with_another(page: Page, trace: Trace) -> None:
+    """One sentence is kept as A; every sentence of B is compared with it, and A's number can be put into B."""
+    page.get_by_role("button", name="Keep this sentence as A").click()
+    at(page, SUM, "1,1,2", "sentence=1&shown=A-B")
+    a, b = sides(page)
+    assert a == pytest.approx(float(trace[SUM][0, 1, 2]), abs=ROUNDING)
+    assert b == pytest.approx(float(trace[SUM][1, 1, 2]), abs=ROUNDING)
+    page.get_by_role("button", name="Put A's vector of this word into B").click()
+    until(
+        page,
+        """() => {
+            const [a, b] = document.querySelector("[data-sides]").dataset.sides.split(" ").map(Number);
+            return Math.abs(a - b) < 1e-6; // A is computed in double precision once B has a change
+        }""",
+        timeout=WAIT,
+    )
+    page.get_by_label("B", exact=True).check()
+    at(page, QUERY, "1,0,1,2", "sentence=1")
+    put = [gf.set_number(SUM, (1, 1, channel), float(trace[SUM][0, 1, channel])) for channel in range(6)]
+    expected = float(trace.intervene(*put)[QUERY][1, 0, 1, 2])
+    until(
+        page,
+        "() => document.querySelector('.inspector').textContent.includes('query') && "
+        "document.querySelector('[data-sides]') === null",
+    )
+    shown = page.locator(".inspector .big").first.inner_text().replace("−", "-")
+    assert float(shown) == pytest.approx(expected, abs=5e-3)  # three digits are shown
+    page.get_by_role("button", name="End the comparison").click()
+    page.get_by_role("button", name="Keep this run as A").wait_for(timeout=WAIT)

@@ -1,0 +1,125 @@
+"""What a page is told beside the tensors: by a server that works it out, and inside an exported page."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import torch
+
+from glassformer.artefact.importance import head_importance
+from glassformer.artefact.open import load
+from glassformer.demo.texts import slides, slides_model
+from glassformer.look.summaries.attributions import attributions
+from glassformer.look.summaries.head_jobs import heads
+from glassformer.look.summaries.lens import logit_lens
+from glassformer.look.summaries.rollout import rollout
+from glassformer.look.trace.cell import Words
+from glassformer.look.trace.run import trace
+from glassformer.look.trace.trace import Trace
+from glassformer.page.page import page
+from glassformer.page.sections import gradients, sections, summed
+from glassformer.page.sections.held_out import held_out
+from tests.look.rows import ALL, row_named
+from tests.page.test_page import blocks
+
+
+@pytest.fixture
+def run() -> Trace:
+    return load(slides_model()).trace([slides().sentences[0].masked])
+
+
+def test_an_exported_page_carries_the_sections_it_is_given(run: Trace) -> None:
+    told: dict[str, Any] = {"rows": [1, 0.5], "text": "<b> é"}
+    assert json.loads(blocks(page(run, sections={"made": told}))["section-made"]) == told
+    assert not [name for name in blocks(page(run)) if name.startswith("section-")]
+
+
+def test_sections_are_worked_out_from_the_run(run: Trace) -> None:
+    assert sections.sections_of(run, {"count": lambda trace: len(trace)}) == {"count": len(run)}
+
+
+FAMILIES = ("slides", "bert", "gpt2", "t5", "bert, pooler alone", "bert, tags")
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_has_each_section_or_says_why_not(name: str) -> None:
+    row = next(row for row in ALL if row.name == name)
+    inputs, decoder_inputs = row.batch()
+    found = sections.sections_of(trace(row.model(), inputs, decoder_inputs))
+    assert set(found) == set(sections.CARRIED) == set(sections.MAKERS) - {gradients.NAME}
+    json.dumps(found, allow_nan=False)
+    missing = {section for section, told in found.items() if "reason" in told}
+    assert missing == ({"lens"} if name.startswith("bert, ") else set()) | ({"attributions"} & missing)
+    assert ("attributions" in missing) == (name == "bert, pooler alone")
+
+
+def test_sections_are_what_the_functions_give() -> None:
+    row = row_named("t5")
+    inputs, decoder_inputs = row.batch(padding="right")
+    run = trace(row.model(), inputs, decoder_inputs)
+    told = sections.sections_of(run)
+    counted = {(head["attention"], head["head"]): head for head in told["heads-summary"]["heads"]}
+    for head in heads(run):
+        row_of = counted[head.attention, head.head]
+        assert (row_of["job"], row_of["value"]) == (head.job, pytest.approx(head.value, rel=1e-5))
+        assert (row_of["previous"] is None) == (head.attention.endswith("cross_attention"))
+    shares = rollout(run)
+    kinds = {"encoder": shares.encoder, "decoder": shares.decoder, "cross": shares.cross}
+    assert len(told["rollout"]["stacks"]) == 3 * len(kinds)
+    for stack in told["rollout"]["stacks"]:
+        tensor = kinds[stack["kind"]]
+        assert tensor is not None
+        assert torch.allclose(torch.tensor(stack["blocks"]).double(), tensor[:, stack["sentence"]], atol=1e-5)
+    lens = logit_lens(run)
+    for place in told["lens"]["places"]:
+        at = lens.places.index((place["at"]["sentence"], place["at"]["token"]))
+        assert [layer["rank"] for layer in place["layers"]] == lens.rank[:, at].tolist()
+        assert place["layers"][-1]["top"][0] == place["answer"]
+    goal = told["attributions"]["goals"][1]
+    cell = ",".join(f"{axis}={index}" for axis, index in zip(run.axes(goal["name"]), goal["cell"], strict=True))
+    mine = attributions(run, f"{goal['name']}[{cell}]")
+    assert [each["side"] for each in goal["of"]] == ["inputs", "decoder_inputs"]
+    for each, expected in zip(goal["of"], mine.of, strict=True):
+        assert each["product"] == pytest.approx(expected.product[goal["sentence"]].tolist(), rel=1e-4, abs=1e-9)
+
+
+def test_a_long_text_keeps_the_last_block_and_a_longer_one_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = row_named("bert")
+    run = trace(row.model(), row.batch()[0])
+    monkeypatch.setattr(summed, "MOST_SHARES", 200)
+    told = sections.sections_of(run)["rollout"]
+    assert [stack["first_block"] for stack in told["stacks"]] == [1, 1, 1]
+    assert "blocks before the last" in told["left_out"]
+    monkeypatch.setattr(summed, "MOST_SHARES", 100)
+    told = sections.sections_of(run)["rollout"]
+    assert (told["stacks"], "147 shares" in told["left_out"]) == ([], True)
+
+
+def test_the_question_of_the_picture_is_asked_where_its_words_are() -> None:
+    words = ("the", "animal", "crossed", "the", "street", "it", "tired")
+    row = row_named("bert")
+    run = trace(row.model(), row.batch(padding="none")[0], words=Words(inputs=[words, words[:4], words[:6]]))
+    asked = sections.sections_of(run)["ties"]["questions"]
+    assert [(each["word"]["sentence"], len(each["others"])) for each in asked] == [(0, 2), (2, 1)]
+    first = asked[0]
+    leads = [tie["one"] - max(tie["others"]) for tie in first["heads"]]
+    assert first["tying"] == sum(lead > 0 for lead in leads)
+    assert (None if max(leads) <= 0 else leads.index(max(leads))) == first["best"]
+
+
+def test_what_is_lost_is_told_of_the_model_and_of_no_model_that_reads_nothing_new(
+    run: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summed, "LIVE_TEXTS", 2)
+    model = load("en-fr")
+    told = sections.MODEL_MAKERS["importance"](model)
+    assert told is sections.MODEL_MAKERS["importance"](model)  # measured once
+    expected = head_importance(model, [one for one, _ in held_out()[:2]], [two for _, two in held_out()[:2]])
+    assert (told["measure"], told["rows"], told["scored"]) == (expected.measure, 2, expected.scored)
+    for row, head in zip(told["heads"], expected.heads, strict=True):
+        assert (row["attention"], row["head"]) == (head.attention, head.head)
+        assert row["difference"] == pytest.approx(head.difference, rel=1e-5, abs=1e-9)
+    json.dumps(told, allow_nan=False)
+    assert "no text that it has not learned from" in sections.MODEL_MAKERS["importance"](load(slides_model()))["reason"]
