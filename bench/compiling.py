@@ -92,7 +92,7 @@ def compare(size: str, folder: Path) -> dict[str, Any]:
 
 def measure(sizes: list[str]) -> dict[str, Any]:
     """All sizes, on one text and one vocabulary."""
-    from glassformer.demo.corpus import write_corpus
+    from glassformer.bundled.corpus import write_corpus
     from glassformer.text.train import train_tokenizer
 
     with tempfile.TemporaryDirectory() as name:

@@ -51,7 +51,7 @@ def ours(name: str, folder: Path, gate: Gate, *, compiled: bool) -> None:
             print(message, file=sys.stderr, flush=True)
 
         def reading(self, title: str, characters: int) -> Any:
-            from glassformer.artefact.progress import NoProgress
+            from glassformer.training.progress import NoProgress
 
             return NoProgress().reading(title, characters)
 

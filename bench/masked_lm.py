@@ -74,7 +74,7 @@ def matrix_rate() -> float:
 
 def corpus(folder: Path) -> Path:
     """A text both sides read: the demo's English, from Python's own documentation."""
-    from glassformer.demo.corpus import write_corpus
+    from glassformer.bundled.corpus import write_corpus
 
     path = folder / "english.txt"
     write_corpus(path, 4_000_000)

@@ -13,7 +13,7 @@ import sys
 import time
 
 from experiments import results
-from glassformer.artefact.travelling import answering
+from glassformer.bundled.travelling import answering
 
 COMMANDS = {
     "python, doing nothing": ["-c", "pass"],

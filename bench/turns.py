@@ -77,7 +77,7 @@ class Gated:
 
     def reading(self, title: str, characters: int) -> Any:
         """Shows nothing."""
-        from glassformer.artefact.progress import NoProgress
+        from glassformer.training.progress import NoProgress
 
         return NoProgress().reading(title, characters)
 

@@ -23,14 +23,14 @@ from torch import Tensor
 
 from experiments import results
 from experiments.trigram import TrigramBaseline
-from glassformer.artefact.recipe import resolve
-from glassformer.artefact.sections import TokenizerSection
 from glassformer.data.batches.batch import Integers
 from glassformer.data.batches.corrupt import IGNORED, Corrupted, mask_words
 from glassformer.data.batches.pack import Frame, PackedRows
 from glassformer.data.settings import CorpusSection
 from glassformer.data.stores.corpus import prepare, training_texts
 from glassformer.data.stores.store import TokenStore
+from glassformer.saved.recipe import resolve
+from glassformer.saved.sections import TokenizerSection
 from glassformer.scoring.score import Baseline, Unigram
 from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.text.load import load_tokenizer

@@ -37,7 +37,7 @@ sentences); the difference of 8 bits by the paired bootstrap.
 def measured(folder: Path | None) -> dict[str, Any]:
     """Train or open the classifier, export it, and score all three on the development part."""
     import glassformer as gf
-    from glassformer.artefact.progress import ConsoleProgress
+    from glassformer.training.progress import ConsoleProgress
 
     splits = sst2()
     parts = {"train": splits.train, "test": splits.test}

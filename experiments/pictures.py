@@ -177,7 +177,7 @@ def save_film(film: Film) -> None:
 def main(given: Sequence[str] = ()) -> None:
     """Take both pictures anew, or those that are named."""
     import glassformer as gf
-    from glassformer.demo.texts import slides, slides_model
+    from glassformer.bundled.texts import slides, slides_model
 
     PICTURES.mkdir(exist_ok=True)
     makers = {"first-screen.png": first_screen, "one-number.gif": one_number}

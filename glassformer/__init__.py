@@ -9,24 +9,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from glassformer.artefact.compare import compare
-    from glassformer.artefact.importance import head_importance
-    from glassformer.artefact.model import Model
-    from glassformer.artefact.open import load
-    from glassformer.artefact.recipe import Recipe
-    from glassformer.artefact.train import train
+    from glassformer.api.estimators.classifier import TextClassifier
+    from glassformer.api.estimators.features import TextFeatures
+    from glassformer.api.estimators.tagger import Tagger
+    from glassformer.api.model import Model
     from glassformer.base.errors import GlassformerError
     from glassformer.config import ModelConfig
     from glassformer.decode.settings import DecodeSettings
-    from glassformer.estimators.classifier import TextClassifier
-    from glassformer.estimators.features import TextFeatures
-    from glassformer.estimators.tagger import Tagger
     from glassformer.features.mix import Mix
+    from glassformer.features.search.index import SearchIndex
     from glassformer.look.summaries.attributions import attributions
     from glassformer.look.summaries.head_jobs import heads
     from glassformer.look.summaries.lens import logit_lens
     from glassformer.look.summaries.rollout import rollout
     from glassformer.look.summaries.ties import ties
+    from glassformer.look.texts.importance import head_importance
     from glassformer.look.trace.interventions import (
         ChangeWord,
         MaskWord,
@@ -49,7 +46,10 @@ if TYPE_CHECKING:
     from glassformer.models.names import tensor_names
     from glassformer.models.transformer import Transformer, build
     from glassformer.parts.activity import activity_matrix
-    from glassformer.search.index import SearchIndex
+    from glassformer.run.compare import compare
+    from glassformer.run.train import train
+    from glassformer.saved.opening import load
+    from glassformer.saved.recipe import Recipe
     from glassformer.text.tokenizer import Tokenizer
 
 __version__ = "0.1.0"
@@ -99,47 +99,47 @@ __all__ = [
 ]
 
 _MODULES = {
-    "ChangeWord": "look.interventions",
+    "ChangeWord": "look.trace.interventions",
     "DecodeSettings": "decode.settings",
-    "GlassformerError": "errors",
+    "GlassformerError": "base.errors",
     "Inputs": "models.inputs",
-    "MaskWord": "look.interventions",
+    "MaskWord": "look.trace.interventions",
     "Mix": "features.mix",
-    "Model": "artefact.model",
+    "Model": "api.model",
     "ModelConfig": "config",
-    "Recipe": "artefact.recipe",
-    "Replace": "look.interventions",
-    "SearchIndex": "search.index",
-    "Tagger": "estimators.tagger",
-    "TextClassifier": "estimators.classifier",
-    "TextFeatures": "estimators.features",
+    "Recipe": "saved.recipe",
+    "Replace": "look.trace.interventions",
+    "SearchIndex": "features.search.index",
+    "Tagger": "api.estimators.tagger",
+    "TextClassifier": "api.estimators.classifier",
+    "TextFeatures": "api.estimators.features",
     "Tokenizer": "text.tokenizer",
-    "Trace": "look.trace",
+    "Trace": "look.trace.trace",
     "Transformer": "models.transformer",
     "activity_matrix": "parts.activity",
-    "allow": "look.interventions",
-    "attributions": "look.attributions",
-    "average_head": "look.interventions",
-    "average_layer": "look.interventions",
+    "allow": "look.trace.interventions",
+    "attributions": "look.summaries.attributions",
+    "average_head": "look.trace.interventions",
+    "average_layer": "look.trace.interventions",
     "build": "models.transformer",
-    "compare": "artefact.compare",
+    "compare": "run.compare",
     "family_config": "models.families",
-    "forbid": "look.interventions",
-    "head_importance": "artefact.importance",
-    "heads": "look.head_jobs",
-    "load": "artefact.open",
-    "load_trace": "look.load",
-    "logit_lens": "look.lens",
-    "patch": "look.interventions",
-    "rollout": "look.rollout",
-    "set_number": "look.interventions",
+    "forbid": "look.trace.interventions",
+    "head_importance": "look.texts.importance",
+    "heads": "look.summaries.head_jobs",
+    "load": "saved.opening",
+    "load_trace": "look.trace.load",
+    "logit_lens": "look.summaries.lens",
+    "patch": "look.trace.interventions",
+    "rollout": "look.summaries.rollout",
+    "set_number": "look.trace.interventions",
     "tensor_names": "models.names",
-    "ties": "look.ties",
-    "trace": "look.run",
-    "train": "artefact.train",
-    "watch": "look.watch",
-    "zero_head": "look.interventions",
-    "zero_layer": "look.interventions",
+    "ties": "look.summaries.ties",
+    "trace": "look.trace.run",
+    "train": "run.train",
+    "watch": "look.trace.watch",
+    "zero_head": "look.trace.interventions",
+    "zero_layer": "look.trace.interventions",
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 import glassformer as gf
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.models.families import gpt2, llama
 from glassformer.models.transformer import build
 from glassformer.tasks.writing.chat.task import ChatSection

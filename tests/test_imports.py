@@ -168,8 +168,8 @@ def test_imports_run_one_way(path: Path) -> None:
         ("errors", "from glassformer.config import Settings"),
         ("artefact.model", "from glassformer.cli import fill"),
         ("explorer.server", "from glassformer.cli import fill"),
-        ("artefact.model", "from glassformer.demo import run"),
-        ("demo.texts", "from glassformer.artefact.model import load"),
+        ("artefact.model", "from glassformer.bundled import run"),
+        ("demo.texts", "from glassformer.api.model import load"),
     ],
 )
 def test_a_wrong_import_is_noticed(module: str, source: str) -> None:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.artefact.model import Model
-from glassformer.artefact.store import FILES
+from glassformer.api.model import Model
 from glassformer.models.families import modernbert
 from glassformer.models.transformer import build
+from glassformer.saved.store import FILES
 from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.text.train import train_tokenizer
 
@@ -23,7 +23,7 @@ STAND_IN = "stand-in"
 BUILD = "import setuptools.build_meta as backend; print(backend.build_wheel('dist'))"
 ASK = """
 import json, pathlib, sys
-import glassformer, glassformer.artefact.travelling as travelling
+import glassformer, glassformer.bundled.travelling as travelling
 found = {}
 for name in travelling.travelling():
     model = glassformer.load(name)
@@ -64,7 +64,7 @@ def test_the_wheel_holds_all_and_answers_where_it_is_unpacked(source: Path, tmp_
     package = source / "glassformer"
     expected = {path.relative_to(source).as_posix() for path in package.rglob("*") if path.is_file()}
     saved_without_a_recipe = set(FILES) - {"recipe.toml"}
-    assert expected >= {f"glassformer/small/{STAND_IN}/{name}" for name in saved_without_a_recipe}
+    assert expected >= {f"glassformer/bundled/models/{STAND_IN}/{name}" for name in saved_without_a_recipe}
     assert {name for name in expected if "__pycache__" not in name} == inside
 
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "unpacked"), "HF_HUB_OFFLINE": "1"}

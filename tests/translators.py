@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.models.families import bart, marian
 from glassformer.models.transformer import build
 from glassformer.tasks.writing.translator import special_ids

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 import glassformer as gf
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.models.families import gpt2, llama
 from glassformer.models.transformer import build
 from glassformer.tasks.writing.language_model.task import LanguageModelSection

@@ -16,7 +16,7 @@ from typing import Any
 
 from bench.masked_lm import vocabulary
 from bench.page_server import WORDS, ask
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
 from glassformer.tasks.words.masked_lm.task import MaskedLMSection
@@ -91,8 +91,8 @@ class Models:
         """A page as a file: of the slides' three sentences, or of the package's model."""
         place = self.folder / f"{name}.html"
         if not place.exists():
-            from glassformer.artefact.open import load
-            from glassformer.demo.texts import slides, slides_model
+            from glassformer.bundled.texts import slides, slides_model
+            from glassformer.saved.opening import load
 
             texts = [sentence.masked for sentence in slides().sentences]
             if name == "slides":

@@ -15,7 +15,7 @@ from bench.page.window import Case, Samples, late, settle, show, window
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-    from glassformer.artefact.model import Model
+    from glassformer.api.model import Model
 
 RECORDS = 100
 SENTENCES = (
@@ -67,10 +67,10 @@ def slid(page: Page, moves: int) -> list[float]:
 
 def made(models: Models) -> tuple[Path, int]:
     """A page of `english` with a training in it whose records are those of weights that change a little with each."""
-    from glassformer.artefact.open import load
-    from glassformer.artefact.watched import Sentences
     from glassformer.base.checksum import sealed_line
+    from glassformer.look.texts.watched import Sentences
     from glassformer.page.page import write_page
+    from glassformer.saved.opening import load
     from glassformer.training.watched import FORMAT, due_steps
 
     model: Model = load("english")

@@ -72,7 +72,7 @@ def searched(models: Models) -> Path:
     """A page that carries the search."""
     place = models.folder / "searched.html"
     if not place.exists():
-        from glassformer.artefact.open import load
+        from glassformer.saved.opening import load
 
         model = load("en-fr")
         model.trace(TEXT).to_html(place, searches=[model.search_tree(TEXT, beams=5)])

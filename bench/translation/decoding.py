@@ -166,7 +166,7 @@ def run(model: Path, *, tried: bool) -> dict[str, Any]:
     import sacrebleu
 
     import glassformer as gf
-    from glassformer.artefact.foreign import write_foreign
+    from glassformer.saved.foreign import write_foreign
 
     saved = gf.load(model)
     weights = hashlib.sha256((model / "model.safetensors").read_bytes()).hexdigest()[:8]

@@ -70,10 +70,10 @@ def tokenizer_in(folder: Path, vocabulary: int) -> Tokenizer:
 
 def begin_with(folder: Path, size: Size) -> Path:
     """An untrained model of this size, exported, in this folder: the folder that transformers loads."""
-    from glassformer.artefact.foreign import write_foreign
-    from glassformer.artefact.model import Model
+    from glassformer.api.model import Model
     from glassformer.models.families import marian
     from glassformer.models.transformer import build
+    from glassformer.saved.foreign import write_foreign
 
     out = folder / "begin"
     if not out.exists():

@@ -28,8 +28,8 @@ from experiments.sides import Sides, one_command
 from experiments.translation.measures import plain
 from experiments.translation.ours import facts
 from experiments.translation.plan import Budget, read_json, write_json
-from glassformer.artefact.recipe import RECIPE
 from glassformer.data.batches.flat import Texts
+from glassformer.saved.recipe import RECIPE
 from glassformer.scoring.measure import Measure, Reals
 from glassformer.scoring.score import Unigram
 from glassformer.tasks.writing.chat.scores import reply_scores

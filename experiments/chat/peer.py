@@ -14,7 +14,7 @@ import torch
 from experiments.chat.plan import Dialogues, Exchange
 from experiments.translation.peer import IGNORED, TOGETHER, Peer, padded
 from experiments.translation.plan import Budget
-from glassformer.artefact.recipe import Recipe
+from glassformer.saved.recipe import Recipe
 from glassformer.scoring.measure import Reals
 
 

@@ -11,12 +11,12 @@ from typing import NamedTuple
 from experiments.results import data_directory
 from experiments.small.dialogues import as_text
 from experiments.translation.plan import Budget
-from glassformer.artefact.recipe import Recipe
 from glassformer.base.atomic import atomic_write
-from glassformer.cli.recipe_options import requested_recipe
+from glassformer.cli.train.recipe_options import requested_recipe
 from glassformer.data.readers.lines import Skipped
 from glassformer.data.settings import ChatData
 from glassformer.data.stores.split import hash_fraction, split_of, text_hash
+from glassformer.saved.recipe import Recipe
 from glassformer.tasks.writing.chat.task import Chat
 
 WORK = Path("runs/chat")

@@ -11,7 +11,7 @@ import numpy as np
 import glassformer as gf
 from experiments.encoder.plan import PLAIN, RANDOM, Plan, encoder_folder
 from experiments.encoder.sets import Record
-from glassformer.artefact.progress import Progress
+from glassformer.training.progress import Progress
 
 RECIPES = {"several": "classify"}  # of a kind whose recipe has another name
 

@@ -152,7 +152,7 @@ def learned(name: Name, folder: Path, made: Made, encoder: Callable[[], Any]) ->
 
 def layers_of(model: Any, records: Mapping[str, Sequence[Record]]) -> dict[str, Any]:
     """The vectors [N, W] of each layer, by `part.layer`, all in one pass: those of each word's first token."""
-    from glassformer.artefact.embed import embed, vectors_of
+    from glassformer.features.embed import embed, vectors_of
     from glassformer.features.vectors import blocks_of
 
     names = [str(layer) for layer in range(blocks_of(model.module) + 1)]

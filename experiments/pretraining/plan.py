@@ -18,9 +18,9 @@ import glassformer as gf
 from experiments import books
 from experiments.encoder.plan import Plan
 from experiments.translation.plan import read_json, write_json
-from glassformer.artefact.progress import ConsoleProgress
 from glassformer.models.families import modernbert
 from glassformer.tasks.words.bert.task import BertSection
+from glassformer.training.progress import ConsoleProgress
 from glassformer.training.record import Step
 
 WORK = Path("runs/pretraining")

@@ -11,20 +11,20 @@ import torch
 
 from experiments import results
 from experiments.small import dialogues
-from glassformer.artefact.card import write_card
-from glassformer.artefact.evaluate import evaluate
-from glassformer.artefact.model import Model
-from glassformer.artefact.open import load, open_as_saved
-from glassformer.artefact.progress import ConsoleProgress
-from glassformer.artefact.recipe import Recipe, resolve
-from glassformer.artefact.store import WEIGHTS
-from glassformer.artefact.train import train as run_recipe
-from glassformer.artefact.travelling import LICENCE, PLACE
+from glassformer.api.model import Model
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError
 from glassformer.base.settings import read_toml
+from glassformer.bundled.travelling import LICENCE, PLACE
 from glassformer.data.stores.split import Split
+from glassformer.run.card import write_card
+from glassformer.run.evaluate import evaluate
+from glassformer.run.train import train as run_recipe
+from glassformer.saved.opening import load, open_as_saved
+from glassformer.saved.recipe import Recipe, resolve
+from glassformer.saved.store import WEIGHTS
 from glassformer.scoring.verdict import intervals_by_flat_name
+from glassformer.training.progress import ConsoleProgress
 
 # What a wheel can carry without anyone noticing.
 PARAMETERS, MEGABYTES = 4_500_000, 9.0

@@ -9,10 +9,10 @@ from typing import Any
 
 import glassformer as gf
 from experiments.translation.plan import SNAPSHOTS, Budget, Pairs
-from glassformer.artefact.progress import ConsoleProgress
-from glassformer.artefact.recipe import RECIPE, Recipe, read_saved_recipe
-from glassformer.cli.recipe_options import requested_recipe
+from glassformer.cli.train.recipe_options import requested_recipe
+from glassformer.saved.recipe import RECIPE, Recipe, read_saved_recipe
 from glassformer.training.checkpoint import Checkpoints
+from glassformer.training.progress import ConsoleProgress
 from glassformer.training.record import Step
 
 # Of a checkpoint, what the curve needs: the mean of the weights.

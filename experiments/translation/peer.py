@@ -22,9 +22,9 @@ from torch import Tensor
 
 from experiments.translation.ours import recipe, settings_of
 from experiments.translation.plan import SNAPSHOTS, Budget, Pairs
-from glassformer.artefact.recipe import Recipe
 from glassformer.models.families.marian import MARIAN_SIZES
 from glassformer.runtime.device import has_fast_bfloat16
+from glassformer.saved.recipe import Recipe
 from glassformer.tasks import task_named
 from glassformer.text.special import MARIAN
 from glassformer.text.tokenizer import Tokenizer

@@ -24,11 +24,10 @@ import glassformer as gf
 from experiments import results
 from experiments.translation.measures import Scores, plain
 from experiments.translation.plan import SETS, WORK, read_json, write_json
-from glassformer.artefact.prepare import Prepared, prepare_run
-from glassformer.artefact.progress import ConsoleProgress
-from glassformer.artefact.recipe import Recipe, resolve
 from glassformer.config import AttentionConfig, ModelConfig, StackConfig
 from glassformer.models.transformer import build
+from glassformer.run.prepare import Prepared, prepare_run
+from glassformer.saved.recipe import Recipe, resolve
 from glassformer.scoring.measure import Measure, Reals
 from glassformer.tasks.writing.pair_source import PairSource
 from glassformer.tasks.writing.translate.task import Translate
@@ -38,6 +37,7 @@ from glassformer.text.special import MARIAN
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from glassformer.training.loop import fit
+from glassformer.training.progress import ConsoleProgress
 
 PAIRS = SETS["multi30k"]
 # Sentences whose weights of attention are looked at: rows of the validation pairs.

@@ -29,10 +29,10 @@ from experiments.translation.plan import read_json, write_json
 from experiments.writing import measures
 from experiments.writing.models import gpt2, recurrent
 from experiments.writing.plan import HELD_OUT, WORK, Books
-from glassformer.artefact.prepare import body_config
-from glassformer.artefact.recipe import RECIPE
 from glassformer.config import ModelConfig
 from glassformer.models.inputs import Inputs
+from glassformer.run.prepare import body_config
+from glassformer.saved.recipe import RECIPE
 from glassformer.scoring.measure import Reals
 from glassformer.scoring.trigram import Trigram
 

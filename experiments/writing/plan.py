@@ -14,12 +14,12 @@ from torch import Tensor
 
 from experiments.plain_loop import Time
 from experiments.results import data_directory
-from glassformer.artefact.recipe import Recipe
-from glassformer.cli.recipe_options import requested_recipe
+from glassformer.cli.train.recipe_options import requested_recipe
 from glassformer.data.batches.batch import Integers
 from glassformer.data.settings import CorpusSection
 from glassformer.data.stores.corpus import prepare
 from glassformer.data.stores.store import TokenStore
+from glassformer.saved.recipe import Recipe
 from glassformer.tasks.writing.language_model.task import LanguageModel, stream_of
 from glassformer.tasks.writing.next_tokens import NextTokens
 from glassformer.text.load import load_tokenizer

@@ -19,8 +19,8 @@ from typing import Annotated
 
 from glassformer.base.errors import DataError, GlassformerError, did_you_mean
 from glassformer.base.wrapping import for_stream, in_one_line, printable
-from glassformer.cli.streams import ReaderGoneError, StandardOutputError, prepare_streams
-from glassformer.cli.verbs import PARTS, VERBS
+from glassformer.cli.terminal.streams import ReaderGoneError, StandardOutputError, prepare_streams
+from glassformer.cli.verbs import FOLDERS, PARTS, VERBS
 from glassformer.tasks import VERBS as ANSWERS
 
 # By the setting of [data] that leaves out rows which cannot be used: the parameter of a command that can change it, and
@@ -157,11 +157,12 @@ def _advised(error: DataError, options: Collection[str]) -> DataError:
 
 def _command(verb: str) -> Callable[..., None]:
     if verb in ANSWERS:
-        from glassformer.cli.ask import asking
+        from glassformer.cli.ask.ask import asking
 
         return asking(verb)
-    module = importlib.import_module(f"glassformer.cli.{verb.replace(' ', '_')}{'_' if verb == 'import' else ''}")
-    command: Callable[..., None] = getattr(module, module.__name__.rpartition(".")[2])
+    folder = next(FOLDERS[purpose] for purpose, verbs in VERBS.items() if verb.partition(" ")[0] in verbs)
+    name = "import_" if verb == "import" else verb.replace(" ", "_")
+    command: Callable[..., None] = getattr(importlib.import_module(f"glassformer.cli.{folder}.{name}"), name)
     return command
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from glassformer.tasks import VERBS as ANSWERS
 
-# The verbs by purpose. Verbs that answer are made in ask.py from the table in tasks/; each other verb is a function of
-# its name in the module of its name (import in import_.py).
+# The verbs by purpose. Verbs that answer are made in ask/ask.py from the table in tasks/; each other verb is a function
+# of its name in the module of its name (import in import_.py), in the folder of its purpose.
 VERBS: dict[str, dict[str, str]] = {
     "Train": {
         "demo": "train two small models and look inside: the slides' sentences, then English text",
@@ -35,6 +35,9 @@ VERBS: dict[str, dict[str, str]] = {
         "export": "write a model as a Hugging Face folder, or an encoder as an ONNX graph",
     },
 }
+
+# The folder of the verbs of a purpose.
+FOLDERS = {"Train": "train", "Ask": "ask", "Vectors": "vectors", "Look inside": "look", "In and out": "files"}
 
 # The second word of commands that have one of their own: each is a function in a module of both words (embed_compare).
 PARTS: dict[str, tuple[str, ...]] = {"embed": ("compare",), "search": ("build", "ask")}

@@ -74,8 +74,6 @@ def fork_all(folder: Path) -> bool:
 if __name__ == "__main__":
     import torch  # noqa: F401 - what each would wait for
 
-    import glassformer.artefact.foreign
-    import glassformer.artefact.train  # noqa: F401
     from glassformer.cli.__main__ import run
 
     gc.freeze()  # so that no process goes through all of this again as it ends

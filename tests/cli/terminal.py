@@ -74,10 +74,6 @@ def _run(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    import glassformer.artefact.open
-    import glassformer.artefact.verbs
-    import glassformer.cli.ask  # noqa: F401 - imported before the first fork
-
     cases = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     found = [in_a_terminal(each["words"], each["typed"]) for each in cases]
     Path(sys.argv[2]).write_text(json.dumps(found), encoding="utf-8")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.data.settings import ClassifyData
 from glassformer.models.families import bert
 from glassformer.models.transformer import build

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from glassformer.artefact.store import FORMAT
+from glassformer.saved.store import FORMAT
 
 Run = Callable[..., Any]
 

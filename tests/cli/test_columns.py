@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from glassformer.artefact.open import load
+from glassformer.saved.opening import load
 
 Run = Callable[..., Any]
 TINY = ["--steps", "2", "--vocabulary", "120", "--length", "24", "--batch", "4", "--size", "tiny"]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from glassformer.cli.compare import compare
-from glassformer.cli.evaluate import evaluate
-from tests.artefact.heads import TAGS, TEXTS, model_for
+from glassformer.cli.train.compare import compare
+from glassformer.cli.train.evaluate import evaluate
 from tests.cli.conftest import Run
+from tests.run.heads import TAGS, TEXTS, model_for
 
 QUESTIONS = [{"said": TEXTS[n % 2], "one": f"day {n}", "two": "Rome", "right": n % 2} for n in range(8)]
 SENTENCES = [{"forms": text.split(), "kinds": [TAGS[n % 2] for n, _ in enumerate(text.split())]} for text in TEXTS]

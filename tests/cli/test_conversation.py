@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import glassformer as gf
-from glassformer.artefact import verbs
+from glassformer.answering import answers as verbs
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.cli.conversation import converse, load_turns, save_turns
-from glassformer.cli.show import on_screen
-from glassformer.cli.streams import ReaderGoneError
+from glassformer.cli.ask.conversation import converse, load_turns, save_turns
+from glassformer.cli.ask.show import on_screen
+from glassformer.cli.terminal.streams import ReaderGoneError
 from glassformer.tasks.writing.chat.task import ChatSection
 from glassformer.tasks.writing.translate.task import TranslateSection
 from tests.talkers import talking

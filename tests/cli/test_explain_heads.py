@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from glassformer.artefact.open import load
-from tests.artefact.heads import TAGS, TEXTS, model_for
+from glassformer.saved.opening import load
 from tests.cli.conftest import Run
+from tests.run.heads import TAGS, TEXTS, model_for
 
 TEXT = "Alice went to Berlin."
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -17,14 +17,14 @@ from urllib.error import HTTPError
 
 import pytest
 
-from glassformer.artefact import travelling
-from glassformer.artefact.open import load
-from glassformer.cli.explore import explore
-from glassformer.demo.texts import slides, slides_model
+from glassformer.bundled import travelling
+from glassformer.bundled.texts import slides, slides_model
+from glassformer.cli.look.explore import explore
 from glassformer.models.families import slides as slides_family
 from glassformer.page.server import start
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.offers import Offer
+from glassformer.saved.opening import load
 from tests.page.serving import SENTENCES
 
 Run = Callable[..., Any]

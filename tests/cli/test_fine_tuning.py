@@ -10,10 +10,10 @@ import pytest
 import torch
 
 import glassformer as gf
-from glassformer.artefact.recipe import read_saved_recipe
+from glassformer.saved.recipe import read_saved_recipe
 from glassformer.training.settings import EpochsByData
-from tests.artefact.heads import TEXTS, model_for
 from tests.cli.conftest import Run
+from tests.run.heads import TEXTS, model_for
 
 RECORDS, HELD_OUT, BATCH = 60, 0.1, 8
 SMALL = ("--batch", str(BATCH), "--length", "24", "--threads", "1", "--set", "train.compile=off")

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from glassformer.artefact.recipe import ready_recipe, resolve
-from glassformer.cli import defaults
 from glassformer.cli.__main__ import _command, main
-from glassformer.cli.recipe_options import _OPTIONS
+from glassformer.cli.train import defaults
+from glassformer.cli.train.recipe_options import _OPTIONS
 from glassformer.cli.verbs import PARTS, VERBS
 from glassformer.config import ModelConfig
 from glassformer.data import settings as data_settings
@@ -20,6 +19,7 @@ from glassformer.models.families import FAMILIES
 from glassformer.models.families.marian import MARIAN_SIZES
 from glassformer.models.families.t5 import T5_SIZES
 from glassformer.models.families.vaswani import VASWANI_SIZES
+from glassformer.saved.recipe import ready_recipe, resolve
 from glassformer.tasks import TASKS, task_named
 
 

@@ -46,10 +46,10 @@ def test_ctrl_c_saves_and_says_how_to_go_on(text_file: Path, tmp_path: Path, wis
 @pytest.mark.parametrize(
     "moment",
     [
-        "glassformer.artefact.prepare.train_tokenizer",
+        "glassformer.run.prepare.train_tokenizer",
         "glassformer.tasks.words.corpus.prepare",
-        "glassformer.artefact.train.fit",
-        "glassformer.artefact.train.write_card",
+        "glassformer.run.train.fit",
+        "glassformer.run.train.write_card",
     ],
 )
 def test_ctrl_c_outside_of_the_steps_says_how_to_go_on_too(
@@ -87,7 +87,7 @@ def test_a_demo_that_is_stopped_says_what_is_saved_and_how_to_go_on(
     def stopping(out: Path) -> list[str]:
         raise stopped
 
-    monkeypatch.setattr("glassformer.demo.run.run", stopping)
+    monkeypatch.setattr("glassformer.cli.train.demo_run.run", stopping)
     done = run("demo", "--out", tmp_path / "my runs")
     again = f"go on with: glassformer demo --out '{tmp_path / 'my runs'}'"
     assert (done.code, done.out, done.err.splitlines()) == (code, "", [f"glassformer: {said}", again])
@@ -97,6 +97,6 @@ def test_a_verb_that_is_stopped_says_so(run: Run, trained: Path, monkeypatch: py
     def stopping(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("glassformer.artefact.open.load", stopping)
+    monkeypatch.setattr("glassformer.saved.opening.load", stopping)
     done = run("fill", trained, "a [MASK]")
     assert (done.code, done.out, done.err) == (130, "", "glassformer: stopped\n")

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import torch
 
+from glassformer.bundled.texts import quick_brown_fox
 from glassformer.cli.__main__ import main
-from glassformer.demo.texts import quick_brown_fox
 from glassformer.parts.activity import activity_matrix
 
 Run = Callable[..., Any]

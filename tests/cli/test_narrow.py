@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import pytest
 from rich.console import Console
 
-from glassformer.artefact.progress import ConsoleProgress
 from glassformer.base.wrapping import for_stream, wrapped, wrapped_command
 from glassformer.cli.__main__ import main
-from glassformer.cli.screen import note
+from glassformer.cli.terminal.screen import note
+from glassformer.training.progress import ConsoleProgress
 from glassformer.training.record import Step
 
 NARROW = pytest.mark.parametrize("width", [60, 80])

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 import torch
 
-from glassformer.artefact.prepare import body_config as model_config
-from glassformer.artefact.recipe import Recipe, resolve
-from glassformer.artefact.sections import ModelSection, TokenizerSection
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.cli.plan import plan
-from glassformer.cli.recipe_options import requested_recipe
-from glassformer.cli.train import train
+from glassformer.cli.train.plan import plan
+from glassformer.cli.train.recipe_options import requested_recipe
+from glassformer.cli.train.train import train
 from glassformer.data.settings import ClassifyData
 from glassformer.models.families.bert import BERT_SIZES
 from glassformer.models.families.modernbert import MODERNBERT_SIZES
+from glassformer.run.prepare import body_config as model_config
+from glassformer.saved.recipe import Recipe, resolve
+from glassformer.saved.sections import ModelSection, TokenizerSection
 from glassformer.tasks import TASKS
 
 

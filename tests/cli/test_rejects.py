@@ -14,7 +14,7 @@ import pytest
 
 from glassformer.base.errors import DataError
 from glassformer.cli.__main__ import main
-from glassformer.cli.readers import Reader, SentenceReader, TableReader, Text, read_lines_as
+from glassformer.cli.terminal.readers import Reader, SentenceReader, TableReader, Text, read_lines_as
 from glassformer.data.readers.lines import stop
 
 Run = Callable[..., Any]

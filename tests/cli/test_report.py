@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from glassformer.cli.report import show_report
+from glassformer.cli.train.report import show_report
 from glassformer.scoring.calibration import Reliability
 from glassformer.scoring.report import MATRIX_LABELS, PAIRS, QUOTED, WORST, Worst, by_label, confusion
 from glassformer.tasks.labels.labels import Labelled

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from glassformer.base.errors import DataError
-from glassformer.cli.partial import Mark, Partial, beside, resumable
+from glassformer.cli.terminal.partial import Mark, Partial, beside, resumable
 from tests.refusals import refused
 
 Run = Callable[..., Any]
@@ -28,10 +28,10 @@ WORDS = ["She", "likes", "the", "summer", "better", "than", "winter", "He", "lov
 STOPPED = """
 import json, os, signal, sys
 import typer, torch
-import glassformer.artefact.model, glassformer.artefact.open, glassformer.artefact.progress, glassformer.look.trace.saved
-import glassformer.cli.ask, glassformer.data.readers.files, glassformer.tasks.words.masked_lm.fill
+import glassformer.api.model, glassformer.saved.opening, glassformer.training.progress, glassformer.look.trace.saved
+import glassformer.cli.ask.ask, glassformer.data.readers.files, glassformer.tasks.words.masked_lm.fill
 from glassformer.cli.__main__ import main
-from glassformer.cli.partial import Partial
+from glassformer.cli.terminal.partial import Partial
 
 whole = Partial.whole
 

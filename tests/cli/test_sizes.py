@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from glassformer.artefact.recipe import Recipe, resolve
-from glassformer.artefact.sizes import SIZES, TRANSLATORS, VOCABULARIES, Size, sizes_for, translator_sizes
 from glassformer.base.errors import ConfigError
-from glassformer.cli.recipe_options import requested_recipe
+from glassformer.cli.train.recipe_options import requested_recipe
 from glassformer.models.families.modernbert import MODERNBERT_SIZES
+from glassformer.run.sizes import SIZES, TRANSLATORS, VOCABULARIES, Size, sizes_for, translator_sizes
+from glassformer.saved.recipe import Recipe, resolve
 from tests.refusals import refused
 
 LINE = "the cat sat on the mat .\n"

@@ -82,7 +82,7 @@ def test_every_verb_has_its_module_and_every_module_its_verb() -> None:
 
 def test_every_verb_that_answers_is_shown_and_has_its_predictor() -> None:
     from glassformer import tasks
-    from glassformer.cli.show import SHOW
+    from glassformer.cli.ask.show import SHOW
 
     assert set(SHOW) == set(tasks.VERBS)
     for verb, entry in tasks.VERBS.items():

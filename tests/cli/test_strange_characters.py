@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from glassformer.artefact.progress import ConsoleProgress
-from glassformer.cli.screen import note, note_command, record
-from glassformer.cli.show import SHOW, on_screen
+from glassformer.cli.ask.show import SHOW, on_screen
+from glassformer.cli.terminal.screen import note, note_command, record
 from glassformer.tasks.labels.answer.spans import Answer, Span
 from glassformer.tasks.labels.choose.candidates import Choice
 from glassformer.tasks.labels.labels import Class
 from glassformer.tasks.labels.tag.tagging import FoundSpan, Tagging
 from glassformer.tasks.words.masked_lm.fill import Filled, Guess, MaskedWord
+from glassformer.training.progress import ConsoleProgress
 from tests.writers import writing
 
 Run = Callable[..., Any]

@@ -12,10 +12,10 @@ import tomli_w
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glassformer.artefact.recipe import Recipe, parse_changes, recipe_class, resolve
 from glassformer.base.errors import ConfigError, GlassformerError
 from glassformer.base.plain import DEEPEST, LARGEST
 from glassformer.base.settings import Settings, parse_toml
+from glassformer.saved.recipe import Recipe, parse_changes, recipe_class, resolve
 from tests.cli.conftest import Run
 
 MANY = 100_000

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from glassformer.artefact.open import load
-from glassformer.cli.readers import Text
-from glassformer.cli.stream_words import stream_words
+from glassformer.cli.ask.stream_words import stream_words
+from glassformer.cli.terminal.readers import Text
+from glassformer.saved.opening import load
 from tests.translators import ENGLISH, translating
 
 Run = Callable[..., Any]
@@ -88,7 +88,7 @@ def test_ctrl_c_ends_the_line_and_says_so(run: Run, translator: Path, monkeypatc
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("glassformer.artefact.verbs.stream_translation", stopped)
+        patched.setattr("glassformer.answering.answers.stream_translation", stopped)
         done = run("translate", translator, "She", "--stream")
     assert (done.code, done.out, done.err) == (130, "Elle\n", "glassformer: stopped\n")
 

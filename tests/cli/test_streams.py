@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.cli.screen import record
-from glassformer.cli.streams import is_utf8
+from glassformer.cli.terminal.screen import record
+from glassformer.cli.terminal.streams import is_utf8
 from glassformer.cli.verbs import VERBS
 from tests.cli.conftest import Done, Run
 from tests.cli.forked import Case

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import glassformer as gf
-from glassformer.cli.conversation import load_turns
+from glassformer.cli.ask.conversation import load_turns
 from tests.talkers import talking
 from tests.writers import writing
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from glassformer.artefact.open import load
-from glassformer.cli.decoding_options import DECODING, TYPED
+from glassformer.cli.ask.decoding_options import DECODING, TYPED
 from glassformer.data.settings import TranslateData
+from glassformer.saved.opening import load
 from glassformer.text.token_text import marked
 from tests.translators import ENGLISH, FRENCH, translating
 
@@ -122,7 +122,7 @@ def test_a_stopped_command_goes_on(run: Run, translator: Path, tmp_path: Path, m
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("glassformer.cli.ask.note_windows", interrupted)
+        patch.setattr("glassformer.cli.ask.ask.note_windows", interrupted)
         assert run(*words).code == 130
     assert not out.exists()
     assert run(*words, "--resume").code == 0
@@ -221,7 +221,7 @@ def test_each_option_is_called_as_it_is_typed() -> None:
 def test_options_are_checked_before_a_model_is_read(
     run: Run, translator: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], told: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr("glassformer.cli.ask.open_model", lambda *given, **more: pytest.fail("a model was read"))
+    monkeypatch.setattr("glassformer.cli.ask.ask.open_model", lambda *given, **more: pytest.fail("a model was read"))
     done = run("translate", translator, ENGLISH[0], *words)
     assert (done.code, done.out) == (2, "")
     assert all(word in done.err for word in told)

@@ -10,9 +10,9 @@ import torch
 
 import glassformer as gf
 from glassformer.base.errors import ConfigError
-from tests.artefact.heads import TEXTS, model_for
 from tests.cli.conftest import Run
 from tests.refusals import carries
+from tests.run.heads import TEXTS, model_for
 
 SMALL = ("--batch", "8", "--length", "24", "--threads", "1", "--steps", "3", "--set", "train.compile=off")
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from glassformer.cli.layout import print_table
-from glassformer.cli.screen import bar, console, plain_table
-from tests.artefact.heads import TAGS, TEXTS, model_for
+from glassformer.cli.terminal.layout import print_table
+from glassformer.cli.terminal.screen import bar, console, plain_table
 from tests.cli.conftest import Run
+from tests.run.heads import TAGS, TEXTS, model_for
 
 WIDTHS = pytest.mark.parametrize("width", [40, 60, 80, 120])
 WIDE = "200"

@@ -10,7 +10,7 @@ import pytest
 
 from experiments.small.dialogues import PAIR
 from experiments.small.models import MEGABYTES, PARAMETERS
-from glassformer.artefact.travelling import described
+from glassformer.bundled.travelling import described
 
 Run = Callable[..., Any]
 PROMPT = "As Aliens entered our planet"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.tasks.writing.chat.task import ChatSection
 from tests.translators import ENGLISH, translating
 from tests.writers import writing

@@ -10,9 +10,9 @@ import pytest
 import transformers
 
 import glassformer as gf
-from glassformer.artefact.foreign import read_foreign, write_foreign
-from glassformer.artefact.progress import NoProgress
 from glassformer.convert.search import search_of
+from glassformer.saved.foreign import read_foreign, write_foreign
+from glassformer.training.progress import NoProgress
 from tests.contracts.tasks import TASKS
 
 WRITING = [row for row in TASKS if row.verb == "translate"]

@@ -12,14 +12,13 @@ import pytest
 import torch
 
 import glassformer as gf
-from glassformer.artefact.evaluate import evaluate
-from glassformer.artefact.prepare import Prepared, prepare_run
-from glassformer.artefact.progress import NoProgress
-from glassformer.artefact.recipe import resolve
-from glassformer.artefact.verbs import answer
+from glassformer.answering.answers import answer
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.models.transformer import Transformer
+from glassformer.run.evaluate import evaluate
+from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.runtime import compiler
+from glassformer.saved.recipe import resolve
 from glassformer.scoring.baselines import repeated
 from glassformer.scoring.score import THIS_MODEL, flat_name
 from glassformer.tasks import predictor_of, task_named
@@ -28,6 +27,7 @@ from glassformer.tasks.task import Context
 from glassformer.training.checkpoint import Checkpoints, weights
 from glassformer.training.compiled import LossAndGradient
 from glassformer.training.loop import counts_of, fit, step_seed
+from glassformer.training.progress import NoProgress
 from glassformer.training.settings import AdapterSection, TuneSection
 from tests.contracts.tasks import TASKS, Row
 from tests.training.toy import machine_of
@@ -332,7 +332,7 @@ def test_it_is_measured_again_as_it_was(trained: tuple[Row, gf.Model, Path]) -> 
 def test_its_head_is_verified_and_explained(trained: tuple[Row, gf.Model, Path]) -> None:
     row, model, _ = trained
     record = {key: str(value) for key, value in row.records[1].items()}
-    from glassformer.artefact.trace import trace
+    from glassformer.look.texts.trace import trace
 
     found = trace(model, record["text"], record.get("pair"), dtype=torch.float64)
     verified = found.verify()

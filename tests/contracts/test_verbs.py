@@ -6,11 +6,11 @@ import inspect
 
 import pytest
 
-from glassformer.artefact.model import Model
-from glassformer.artefact.recipe import ready_recipes, resolve
+from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError
-from glassformer.cli.ask import asking
-from glassformer.cli.show import SHOW
+from glassformer.cli.ask.ask import asking
+from glassformer.cli.ask.show import SHOW
+from glassformer.saved.recipe import ready_recipes, resolve
 from glassformer.tasks import TASKS, VERBS, predictor_of, task_named
 from glassformer.tasks.task import Predictor, Task
 from tests.contracts.tasks import TASKS as HELD

@@ -10,11 +10,11 @@ import pytest
 import torch
 import transformers
 
-from glassformer.artefact.foreign import read_foreign, write_foreign
-from glassformer.artefact.model import Model
-from glassformer.artefact.open import open_as_saved
+from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError
 from glassformer.convert import read_huggingface
+from glassformer.saved.foreign import read_foreign, write_foreign
+from glassformer.saved.opening import open_as_saved
 from tests.convert.sources import change_settings, save, send_out
 from tests.refusals import refused
 

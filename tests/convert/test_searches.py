@@ -11,13 +11,13 @@ import torch
 import transformers
 from torch import Tensor
 
-from glassformer.artefact.foreign import read_foreign
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.convert.search import search_of
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.request import SpecialIds
 from glassformer.decode.settings import DecodeSettings
+from glassformer.saved.foreign import read_foreign
 from tests.convert.sources import change_tensors, save
 from tests.convert.translators import answered, generated
 from tests.refusals import refused

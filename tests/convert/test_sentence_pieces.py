@@ -11,9 +11,9 @@ import pytest
 import torch
 import transformers
 
-from glassformer.artefact.foreign import read_foreign, write_foreign
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.base.errors import MissingExtraError, TokenizerError
+from glassformer.saved.foreign import read_foreign, write_foreign
 from glassformer.text.load import load_tokenizer
 from tests.convert.sources import save
 from tests.refusals import refused

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.loop import decode
 from glassformer.decode.request import Request
@@ -77,7 +77,7 @@ def generated(model: Any, source: Sequence[int], **said: Any) -> list[list[int]]
 
 def written(model: Model, folder: Path) -> Path:
     """The model exported."""
-    from glassformer.artefact.foreign import write_foreign
+    from glassformer.saved.foreign import write_foreign
 
     write_foreign(model, folder)
     return folder

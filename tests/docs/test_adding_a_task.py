@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import glassformer as gf
-from glassformer.artefact.progress import NoProgress
 from glassformer.base.settings import read_toml
 from glassformer.tasks import TASKS, TaskEntry
 from glassformer.tasks.predict import predict
+from glassformer.training.progress import NoProgress
 
 NAME = "glassformer.tasks.word_order"
 

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from glassformer.bundled.texts import quick_brown_fox, score_table
 from glassformer.data.batches.corrupt import mask_words
-from glassformer.demo.texts import quick_brown_fox, score_table
 from glassformer.models.families import bert, slides
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glassformer.artefact.open import load
-from tests.artefact.heads import TEXTS, model_for
+from glassformer.saved.opening import load
 from tests.docs.pages import run_commands, run_python
+from tests.run.heads import TEXTS, model_for
 
 
 def test_the_page_on_onnx(

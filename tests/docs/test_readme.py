@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import glassformer as gf
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.cli.__main__ import main
 from glassformer.models.families import modernbert
 from glassformer.models.transformer import build

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from glassformer.artefact import train as training
-from glassformer.artefact.recipe import Recipe, resolve
 from glassformer.cli.__main__ import main
+from glassformer.run import train as training
+from glassformer.saved.recipe import Recipe, resolve
 
 PYTHON, SHELL = (re.compile(rf"^```{kind}\n(.*?)^```", re.MULTILINE | re.DOTALL) for kind in ("python", "sh"))
 TINY = {

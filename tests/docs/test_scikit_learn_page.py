@@ -41,7 +41,7 @@ def test_the_code_of_the_page(
 
 
 def test_the_page_lists_the_checks_that_ran(repository: Path) -> None:
-    from tests.estimators.test_estimators import CALLED, RUN_BY_SKLEARN
+    from tests.api.test_estimators import CALLED, RUN_BY_SKLEARN
 
     page = (repository / "docs" / "scikit-learn.md").read_text(encoding="utf-8")
     assert set(re.findall(r"`(check_\w+)`", page)) == {"check_estimator", *CALLED, *RUN_BY_SKLEARN}

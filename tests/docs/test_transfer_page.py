@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.base.settings import parse_toml, read_settings
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
 from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.training.settings import TuneSection
-from tests.artefact.heads import TEXTS, small_tokenizer
 from tests.docs.pages import blocks, run_commands, run_python
+from tests.run.heads import TEXTS, small_tokenizer
 
 SMALLER: dict[str, Any] = {"train.steps": 2, "train.threads": 1, "train.compile": "off", "data.length": 24}
 

@@ -22,10 +22,10 @@ from experiments.translation import claims, ours, short, table
 from experiments.translation.measures import TOKENS, Scores, cut
 from experiments.translation.peer import Peer
 from experiments.translation.plan import Budget, Pairs, Texts, write_json
-from glassformer.artefact.prepare import body_config
 from glassformer.models.families.marian import marian
 from glassformer.models.transformer import build
 from glassformer.parts.attention import CrossAttention
+from glassformer.run.prepare import body_config
 from glassformer.training.checkpoint import Checkpoints
 from glassformer.training.stopping import Interrupted
 

@@ -9,7 +9,7 @@ import pytest
 from torch import nn
 
 import glassformer as gf
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
 from glassformer.tasks.words.masked_lm.task import MaskedLMSection

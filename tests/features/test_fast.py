@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.artefact import artefact
-from glassformer.artefact.embed import embed, vectors_of
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
+from glassformer.features.embed import embed, vectors_of
 from glassformer.features.vectors import VectorsOf
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.saved import artefact
 from glassformer.tasks.predict import CPU_BATCH_TOKENS, CPU_PASS_TOKENS, equal
 from tests.contracts.tasks import SENTENCES
 

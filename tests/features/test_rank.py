@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from glassformer.base.errors import DataError
 from glassformer.cli.__main__ import main
-from glassformer.cli.embed_compare import _beside
+from glassformer.cli.vectors.embed_compare import _beside
 from glassformer.features import rank as ranking
 from glassformer.features import regression
 from glassformer.features.rank import Ranked, Ranking, check_labels, rank

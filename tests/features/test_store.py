@@ -18,7 +18,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.base.errors import DataError
 from glassformer.features.store import kind_of, vectors_file
 from glassformer.features.vectors import Vectors
@@ -220,8 +220,8 @@ def test_the_words_of_a_long_line_are_written_as_they_are_known(
     saved: Path, model: Model, tmp_path: Path, capsys: Any, monkeypatch: Any
 ) -> None:
     """Into files and as JSON the same as those of the whole line."""
-    from glassformer.cli import embed_json
     from glassformer.cli.__main__ import main
+    from glassformer.cli.vectors import embed_json
     from glassformer.features.vectors import VectorsOf
 
     line = " ".join(["the dog sat on the mat"] * 40) + " \u200b"

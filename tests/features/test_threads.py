@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.tasks import predict as module
 from glassformer.tasks.predict import in_threads
 from tests.features.test_fast import texts

@@ -12,9 +12,9 @@ import torch
 import transformers
 
 import glassformer as gf
-from glassformer.artefact.embed import embed, same_word, vectors_of
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, DataError, NotFiniteError, TokenizerError
+from glassformer.features.embed import embed, same_word, vectors_of
 from glassformer.features.mix import Mix
 from glassformer.features.strategies import SIX
 from glassformer.features.vectors import VectorsOf, note_of

@@ -19,7 +19,7 @@ from experiments.encoder.sets import Record, Splits
 from experiments.features import heads, words, words_table
 from experiments.features.heads import LINEAR, RECURRENT, Head, batches, learn, likeliest
 from experiments.page import table
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.features.strategies import SIX
 
 LENGTHS = [3, 9, 1, 5, 5, 2]

@@ -13,11 +13,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from glassformer.artefact.recipe import Recipe, resolve
+from glassformer.bundled.texts import score_table, thinking_machines
+from glassformer.bundled.texts import slides as slide_texts
 from glassformer.config import AttentionConfig, ModelConfig
 from glassformer.data.batches.pairs import SentencePairs
-from glassformer.demo.texts import score_table, thinking_machines
-from glassformer.demo.texts import slides as slide_texts
 from glassformer.models.families import bert, distilbert, family_config, slides, vaswani2017
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build
@@ -25,6 +24,7 @@ from glassformer.parts.attention import Attention
 from glassformer.parts.context import Context
 from glassformer.parts.mask import build_fill
 from glassformer.parts.position import interleaved, tensor2tensor
+from glassformer.saved.recipe import Recipe, resolve
 from glassformer.tasks.words.bert.task import BertSection
 from glassformer.training.optimize import build_optimizer
 from glassformer.training.schedule import linear

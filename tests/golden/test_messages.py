@@ -21,17 +21,11 @@ from safetensors.torch import load_file, save_file
 from starlette.types import Receive, Scope, Send
 
 import glassformer as gf
-from glassformer.artefact import store
-from glassformer.artefact.embed import same_word
-from glassformer.artefact.model import Model
-from glassformer.artefact.progress import NoProgress
-from glassformer.artefact.recipe import parse_changes, resolve
-from glassformer.artefact.train import train
-from glassformer.artefact.vectors import use_vectors
+from glassformer.api.model import Model
 from glassformer.base.errors import GlassformerError
 from glassformer.base.settings import read_settings
-from glassformer.cli.decoding_options import TYPED
-from glassformer.cli.stream_words import check_streamed
+from glassformer.cli.ask.decoding_options import TYPED
+from glassformer.cli.ask.stream_words import check_streamed
 from glassformer.convert import fetch, read_huggingface
 from glassformer.convert.onnx.heads import head_of
 from glassformer.data.readers.files import files_of
@@ -41,7 +35,9 @@ from glassformer.data.readers.read import read
 from glassformer.decode.options import search_settings
 from glassformer.decode.request import ForcedWord, Request, SpecialIds, check_request
 from glassformer.decode.settings import DecodeSettings
+from glassformer.features.embed import same_word
 from glassformer.features.rank import check_labels
+from glassformer.features.search.index import SearchIndex
 from glassformer.features.store import kind_of
 from glassformer.features.strategies import features_of
 from glassformer.features.strategies import resolve as resolve_strategy
@@ -54,7 +50,10 @@ from glassformer.page.server.desk import Desk
 from glassformer.page.server.guard import Guard
 from glassformer.page.server.offers import Models, Offer
 from glassformer.page.server.pictures import part_of
-from glassformer.search.index import SearchIndex
+from glassformer.run.train import train
+from glassformer.run.vectors import use_vectors
+from glassformer.saved import store
+from glassformer.saved.recipe import parse_changes, resolve
 from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.tasks.writing.alignment import align, mean_attention
 from glassformer.tasks.writing.translate.scores import References
@@ -65,8 +64,9 @@ from glassformer.text.train import train_tokenizer
 from glassformer.training.checkpoint import Checkpoints, restore
 from glassformer.training.lock import exclusive
 from glassformer.training.loop import fit
-from tests.artefact.heads import model_for
+from glassformer.training.progress import NoProgress
 from tests.decode.sentences import words
+from tests.run.heads import model_for
 from tests.training.toy import Toy, machine_of, toy_model, toy_settings
 from tests.translators import translating
 

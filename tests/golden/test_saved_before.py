@@ -16,8 +16,8 @@ import pytest
 import torch
 
 import glassformer as gf
-from glassformer.artefact.format1 import recipe_of_format_1
-from glassformer.artefact.progress import Advance
+from glassformer.saved.format1 import recipe_of_format_1
+from glassformer.training.progress import Advance
 from glassformer.training.record import Step
 
 GOLDEN = Path(__file__).parent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from importlib import resources
 
-from glassformer.demo.texts import quick_brown_fox, score_table, slides, thinking_machines
+from glassformer.bundled.texts import quick_brown_fox, score_table, slides, thinking_machines
 
 
 def test_the_slides_hide_four_of_fifteen_words() -> None:
@@ -42,7 +42,7 @@ def test_thinking_machines() -> None:
 
 
 def test_each_table_in_the_package_is_toml_with_a_source() -> None:
-    for entry in resources.files("glassformer.demo").iterdir():
+    for entry in resources.files("glassformer.bundled").iterdir():
         if entry.name.endswith(".toml"):
             text = entry.read_text(encoding="utf-8")
             assert text.startswith("# "), f"{entry.name} does not say where its numbers come from"

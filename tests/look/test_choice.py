@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.look.trace.interventions import Replace
 from glassformer.look.trace.load import load_trace
 from glassformer.look.trace.run import trace
 from glassformer.look.trace.trace import Trace
 from glassformer.models.inputs import Inputs
-from tests.artefact.heads import TEXTS, model_for
 from tests.refusals import refused
+from tests.run.heads import TEXTS, model_for
 
 CHOICES = ("Bob likes Rome.", "Paris", "May day")
 LOGITS, LOGS, PROBABILITIES = "sentence_head.logits", "choice.log_probabilities", "choice.probabilities"

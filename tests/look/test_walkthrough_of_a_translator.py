@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from glassformer.demo.notes import notes, notes_about
+from glassformer.bundled.notes import notes, notes_about
 from glassformer.look.texts.walkthrough import Step, followed, walkthrough
 from glassformer.look.trace.cell import Words
 from glassformer.look.trace.run import trace

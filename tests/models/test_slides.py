@@ -12,8 +12,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from glassformer.bundled.texts import slides as texts
 from glassformer.config import ModelConfig
-from glassformer.demo.texts import slides as texts
 from glassformer.models.families import slides
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer

@@ -15,8 +15,8 @@ from safetensors.torch import load as read_tensors
 from starlette.testclient import TestClient
 from torch import Tensor
 
-from glassformer.artefact.model import Model
-from glassformer.demo.texts import slides, slides_model
+from glassformer.api.model import Model
+from glassformer.bundled.texts import slides, slides_model
 from glassformer.models.families import modernbert
 from glassformer.models.transformer import build
 from glassformer.page.server.app import application

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import glassformer as gf
-from glassformer.demo.texts import slides_model
+from glassformer.bundled.texts import slides_model
 from glassformer.look.trace.cell import Words
 from glassformer.look.trace.run import trace
 from glassformer.look.trace.trace import Trace

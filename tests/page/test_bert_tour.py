@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.data.batches.corrupt import MaskingSection
 from glassformer.look.trace.cell import Words
 from glassformer.look.trace.run import trace

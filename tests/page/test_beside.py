@@ -13,12 +13,12 @@ import torch
 from safetensors.torch import save_file
 
 import glassformer as gf
-from glassformer.artefact.adapt import adapt
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.config import SentenceHeadConfig
 from glassformer.features.mix import Mix
 from glassformer.features.probe import Probe
+from glassformer.features.search.index import SearchIndex
 from glassformer.features.strategies import SIX, resolve
 from glassformer.features.vectors import stack_of
 from glassformer.look.summaries.layers import layers_of
@@ -29,7 +29,7 @@ from glassformer.page.sections.vectors import strategy_record, vectors_record
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.desk import Desk
 from glassformer.page.server.offers import Models, Offer
-from glassformer.search.index import SearchIndex
+from glassformer.run.adapt import adapt
 from tests.look.rows import ALL
 from tests.page.serving import TEXTS, served, small_model
 from tests.refusals import refused

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import glassformer as gf
-from glassformer.demo.texts import slides, slides_model
+from glassformer.bundled.texts import slides, slides_model
 from glassformer.look.trace.interventions import Intervention
 from glassformer.look.trace.run import trace
 from glassformer.look.trace.trace import Trace

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import glassformer as gf
-from glassformer.artefact.model import Model
-from glassformer.demo.texts import slides, slides_model
+from glassformer.api.model import Model
+from glassformer.bundled.texts import slides, slides_model
 from glassformer.look.trace.trace import Trace
 from tests.page.serving import desk_of, small_model
 from tests.page.test_browser import show

@@ -16,10 +16,11 @@ import torch.nn.functional as F
 
 import glassformer as gf
 from experiments.document_pictures import PAGES, address
-from glassformer.artefact.model import Model
-from glassformer.demo.notes import notes
-from glassformer.demo.texts import slides, slides_model
+from glassformer.api.model import Model
+from glassformer.bundled.notes import notes
+from glassformer.bundled.texts import slides, slides_model
 from glassformer.features.probe import Probe
+from glassformer.features.search.index import SearchIndex
 from glassformer.look.trace.run import trace
 from glassformer.look.trace.trace import Trace
 from glassformer.page.page import page, write_page
@@ -28,7 +29,6 @@ from glassformer.page.sections.gradients import NAME, gradient_section, right_wo
 from glassformer.page.sections.sections import MAKERS, sections_of
 from glassformer.page.server import overview
 from glassformer.page.tour import pictures
-from glassformer.search.index import SearchIndex
 from tests.page.judged import judge_places, needs_axe
 from tests.page.serving import desk_of
 from tests.page.test_browser import WAIT, check, more_row, show

@@ -15,8 +15,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import glassformer as gf
-from glassformer.artefact.embed import same_word
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
+from glassformer.features.embed import same_word
+from glassformer.features.search.index import SearchIndex
 from glassformer.features.strategies import SIX
 from glassformer.look.summaries.layers import layers_of
 from glassformer.look.trace.trace import Trace
@@ -26,7 +27,6 @@ from glassformer.page.sections.beside import makers_beside
 from glassformer.page.sections.sections import sections_of
 from glassformer.page.server.desk import Desk
 from glassformer.page.server.offers import Models, Offer
-from glassformer.search.index import SearchIndex
 from tests.page.judged import judged, needs_axe
 from tests.page.serving import small_model
 from tests.page.test_browser import WAIT, check

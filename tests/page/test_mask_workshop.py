@@ -16,8 +16,8 @@ import pytest
 import torch
 
 import glassformer as gf
+from glassformer.bundled.texts import quick_brown_fox
 from glassformer.cli.__main__ import main
-from glassformer.demo.texts import quick_brown_fox
 from tests.page.test_browser import WAIT, show
 from tests.page.watched import until
 

@@ -21,7 +21,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from glassformer.demo.texts import slides_model
+from glassformer.bundled.texts import slides_model
 from glassformer.look.trace.cell import Words
 from glassformer.look.trace.run import trace
 from glassformer.look.trace.trace import Trace

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import glassformer as gf
-from glassformer.artefact.model import Model
-from glassformer.demo.texts import slides
+from glassformer.api.model import Model
+from glassformer.bundled.texts import slides
 from glassformer.look.summaries.head_measures import MEASURES, measure, same_word
 from glassformer.look.trace.run import trace
 from glassformer.look.trace.trace import Trace

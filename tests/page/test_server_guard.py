@@ -14,7 +14,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from glassformer.demo.texts import slides_model
+from glassformer.bundled.texts import slides_model
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.desk import Desk
 from glassformer.page.server.guard import HEADERS, MOST_BYTES, Guard, hostname

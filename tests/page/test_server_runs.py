@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from glassformer.base.errors import UnknownNameError
-from glassformer.demo.texts import slides_model
+from glassformer.bundled.texts import slides_model
 from glassformer.look.trace.interventions import allow, forbid, patch, zero_head
 from glassformer.page.server import answers
 from glassformer.page.server.asked import Asked

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import glassformer as gf
-from glassformer.artefact.travelling import travelling
+from glassformer.bundled.travelling import travelling
 from glassformer.page.server import trees
 from glassformer.page.server.desk import Desk
 from glassformer.page.server.offers import Models, Offer

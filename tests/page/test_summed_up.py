@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.look.trace.trace import Trace
 from glassformer.page.page import write_page
 from glassformer.page.sections.sections import sections_of

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from glassformer.artefact.model import Model
-from glassformer.demo.texts import slides
+from glassformer.api.model import Model
+from glassformer.bundled.texts import slides
 from glassformer.look.trace.run import trace
 from glassformer.look.trace.trace import Trace
 from tests.look.rows import row_named

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 import glassformer as gf
-from glassformer.demo.notes import notes
+from glassformer.bundled.notes import notes
 from glassformer.look.trace.run import trace
 from glassformer.look.trace.trace import Trace
 from glassformer.page.tour import tour_texts

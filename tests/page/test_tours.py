@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.look.trace.run import trace
 from glassformer.look.trace.trace import Trace
 from glassformer.models.inputs import Inputs

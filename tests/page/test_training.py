@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from glassformer.artefact.open import load
-from glassformer.artefact.progress import NoProgress
-from glassformer.artefact.train import train
 from glassformer.look.summaries.head_measures import MEASURES
 from glassformer.page.sections.training import Training, averaged, is_running, training_sections, watched_texts
+from glassformer.run.train import train
+from glassformer.saved.opening import load
 from glassformer.training.lock import exclusive
+from glassformer.training.progress import NoProgress
 from glassformer.training.watched import FILE, read_watched
-from tests.artefact.conftest import prose
-from tests.artefact.runs import recipe
 from tests.page.judged import judge_places, long_too, needs_axe
 from tests.page.serving import desk_of, served
 from tests.page.test_browser import WAIT
@@ -31,6 +29,8 @@ from tests.page.test_page import blocks
 from tests.page.test_server_browser import serving
 from tests.page.together import try_each
 from tests.page.watched import until, watched
+from tests.run.conftest import prose
+from tests.run.runs import recipe
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

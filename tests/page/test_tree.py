@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
-from glassformer.artefact.model import Model
+from glassformer.api.model import Model
 from glassformer.decode.record import Node
 from glassformer.look.texts.tree import SearchTree
 from glassformer.look.trace.run import trace

@@ -18,27 +18,27 @@ from sklearn.pipeline import make_pipeline
 import glassformer as gf
 from experiments.view import MODELS, View
 from experiments.views import VIEWS, page
-from glassformer.artefact.model import Model
-from glassformer.artefact.progress import NoProgress
-from glassformer.artefact.search_tree import trace_of
-from glassformer.artefact.train import train
-from glassformer.artefact.travelling import travelling
-from glassformer.demo.texts import slides, slides_model
+from glassformer.api.model import Model
+from glassformer.bundled.texts import slides, slides_model
+from glassformer.bundled.travelling import travelling
+from glassformer.features.search.index import SearchIndex
+from glassformer.look.texts.search_tree import trace_of
 from glassformer.look.texts.tree import SearchTree
 from glassformer.look.trace.run import trace
 from glassformer.look.trace.trace import Trace
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
-from glassformer.search.index import SearchIndex
+from glassformer.run.train import train
 from glassformer.tasks.writing.chat.task import ChatSection
+from glassformer.training.progress import NoProgress
 from glassformer.training.watched import FILE, read_watched
-from tests.artefact.conftest import prose
-from tests.artefact.runs import recipe
 from tests.look.rows import row_named
 from tests.page.test_browser import WAIT, check, follow_one, more_row, same, show
 from tests.page.test_page import record_of
 from tests.page.together import try_each
 from tests.page.watched import click, turn
+from tests.run.conftest import prose
+from tests.run.runs import recipe
 from tests.translators import translating
 from tests.writers import writing
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
-from glassformer.artefact.model import Model
-from glassformer.artefact.search_tree import trace_of
+from glassformer.api.model import Model
+from glassformer.look.texts.search_tree import trace_of
 from glassformer.look.texts.tree import SearchTree
 from glassformer.look.texts.written import PLACE, path_of
 from glassformer.look.trace.trace import Trace

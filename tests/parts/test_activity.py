@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, GlassformerError, ShapeError
+from glassformer.bundled.texts import quick_brown_fox
 from glassformer.config import ModelConfig
-from glassformer.demo.texts import quick_brown_fox
 from glassformer.models.families import bert, modernbert, slides
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer

@@ -9,12 +9,12 @@ import torch
 from torch import nn
 
 import glassformer as gf
-from glassformer.artefact.foreign import write_foreign
 from glassformer.base.errors import ConfigError
 from glassformer.models.families import gpt2
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
 from glassformer.runtime.int8 import Int8Linear, Int8Matrix, is_int8, to_int8
+from glassformer.saved.foreign import write_foreign
 
 
 @pytest.fixture

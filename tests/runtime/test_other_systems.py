@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 import torch
 
-from glassformer.artefact.open import load
 from glassformer.base import atomic, locking
 from glassformer.base.errors import DeviceError, TrainingError
-from glassformer.cli import streams
+from glassformer.cli.terminal import streams
 from glassformer.runtime import device as machines
 from glassformer.runtime.device import check_float64
+from glassformer.saved.opening import load
 from glassformer.training.lock import exclusive
 from glassformer.training.stopping import stop_signals
 from tests.refusals import refused
@@ -168,10 +168,10 @@ def test_a_pipe_without_a_reader_on_windows(
     reads = os.open(tmp_path / "out", os.O_RDONLY | os.O_CREAT)
     results = streams._Results(reads, "w", closefd=False)
     monkeypatch.setattr(
-        "glassformer.cli.streams.errno.EINVAL", errno.EBADF
+        "glassformer.cli.terminal.streams.errno.EINVAL", errno.EBADF
     )  # what writing to a file open for reading says
     with monkeypatch.context() as there:
-        there.setattr("glassformer.cli.streams.os.name", name)
+        there.setattr("glassformer.cli.terminal.streams.os.name", name)
         with pytest.raises(kind) as caught:
             results.write(b"x")
     os.close(reads)
@@ -185,7 +185,7 @@ def test_float64_is_refused_on_a_device_without_it(tmp_path: Path, monkeypatch: 
     check_float64(torch.device("mps"), torch.float32)
     check_float64(torch.device("cpu"), torch.float64)
     monkeypatch.setattr(machines, "choose_device", lambda name: torch.device("mps"))
-    monkeypatch.setattr("glassformer.artefact.open.choose_device", lambda name: torch.device("mps"))
+    monkeypatch.setattr("glassformer.saved.opening.choose_device", lambda name: torch.device("mps"))
     with refused(DeviceError, got="mps", do=("float32", "--device cpu")):
         machine_of(toy_settings(precision="float64", device="mps"))
     with refused(DeviceError, got="mps"):  # before anything is read

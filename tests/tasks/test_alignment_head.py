@@ -10,15 +10,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from glassformer.artefact.prepare import Prepared, prepare_run
-from glassformer.artefact.progress import NoProgress
-from glassformer.artefact.recipe import resolve
 from glassformer.base.errors import ConfigError
 from glassformer.models.alignment import cross_weights
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.run.prepare import Prepared, prepare_run
+from glassformer.saved.recipe import resolve
 from glassformer.tasks.writing.alignment_loss import ALIGNMENT, alignment_loss
 from glassformer.tasks.writing.pair_source import PairSource
+from glassformer.training.progress import NoProgress
 from glassformer.training.tune import trained
 from tests.contracts.tasks import TASKS
 from tests.refusals import refused

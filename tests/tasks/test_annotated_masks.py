@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from glassformer.artefact.recipe import read_recipe
 from glassformer.base.errors import ConfigError, DataError, MissingColumnError
 from glassformer.data.readers.lines import Skipped, stop
 from glassformer.data.settings import AnnotatedMasksData
 from glassformer.data.stores.split import Split
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
+from glassformer.saved.recipe import read_recipe
 from glassformer.scoring.score import THIS_MODEL, Unigram
 from glassformer.tasks.records import Record, RecordSource
 from glassformer.tasks.rows import Row, collate

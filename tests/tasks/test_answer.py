@@ -13,10 +13,9 @@ import pytest
 import torch
 
 import glassformer as gf
-from glassformer.artefact.prepare import Prepared, prepare_run
-from glassformer.artefact.progress import NoProgress
-from glassformer.artefact.recipe import resolve
 from glassformer.base.errors import ConfigError, DataError
+from glassformer.run.prepare import Prepared, prepare_run
+from glassformer.saved.recipe import resolve
 from glassformer.scoring.exact_match import exact_and_f1
 from glassformer.tasks.labels.answer import passage as passages
 from glassformer.tasks.labels.answer.passage import Passage, encode
@@ -25,6 +24,7 @@ from glassformer.tasks.labels.answer.task import AnswerQuestions, AnswerSection,
 from glassformer.text import parts as text_parts
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import Kind, train_tokenizer
+from glassformer.training.progress import NoProgress
 from tests.refusals import refused
 
 WORDS = [f"w{number}" for number in range(60)]

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from glassformer.artefact.progress import NoProgress
 from glassformer.base.errors import DataError
 from glassformer.data.readers.lines import stop
 from glassformer.data.stores.split import Split, hash_fraction, text_hash
@@ -18,6 +17,7 @@ from glassformer.tasks.labels.classify.task import Classify, ClassifySection
 from glassformer.tasks.records import RecordSource
 from glassformer.tasks.task import Preparation, Source
 from glassformer.text.train import train_tokenizer
+from glassformer.training.progress import NoProgress
 from tests.refusals import refused
 
 ROWS = [(f"She likes day {n}" if n % 2 else f"He cooks on day {n}", "yes" if n % 2 else "no") for n in range(40)]

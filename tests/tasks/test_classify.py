@@ -13,14 +13,13 @@ import pytest
 import torch
 
 import glassformer as gf
-from glassformer.artefact import artefact
-from glassformer.artefact.adapt import adapt
-from glassformer.artefact.independence import independence
-from glassformer.artefact.progress import NoProgress
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.settings import read_settings
 from glassformer.models.families import family_config
 from glassformer.models.transformer import build
+from glassformer.run.adapt import adapt
+from glassformer.run.independence import independence
+from glassformer.saved import artefact
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.labels.classify.task import Classify, ClassifySection, Labelled
 from glassformer.tasks.records import RecordSource, log_mean_of_columns
@@ -29,6 +28,7 @@ from glassformer.text import parts
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from glassformer.training.loop import counts_of, mean_losses, parts_of
+from glassformer.training.progress import NoProgress
 from tests.refusals import refused
 
 SETTINGS = {"layers": 1, "width": 16, "heads": 2, "feed_forward": 16, "max_length": 32}

@@ -13,23 +13,23 @@ from torch import Tensor
 from torch.nn import functional as F
 
 import glassformer as gf
-from glassformer.artefact.distil import spread
-from glassformer.artefact.model import Model
-from glassformer.artefact.prepare import Prepared, prepare_run
-from glassformer.artefact.progress import NoProgress
-from glassformer.artefact.recipe import resolve, write_recipe
-from glassformer.artefact.run_folder import begin
+from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.look.trace.saved import fingerprint
+from glassformer.run.distil import spread
+from glassformer.run.prepare import Prepared, prepare_run
+from glassformer.run.run_folder import begin
 from glassformer.runtime import compiler
+from glassformer.saved.recipe import resolve, write_recipe
 from glassformer.tasks.distil import COSINE, SOFT, TaughtFeed, cosine_loss
 from glassformer.tasks.soft_losses import soft_loss
 from glassformer.training.checkpoint import weights
 from glassformer.training.compiled import LossAndGradient
 from glassformer.training.loop import counts_of, fit, step_seed
-from tests.artefact.heads import TEXTS, model_for
+from glassformer.training.progress import NoProgress
 from tests.contracts.tasks import TASKS
 from tests.refusals import refused
+from tests.run.heads import TEXTS, model_for
 from tests.training.toy import machine_of
 
 LAYERS = 4

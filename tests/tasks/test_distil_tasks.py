@@ -11,19 +11,19 @@ import pytest
 import torch
 from torch import nn
 
-from glassformer.artefact.model import Model
-from glassformer.artefact.prepare import Prepared, prepare_run
-from glassformer.artefact.progress import NoProgress
-from glassformer.artefact.recipe import resolve
+from glassformer.api.model import Model
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.inputs import Batch, Output
+from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.runtime import compiler
+from glassformer.saved.recipe import resolve
 from glassformer.tasks import task_named
 from glassformer.tasks.distil import COSINE, SOFT, TaughtFeed
 from glassformer.training.compiled import LossAndGradient
 from glassformer.training.loop import counts_of
-from tests.artefact.heads import model_for
+from glassformer.training.progress import NoProgress
 from tests.contracts.tasks import TASKS, Row
+from tests.run.heads import model_for
 from tests.training.toy import machine_of
 
 ROWS = tuple(row for row in TASKS if task_named(row.task).soft)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import glassformer as gf
-from glassformer.artefact.verbs import answer
+from glassformer.answering.answers import answer
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.models.inputs import Inputs
 from glassformer.tasks.writing.generation import text_behind

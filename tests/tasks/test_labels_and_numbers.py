@@ -13,12 +13,11 @@ import torch
 from torch.nn import functional as F
 
 import glassformer as gf
-from glassformer.artefact.card import write_card
-from glassformer.artefact.evaluate import evaluate
-from glassformer.artefact.foreign import read_foreign, write_foreign
-from glassformer.artefact.progress import NoProgress
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.settings import read_settings
+from glassformer.run.card import write_card
+from glassformer.run.evaluate import evaluate
+from glassformer.saved.foreign import read_foreign, write_foreign
 from glassformer.scoring.calibration import COLDEST
 from glassformer.tasks.labels.classify.labelling import OneLabel, SeveralLabels
 from glassformer.tasks.labels.classify.task import Classify, ClassifySection
@@ -26,6 +25,7 @@ from glassformer.tasks.labels.labels import Class, Classes, Labelled
 from glassformer.tasks.labels.regress.task import Number, Rated, Regress, RegressSection, number_of
 from glassformer.tasks.records import RecordSource
 from glassformer.tasks.values import labels_of
+from glassformer.training.progress import NoProgress
 from tests.refusals import refused
 
 SETTINGS = {"layers": 1, "width": 16, "heads": 2, "feed_forward": 16, "max_length": 32}

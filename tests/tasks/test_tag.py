@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import glassformer as gf
-from glassformer.artefact.progress import NoProgress
 from glassformer.base.errors import ConfigError, DataError, MissingColumnError
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.stores.split import hash_fraction, text_hash
@@ -26,6 +25,7 @@ from glassformer.text import parts
 from glassformer.text import words as words_of_text
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.words import find_words, word_tokens
+from glassformer.training.progress import NoProgress
 from tests.contracts.tasks import TASKS
 from tests.refusals import refused
 

@@ -13,23 +13,23 @@ import torch
 from torch import Tensor
 
 import glassformer as gf
-from glassformer.artefact.evaluate import evaluate
-from glassformer.artefact.prepare import Prepared, prepare_run
-from glassformer.artefact.progress import NoProgress
-from glassformer.artefact.recipe import resolve
-from glassformer.artefact.sizes import translator_sizes
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.cli.recipe_options import requested_recipe
+from glassformer.cli.train.recipe_options import requested_recipe
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.families import marian, modernbert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
+from glassformer.run.evaluate import evaluate
+from glassformer.run.prepare import Prepared, prepare_run
+from glassformer.run.sizes import translator_sizes
+from glassformer.saved.recipe import resolve
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.task import Context
 from glassformer.tasks.writing.pair_source import PairSource
 from glassformer.tasks.writing.translate.task import Translate, TranslateSection
 from glassformer.text.special import NONE
 from glassformer.text.train import train_tokenizer
+from glassformer.training.progress import NoProgress
 from glassformer.training.tune import trained
 from tests.contracts.tasks import TASKS
 from tests.refusals import refused

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import glassformer as gf
-from glassformer.artefact import artefact
 from glassformer.base.errors import ConfigError, DataError
+from glassformer.saved import artefact
 from glassformer.tasks.writing.translation import Translation
 from tests.refusals import refused
 from tests.translators import ENGLISH, translating

@@ -10,7 +10,7 @@ import torch
 
 import glassformer as gf
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.cli.decoding_options import TYPED
+from glassformer.cli.ask.decoding_options import TYPED
 from glassformer.config import ModelConfig
 from glassformer.decode.options import search_settings
 from glassformer.decode.request import Hypothesis

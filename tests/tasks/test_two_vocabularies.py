@@ -14,18 +14,17 @@ import transformers
 from torch.nn import functional as F
 
 import glassformer as gf
-from glassformer.artefact.foreign import read_foreign, write_foreign
-from glassformer.artefact.independence import independence
-from glassformer.artefact.model import Model
-from glassformer.artefact.prepare import Prepared, prepare_run
-from glassformer.artefact.progress import NoProgress
-from glassformer.artefact.recipe import resolve
-from glassformer.artefact.vectors import use_vectors
+from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError, ConfigError, TokenizerError
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.families import marian
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build
+from glassformer.run.independence import independence
+from glassformer.run.prepare import Prepared, prepare_run
+from glassformer.run.vectors import use_vectors
+from glassformer.saved.foreign import read_foreign, write_foreign
+from glassformer.saved.recipe import resolve
 from glassformer.tasks.writing.pair_source import PairSource
 from glassformer.tasks.writing.translate.task import TranslateSection
 from glassformer.text.load import load_tokenizer
@@ -33,6 +32,7 @@ from glassformer.text.special import MARIAN, ROBERTA
 from glassformer.text.token_text import marked
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
+from glassformer.training.progress import NoProgress
 from tests.contracts.families import random_weights
 from tests.contracts.tasks import TASKS
 from tests.refusals import refused

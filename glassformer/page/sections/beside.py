@@ -21,11 +21,11 @@ from glassformer.page.sections.moved import moved_section, read_adapters
 from glassformer.page.sections.vectors import strategy_record
 
 if TYPE_CHECKING:
-    from glassformer.artefact.artefact import Artefact
     from glassformer.features.pooling import Reals
+    from glassformer.features.search.index import SearchIndex
     from glassformer.look.trace.trace import Trace
     from glassformer.models.transformer import Transformer
-    from glassformer.search.index import SearchIndex
+    from glassformer.saved.artefact import Artefact
 
     Index: TypeAlias = SearchIndex | str | Path
     Start: TypeAlias = Artefact | str | Path
@@ -90,19 +90,19 @@ def _probe(given: object) -> Probe:
         return given
     if isinstance(given, str | Path):
         return read_probe(given)
-    from glassformer.estimators.probe import probe_of
+    from glassformer.api.estimators.probe import probe_of
 
     return probe_of(given)
 
 
 def _index(given: Index) -> SearchIndex:
-    from glassformer.search.index import SearchIndex
+    from glassformer.features.search.index import SearchIndex
 
     return given if isinstance(given, SearchIndex) else SearchIndex.open(given)
 
 
 def _model(given: Start) -> Artefact:
-    from glassformer.artefact.open import load
+    from glassformer.saved.opening import load
 
     return load(given) if isinstance(given, str | Path) else given
 

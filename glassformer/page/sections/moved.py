@@ -18,8 +18,8 @@ from glassformer.base.errors import CheckpointError
 from glassformer.models.names import parameter_names, public
 
 if TYPE_CHECKING:
-    from glassformer.artefact.artefact import Artefact
     from glassformer.models.transformer import Transformer
+    from glassformer.saved.artefact import Artefact
 
 ADAPTERS = "adapters.safetensors"
 """What a run keeps of its adapters: `LAYER.up` [O, R] and `LAYER.down` [R, I], rank and alpha in the metadata."""

@@ -14,7 +14,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.page.sections import gradients, summed
 
 if TYPE_CHECKING:
-    from glassformer.artefact.model import Model
+    from glassformer.api.model import Model
     from glassformer.look.trace.trace import Trace
 
 Maker = Callable[["Trace"], Any]

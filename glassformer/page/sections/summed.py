@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from glassformer.artefact.importance import Importance, head_importance
-from glassformer.artefact.trace import reads_by_word
 from glassformer.base.errors import ConfigError, DataError, ShapeError, UnknownNameError
 from glassformer.look.summaries.attributions import NOTE, Attributions, attribute, goals
 from glassformer.look.summaries.head_jobs import JOBS, RULE, heads
 from glassformer.look.summaries.lens import Lens, chosen_places, logit_lens, side_of
 from glassformer.look.summaries.rollout import FORMULA, rollout
 from glassformer.look.summaries.ties import Span, Ties, span_of, ties
+from glassformer.look.texts.importance import Importance, head_importance
+from glassformer.look.texts.trace import reads_by_word
 from glassformer.look.trace.cell import word_at
 from glassformer.look.trace.trace import Trace
 from glassformer.page.sections import sums
 from glassformer.page.sections.held_out import held_out
 
 if TYPE_CHECKING:
-    from glassformer.artefact.model import Model
+    from glassformer.api.model import Model
 
 MOST_SHARES = 40_000
 """So many numbers of a rollout stand in a page, all texts together; of longer ones only those after the last block."""

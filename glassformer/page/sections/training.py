@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from glassformer.artefact.recipe import RECIPE, read_saved_recipe
 from glassformer.base.errors import GlassformerError
 from glassformer.base.json_text import parse_json
 from glassformer.base.locking import lock, locks_folders
+from glassformer.saved.recipe import RECIPE, read_saved_recipe
 from glassformer.tasks import task_named
 from glassformer.training.watched import FILE, read_watched
 

@@ -13,12 +13,12 @@ from urllib.parse import urlencode
 import torch
 from safetensors.torch import save
 
-from glassformer.artefact.trace import trace
 from glassformer.base.errors import UnknownNameError, did_you_mean
 from glassformer.look.formulas.named import axis_names
 from glassformer.look.formulas.rules.evaluator import values_of
 from glassformer.look.formulas.rules.masks import FillSet
 from glassformer.look.summaries.head_measures import MEASURES, measure_text
+from glassformer.look.texts.trace import trace
 from glassformer.look.trace.cell import Axes
 from glassformer.look.trace.explain import work_out
 from glassformer.look.trace.trace import Trace
@@ -44,7 +44,7 @@ from glassformer.page.server.pictures import (
 from glassformer.page.server.refusals import TooLargeError
 
 if TYPE_CHECKING:
-    from glassformer.artefact.model import Model
+    from glassformer.api.model import Model
     from glassformer.models.transformer import Transformer
 
 MOST_TERMS = 256

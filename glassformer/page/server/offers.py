@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glassformer.artefact.travelling import located
 from glassformer.base.errors import UnknownNameError, did_you_mean
+from glassformer.bundled.travelling import located
 from glassformer.page.sections.training import Training, has_training, is_unfinished
 
 if TYPE_CHECKING:
-    from glassformer.artefact.model import Model
+    from glassformer.api.model import Model
     from glassformer.models.transformer import Transformer
     from glassformer.page.sections.sections import Maker
 
@@ -79,7 +79,7 @@ class Models:
         self.offer(name)
         with self.lock:
             if name not in self.open:
-                from glassformer.artefact.open import load
+                from glassformer.saved.opening import load
 
                 offer = self.offers[name]
                 self.open[name] = offer.model or load(offer.place, device=self.device)

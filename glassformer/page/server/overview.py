@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from glassformer.artefact.search_tree import writing_verb
-from glassformer.artefact.trace import opening_before
+from glassformer.look.texts.search_tree import writing_verb
+from glassformer.look.texts.trace import opening_before
 from glassformer.look.trace.trace import Trace
 from glassformer.page.json_numbers import as_json
 from glassformer.page.sections.carried import Carried
@@ -25,7 +25,7 @@ from glassformer.page.server.asked import Asked
 from glassformer.page.server.sizes import Shape, numbers, shapes
 
 if TYPE_CHECKING:
-    from glassformer.artefact.model import Model
+    from glassformer.api.model import Model
 
 MOST_WHOLE = 4_000_000
 """Bytes of a run, and of the weights of a model, that a page takes whole, so that it works out all numbers itself. For

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from glassformer.artefact.search_tree import search_tree, writing_verb
 from glassformer.base.settings import Seed, Settings
 from glassformer.decode.settings import LengthPenalty
+from glassformer.look.texts.search_tree import search_tree, writing_verb
 from glassformer.page.json_numbers import as_json
 from glassformer.page.server.asked import Name, Text, read_body
 from glassformer.page.server.overview import packed
@@ -17,7 +17,7 @@ from glassformer.page.server.refusals import TooLargeError
 from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:
-    from glassformer.artefact.model import Model
+    from glassformer.api.model import Model
 
 MOST_TOKENS = 128
 """Tokens of a text whose search is drawn: its tree has some nodes for each beam and each token that is written."""

@@ -5,7 +5,7 @@ import { type Heads, type Measure, measuredFrom } from "./heads.ts";
 /** A word or a label and how likely it is; null where no probability belongs to it. */
 export type Guess = readonly [text: string, probability: number | null];
 
-/** What the model answered about a sentence after a step, and what its heads did: see `artefact/watched.py`. */
+/** What the model answered about a sentence after a step, and what its heads did: see `look/texts/watched.py`. */
 export interface Answered {
   readonly says: string;
   readonly places: readonly (readonly Guess[])[];

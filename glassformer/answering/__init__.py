@@ -1,0 +1,1 @@
+"""Predictions of a saved model for the verbs that answer."""

@@ -1,0 +1,1 @@
+"""What people hold in Python: load, train, Model, Trace, estimators."""

@@ -1,0 +1,152 @@
+"""`TextClassifier`: an encoder fine-tuned for one label of each text, as a classifier of scikit-learn.
+
+N texts · L labels
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from glassformer.api.estimators.given import check_words, labels_of, plain, texts_or_pairs
+from glassformer.api.estimators.saving import Tuned, save_estimator
+from glassformer.api.estimators.tuning import tuned
+from glassformer.api.model import Model
+from glassformer.base.errors import ConfigError, DataError
+
+
+class TextClassifier(Tuned, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears no types
+    """A label for each text [N] or pair of texts [N, 2]: `train classify`, with scikit-learn's way of asking.
+
+    Parameters: `model` to begin from, a folder, a name in the package, a `Model`, or None to learn all from the texts;
+    `epochs`, `learning_rate`, `batch`, `length` (tokens of a row), None: as the recipe says, and no longer than the
+    model reads; `validation`, the share of the texts that chooses the best moment of the training and the temperature
+    of the probabilities; `class_weight`, None, "balanced" or a factor by label; `seed`; `device`; `settings`, any
+    others by name, such as `{"task.pooling": "mean"}`; `out`, a folder for the run, else none is kept; `verbose`,
+    whether its progress is shown.
+
+    Attributes after `fit`: `classes_`, and `model_`, which is saved and opened as any other.
+    """
+
+    def __init__(
+        self,
+        model: str | Path | Model | None = "english",
+        *,
+        epochs: int | None = None,
+        learning_rate: float | None = None,
+        batch: int | None = None,
+        length: int | None = None,
+        validation: float = 0.1,
+        class_weight: str | Mapping[Any, float] | None = None,
+        seed: int = 0,
+        device: str = "auto",
+        settings: Mapping[str, Any] | None = None,
+        out: str | Path | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.model = model
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.batch = batch
+        self.length = length
+        self.validation = validation
+        self.class_weight = class_weight
+        self.seed = seed
+        self.device = device
+        self.settings = settings
+        self.out = out
+        self.verbose = verbose
+
+    def fit(self, X: object, y: object) -> Self:
+        """Fine-tune the model. Raises DataError for what are no texts, and for labels of which there is one alone."""
+        texts, pairs = texts_or_pairs(X)
+        check_words(texts, pairs)
+        labels = labels_of(y, len(texts))
+        classes = np.unique(np.array(labels))
+        if len(classes) < 2:
+            raise DataError("to classify there must be at least two labels", got=f"{len(classes)} in {len(texts):,}")
+        names = names_of(classes)
+        number = {each: names[place] for place, each in enumerate(classes.tolist())}
+        records = (
+            {"text": text, "label": number[label], **({} if pairs is None else {"pair": pairs[row]})}
+            for row, (text, label) in enumerate(zip(texts, labels, strict=True))
+        )
+        weights: Any = self.class_weight
+        if isinstance(weights, Mapping):
+            if unknown := [label for label in weights if label not in number]:
+                raise ConfigError(
+                    "class_weight must name labels of y",
+                    got=repr(unknown[0])[:60],
+                    do=f"there are: {', '.join(map(repr, list(number)[:10]))}",
+                )
+            weights = {number[label]: plain(factor) for label, factor in weights.items()}
+        changes = {
+            **run_settings(self),
+            "task.class_weights": weights,
+            "data.pair": None if pairs is None else "pair",
+            **(self.settings or {}),
+        }
+        self.model_ = tuned("classify", records, self.model, changes, out=self.out, verbose=self.verbose)
+        self.classes_ = classes
+        return self
+
+    def predict_proba(self, X: object) -> npt.NDArray[np.float64]:
+        """How likely each label is, [N, L], in the order of `classes_`."""
+        check_is_fitted(self)
+        texts, pairs = texts_or_pairs(X)
+        names = names_of(self.classes_)
+        found = self.model_.classify(texts, pairs)
+        return np.array([[each.probabilities.get(name, 0.0) for name in names] for each in found]).reshape(
+            -1, len(names)
+        )
+
+    def predict(self, X: object) -> npt.NDArray[Any]:
+        """The likeliest label of each text, [N]."""
+        chances = self.predict_proba(X)
+        labels: npt.NDArray[Any] = self.classes_[chances.argmax(axis=1)]
+        return labels
+
+    def save(self, directory: str | Path) -> Path:
+        """Write the model and the labels to a folder, without pickle; every command reads it: glassformer classify."""
+        check_is_fitted(self)
+        given = {name: getattr(self, name) for name in _KEPT}
+        kind = self.classes_.dtype.kind
+        learned = {"classes": self.classes_.tolist(), "kind": "U" if kind in "OU" else kind}
+        return save_estimator(directory, type(self).__name__, self.model_, given, learned)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+# Parameters that are written beside a saved model: those that are plain numbers and words.
+_KEPT = ("epochs", "learning_rate", "batch", "length", "validation", "seed", "device")
+
+
+def run_settings(estimator: Any) -> dict[str, Any]:
+    """The settings of a run that the parameters of an estimator name."""
+    return {
+        "train.epochs": estimator.epochs,
+        "train.learning_rate": estimator.learning_rate,
+        "train.batch": estimator.batch,
+        "train.seed": estimator.seed,
+        "train.device": estimator.device,
+        "data.length": estimator.length,
+        "data.validation": float(estimator.validation),
+    }
+
+
+def names_of(classes: npt.NDArray[Any]) -> list[str]:
+    """The labels as a model names them: themselves where they are different words, else their numbers."""
+    names = [str(each).strip() for each in classes.tolist()]
+    good = len(set(names)) == len(names) and all(names) and classes.dtype.kind not in "f"
+    return names if good else [str(number) for number in range(len(names))]

@@ -1,0 +1,146 @@
+"""`TextFeatures`: texts to vectors, as a transformer of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from glassformer.api.estimators.given import labels_of, texts_of
+from glassformer.api.estimators.saving import load_estimator, save_estimator
+from glassformer.api.model import Model
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.features.embed import embed, vectors_of
+from glassformer.features.mix import Mix, learn_mix
+from glassformer.features.strategies import listed
+from glassformer.features.vectors import VectorsOf, blocks_of
+from glassformer.saved.opening import load
+
+
+class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears no types
+    """Texts [N] to vectors [N, F]: hidden states of a model that stays as it is.
+
+    Parameters: `model`, a folder, a name in the package, or a `Model`; `strategy` and `pooling`, one or several, whose
+    vectors then stand side by side (docs/features.md); `fast`, whether to compute in bfloat16 where the machine has it
+    (`model_.fast_told` says what that changes);
+    `device`. The strategy "mix" learns the weights of the layers in `fit`, from the labels `y`.
+
+    Attributes after `fit`: `model_`, `mix_` (None without "mix"), `n_features_out_`.
+    """
+
+    def __init__(
+        self,
+        model: str | Path | Model = "english",
+        *,
+        strategy: str | Mix | Sequence[str | Mix] = "last",
+        pooling: str | Sequence[str] = "mean",
+        fast: bool = False,
+        device: str | None = None,
+    ) -> None:
+        self.model = model
+        self.strategy = strategy
+        self.pooling = pooling
+        self.fast = fast
+        self.device = device
+
+    def fit(self, X: object, y: object = None) -> Self:
+        """Open the model, and learn a mix where one is asked for.
+
+        Raises DataError for what are no texts, ConfigError for a strategy that the model has no layers for.
+        """
+        texts = texts_of(X)
+        self.model_ = opened(self.model, self.device, fast=self.fast)
+        self.mix_ = self._learned_mix(texts, y) if "mix" in self._strategies() else None
+        self.n_features_out_ = sum(self._maker().widths)
+        return self
+
+    def transform(self, X: object) -> npt.NDArray[np.float32]:
+        """The vectors of texts, [N, F]. Raises DataError for what are no texts."""
+        check_is_fitted(self)
+        texts = texts_of(X)
+        maker = self._maker()
+        found = np.zeros((len(texts), self.n_features_out_), np.float32)
+        made = embed(self.model_, maker, (({"text": text}, "") for text in texts), fast=self.fast or None)
+        for row, each in zip(found, made, strict=True):
+            row[:] = np.concatenate([each.vectors[feature.name] for feature in maker.features])
+        return found
+
+    def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:
+        """`last.mean.0`, `last.mean.1` …: strategy, pooling, and the number of the channel."""
+        check_is_fitted(self)
+        maker = self._maker()
+        names = [
+            f"{feature.name}.{channel}"
+            for feature, width in zip(maker.features, maker.widths, strict=True)
+            for channel in range(width)
+        ]
+        return np.array(names, dtype=object)
+
+    def save(self, directory: str | Path) -> Path:
+        """Write the model and the parameters to a folder, without pickle; `TextFeatures.load` and `gf.load` read it."""
+        check_is_fitted(self)
+        if any(isinstance(each, Mix) for each in self._strategies()):
+            raise ConfigError("a mix that was given is not saved", got="a Mix", do="write it to a file: mix:FILE")
+        given = {"strategy": self.strategy, "pooling": self.pooling, "fast": self.fast}
+        learned = {"mix": None if self.mix_ is None else vars(self.mix_)}
+        return save_estimator(directory, type(self).__name__, self.model_, given, learned)
+
+    @classmethod
+    def load(cls, directory: str | Path, *, device: str | None = None) -> Self:
+        """A fitted one from its folder; raises CheckpointError for another folder."""
+        model, given, learned = load_estimator(directory, cls.__name__, device)
+        found = cls(str(directory), **given, device=device)
+        model._fast = found.fast
+        mix = learned["mix"]
+        found.model_ = model
+        found.mix_ = None if mix is None else Mix(tuple(mix["weights"]), mix["scale"], tuple(mix["shares"]))
+        found.n_features_out_ = sum(found._maker().widths)
+        return found
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_out_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    # ------------------------------------------------------------------ parts
+
+    def _strategies(self) -> list[str | Mix]:
+        return listed(self.strategy)
+
+    def _poolings(self) -> list[str]:
+        return listed(self.pooling)
+
+    def _maker(self) -> VectorsOf:
+        strategies: list[Any] = [self.mix_ if each == "mix" else each for each in self._strategies()]
+        return vectors_of(self.model_, strategies, self._poolings())
+
+    def _learned_mix(self, texts: list[str], y: object) -> Mix:
+        import torch
+
+        poolings = self._poolings()
+        if len(poolings) > 1 or poolings[0] == "max":
+            raise ConfigError("a mix is learned with one pooling: first, mean or last-token", got=", ".join(poolings))
+        labels = [str(label) for label in labels_of(y, len(texts))]
+        numbers = {label: number for number, label in enumerate(sorted(set(labels)))}
+        if len(numbers) < 2:
+            raise DataError("a mix is learned from at least two labels", got=f"{len(numbers)} in {len(labels):,} texts")
+        maker = vectors_of(self.model_, [str(layer) for layer in range(blocks_of(self.model_.module) + 1)], poolings)
+        found = embed(self.model_, maker, (({"text": text}, "") for text in texts), fast=self.fast or None)
+        layers = np.array([[each.vectors[of.name] for of in maker.features] for each in found], np.float32)  # [N, K, W]
+        return learn_mix(torch.from_numpy(layers), torch.tensor([numbers[label] for label in labels]))
+
+
+def opened(model: str | Path | Model, device: str | None, *, fast: bool = False) -> Model:
+    """The model itself where it is one, else that of a folder or a name."""
+    return model if isinstance(model, Model) else load(model, device=device, fast=fast)

@@ -1,0 +1,110 @@
+"""What scikit-learn gives to an estimator: texts, pairs of texts, sentences of words, and labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from glassformer.answering.texts import check_text
+from glassformer.base.errors import DataError
+
+
+def texts_of(given: object) -> list[str]:
+    """Texts in a list, an array or a column [N], also as the only column of a table [N, 1]. Raises DataError."""
+    found = [_only(each) for each in _listed(given, "texts")]
+    do = "give a list or an array of strings"
+    return [check_text(each, f"text {number} of {len(found):,}", do=do) for number, each in enumerate(found)]
+
+
+def texts_or_pairs(given: object) -> tuple[list[str], list[str] | None]:
+    """Texts, or the first and the second ones of pairs [N, 2]. Raises DataError."""
+    rows = _listed(given, "texts")
+    if not rows or isinstance(_only(rows[0]), str):
+        return texts_of(rows), None
+    pairs = [list(row) if isinstance(row, Iterable) else [row] for row in rows]
+    for number, pair in enumerate(pairs):
+        if len(pair) != 2 or not all(isinstance(text, str) for text in pair):
+            raise DataError(f"row {number} of {len(pairs):,} must be a text or two texts", got=repr(rows[number])[:60])
+    for number, pair in enumerate(pairs):
+        for text in pair:
+            check_text(text, f"row {number} of {len(pairs):,}")
+    return [str(one) for one, _ in pairs], [str(two) for _, two in pairs]
+
+
+def sentences_of(given: object, what: str = "words") -> list[list[str]]:
+    """Sentences, each a list of words (or of tags). Raises DataError."""
+    rows = _listed(given, f"sentences, each a list of {what},")
+    for number, row in enumerate(rows):
+        if isinstance(row, str) or not isinstance(row, Iterable):
+            raise DataError(
+                f"sentence {number} of {len(rows):,} must be a list of {what}", got=repr(row)[:60], do="cut it first"
+            )
+    found = [list(row) for row in rows]
+    for number, words in enumerate(found):
+        for place, word in enumerate(words):
+            if is_missing(word) or not str(word).strip():
+                raise DataError(
+                    f"sentence {number} of {len(found):,} must hold {what} alone: place {place} has none",
+                    got=repr(word)[:60],
+                )
+    count = len(found)
+    return [
+        [check_text(str(word), f"sentence {number} of {count:,}") for word in words]
+        for number, words in enumerate(found)
+    ]
+
+
+def labels_of(given: object, count: int) -> list[Any]:
+    """One label for each of so many rows. Raises DataError."""
+    if given is None:
+        raise DataError("to fit there must be labels", got="None for y")
+    found = [_only(each) for each in _listed(given, "labels")]
+    if len(found) != count:
+        raise DataError("each row needs one label", got=f"{len(found):,} labels for {count:,} rows")
+    labels = [plain(each) for each in found]
+    for number, label in enumerate(labels):
+        if is_missing(label) or not isinstance(label, str | int | float):
+            raise DataError(f"the label of row {number} must be a word or a number", got=repr(label)[:60])
+    kinds = {str if isinstance(label, str) else bool if isinstance(label, bool) else float for label in labels}
+    if len(kinds) > 1:
+        of_each = {type(label).__name__: repr(label)[:30] for label in labels}
+        raise DataError(
+            "labels must be of one kind: words, numbers, or True and False",
+            got=", ".join(f"{label} ({kind})" for kind, label in of_each.items()),
+        )
+    return labels
+
+
+def plain(value: Any) -> Any:
+    """A number of numpy as Python's own."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value is what tables write where there is none: None, NaN, pandas' NA and NaT."""
+    nan = isinstance(value, float) and math.isnan(value)
+    return value is None or nan or type(value).__name__ in ("NAType", "NaTType")
+
+
+def check_words(texts: Sequence[str], pairs: Sequence[str] | None = None) -> None:
+    """Raise DataError for a text of only blanks, by its row: nothing is learned from it."""
+    for number, text in enumerate(texts):
+        for each in (text, *(() if pairs is None else (pairs[number],))):
+            if not each.strip():
+                raise DataError(f"text {number} of {len(texts):,} must hold words", got=repr(each)[:60])
+
+
+def _listed(given: object, what: str) -> list[Any]:
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise DataError(f"a list or an array of {what} is needed", got=repr(given)[:60])
+    return list(given)
+
+
+def _only(each: Any) -> Any:
+    """A cell that stands alone in its row as itself."""
+    if isinstance(each, str):
+        return str(each)  # numpy's strings too
+    if isinstance(each, list | tuple):
+        return each[0] if len(each) == 1 else each
+    return each[0] if getattr(each, "shape", None) == (1,) else each

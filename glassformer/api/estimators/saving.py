@@ -1,0 +1,68 @@
+"""Estimators are saved as the folder of a model, with `estimator.json` beside it: no pickle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from glassformer.api.model import Model
+from glassformer.base.atomic import atomic_write
+from glassformer.base.checksum import read_sealed_json, sealed_json
+from glassformer.base.errors import CheckpointError
+from glassformer.saved.opening import load
+
+FILE = "estimator.json"
+_MADE_FOR = "glassformer estimator, format 1"
+
+
+class Tuned:
+    """What estimators with a fine-tuned model share: they are fitted once they know their classes, and come back from
+    the folder that their `save` wrote.
+    """
+
+    model_: Model
+    classes_: npt.NDArray[Any]
+
+    @classmethod
+    def load(cls, directory: str | Path, *, device: str | None = None) -> Self:
+        """A fitted one from its folder; raises CheckpointError for another folder."""
+        model, given, learned = load_estimator(directory, cls.__name__, device)
+        found = cls(str(directory), **given)  # type: ignore[call-arg]  # an estimator is made from a model
+        found.model_, found.classes_ = model, np.array(learned["classes"])
+        return found
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classes_")
+
+
+def save_estimator(
+    directory: str | Path, kind: str, model: Model, parameters: Mapping[str, Any], learned: Mapping[str, Any]
+) -> Path:
+    """Write the model and what the estimator knows beside it. Raises CheckpointError when that is impossible."""
+    folder = model.save(directory)
+    facts = {"made_for": _MADE_FOR, "kind": kind, "parameters": dict(parameters), "learned": dict(learned)}
+    try:
+        with atomic_write(folder / FILE) as draft:
+            draft.write_text(sealed_json(facts), encoding="utf-8")
+    except (OSError, TypeError) as error:
+        raise CheckpointError(f"an estimator must be saved to {folder}", got=str(error)) from None
+    return folder
+
+
+def load_estimator(
+    directory: str | Path, kind: str, device: str | None = None
+) -> tuple[Model, dict[str, Any], dict[str, Any]]:
+    """The model, the parameters and what was learned. Raises CheckpointError for what is no estimator of this kind."""
+    path = Path(directory) / FILE
+    try:
+        facts = read_sealed_json(path)
+        if facts.get("made_for") != _MADE_FOR or facts.get("kind") != kind:
+            raise ValueError(f"it is of {facts.get('kind', 'another kind')!r}")
+    except (OSError, ValueError) as error:
+        got = "no such file" if isinstance(error, FileNotFoundError) else str(error)
+        raise CheckpointError(f"a saved {kind} is needed at {path}", got=got) from None
+    return load(directory, device=device), dict(facts["parameters"]), dict(facts["learned"])

@@ -1,0 +1,110 @@
+"""`Tagger`: an encoder fine-tuned for a tag of each word, as an estimator of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from glassformer.api.estimators.classifier import run_settings
+from glassformer.api.estimators.given import sentences_of
+from glassformer.api.estimators.saving import Tuned, save_estimator
+from glassformer.api.estimators.tuning import tuned
+from glassformer.api.model import Model
+from glassformer.base.errors import DataError
+from glassformer.scoring.bio import is_scheme, spans_of
+
+
+class Tagger(Tuned, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears no types
+    """A tag for each word: names (BIO), parts of speech. A sentence is a list of words, its tags a list as long.
+
+    Parameters as those of `TextClassifier`; `crf`: the tags of a sentence are scored together, each with the one
+    before it. Attributes after `fit`: `classes_`, of spans O and each type's B- and I-, also where no span of `y` has a
+    second word; and `model_`, which is saved and opened as any other.
+    """
+
+    def __init__(
+        self,
+        model: str | Path | Model | None = "english",
+        *,
+        epochs: int | None = None,
+        learning_rate: float | None = None,
+        batch: int | None = None,
+        length: int | None = None,
+        validation: float = 0.1,
+        crf: bool = False,
+        seed: int = 0,
+        device: str = "auto",
+        settings: Mapping[str, Any] | None = None,
+        out: str | Path | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.model = model
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.batch = batch
+        self.length = length
+        self.validation = validation
+        self.crf = crf
+        self.seed = seed
+        self.device = device
+        self.settings = settings
+        self.out = out
+        self.verbose = verbose
+
+    def fit(self, X: object, y: object) -> Self:
+        """Fine-tune the model. Raises DataError for sentences without as many tags as words."""
+        sentences, tags = sentences_of(X), sentences_of(y, "tags")
+        if len(sentences) != len(tags):
+            raise DataError("each sentence needs its tags", got=f"{len(tags):,} lists of tags for {len(sentences):,}")
+        for number, (words, its) in enumerate(zip(sentences, tags, strict=True)):
+            if len(words) != len(its):
+                raise DataError(
+                    f"each word of sentence {number} must have a tag", got=f"{len(its)} tags for {len(words)} words"
+                )
+        records = ({"words": words, "tags": its} for words, its in zip(sentences, tags, strict=True) if words)
+        changes = {**run_settings(self), "task.crf": self.crf, **(self.settings or {})}
+        self.model_ = tuned("tag", records, self.model, changes, out=self.out, verbose=self.verbose)
+        self.classes_ = np.array(self.model_.labels)
+        return self
+
+    def predict(self, X: object) -> list[list[str]]:
+        """The tags of each sentence's words."""
+        check_is_fitted(self)
+        sentences = sentences_of(X)
+        found = iter(self.model_.tag(words=[words for words in sentences if words]))
+        return [list(next(found).tags) if words else [] for words in sentences]
+
+    def score(self, X: object, y: object) -> float:
+        """The F1 of spans where the tags mark spans (BIO), as seqeval counts it; else the share of right tags."""
+        right, found = sentences_of(y, "tags"), self.predict(X)
+        if not is_scheme([tag for tags in right for tag in tags]):
+            words = sum(map(len, right))
+            equal = sum(
+                one == two for tags, its in zip(right, found, strict=True) for one, two in zip(tags, its, strict=True)
+            )
+            return equal / words if words else 0.0
+        marked = [(set(spans_of(one)), set(spans_of(two))) for one, two in zip(right, found, strict=True)]
+        hits = sum(len(one & two) for one, two in marked)
+        both = sum(len(one) + len(two) for one, two in marked)
+        return 2 * hits / both if both else 0.0
+
+    def save(self, directory: str | Path) -> Path:
+        """Write the model to a folder, without pickle; every command reads it: glassformer tag."""
+        check_is_fitted(self)
+        given = {name: getattr(self, name) for name in _KEPT}
+        return save_estimator(directory, type(self).__name__, self.model_, given, {"classes": self.classes_.tolist()})
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+_KEPT = ("epochs", "learning_rate", "batch", "length", "validation", "crf", "seed", "device")

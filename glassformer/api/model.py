@@ -1,0 +1,163 @@
+"""The class `Model`: a saved model with the verbs that users call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from glassformer.answering.texts import Texts, listed, numbered, texts_and_words
+from glassformer.api.reading import Answering
+from glassformer.api.writing import Writing
+from glassformer.saved import store
+
+if TYPE_CHECKING:
+    from glassformer.features.mix import Mix
+    from glassformer.look.trace.interventions import Intervention
+    from glassformer.look.trace.trace import Trace
+    from glassformer.run.exports import Export
+
+
+class Model(Answering, Writing):
+    """A saved or trained model that takes raw text and answers about this text."""
+
+    def evaluate(self, *files: str | Path) -> dict[str, float]:
+        """The task's scores on these files, beside baselines.
+
+        Without files: on what was held out when the model was trained.
+        """
+        from glassformer.run.evaluate import evaluate
+
+        return evaluate(self, files).flat()
+
+    def trace(
+        self,
+        text: str | Texts,
+        pair: str | Texts | None = None,
+        *,
+        scored_at: Tensor | Sequence[int] | None = None,
+        labels: Tensor | None = None,
+        keep: Iterable[str] | str | None = None,
+        dtype: torch.dtype | None = None,
+        predicts_in: torch.dtype | None = None,
+        interventions: Sequence[Intervention] = (),
+        gradients: str | None = None,
+        choices: Sequence[str] | None = None,
+        target_ids: Sequence[int] | Sequence[Sequence[int]] | None = None,
+    ) -> Trace:
+        """Run a text, a pair of texts, or the source and the target of an encoder–decoder, and give access to every
+        tensor; several texts are run as one batch, and so is a text with each of its candidates (`choices`).
+
+        Always in float32 or float64 (`dtype`), whatever type the model predicts in. The options are those of
+        `glassformer.trace`. Without a target an encoder–decoder reads its own translation; `target_ids` are what its
+        decoder reads as tokens, its start token first, for each text. Raises DataError for blanks.
+        """
+        from glassformer.look.texts.trace import trace
+        from glassformer.runtime.device import check_float64
+
+        check_float64(self.device, dtype)
+        return trace(
+            self,
+            text,
+            pair,
+            scored_at=scored_at,
+            labels=labels,
+            keep=keep,
+            dtype=dtype,
+            predicts_in=predicts_in,
+            interventions=interventions,
+            gradients=gradients,
+            choices=choices,
+            target_ids=target_ids,
+        )
+
+    def embed(
+        self,
+        text: str | Texts = (),
+        *,
+        strategy: str | Mix | Sequence[str | Mix] = "last",
+        pooling: str | Sequence[str] = "mean",
+        words: bool | Sequence[Sequence[str]] = False,
+        fast: bool | None = None,
+    ) -> Any:
+        """The vector [F] of a text as an array, or the vectors [N, F] of many; a dictionary of such arrays by
+        `strategy.pooling` where several strategies or poolings are asked for, made in one pass through the model.
+
+        With `words` a `Vectors` for each text: its words, their offsets, and the vectors [P, F] of each feature. Words
+        are parted by blanks and punctuation, unless sentences are given as `words`, each a list of words. The
+        strategies are those of `glassformer.features.strategies`, the poolings `first`, `mean`, `max`, `last-token`.
+        With `fast` in bfloat16 where the machine is faster in it (`fast_told` says what that changes; None: as the
+        model was opened). Raises ConfigError for a strategy that needs layers which the model does not have, DataError
+        for what are no texts or no words.
+        """
+        from glassformer.features.embed import embed, vectors_of
+        from glassformer.features.mix import Mix
+        from glassformer.features.strategies import listed as listed_features
+
+        several = not (isinstance(strategy, str | Mix) and isinstance(pooling, str))
+        maker = vectors_of(
+            self,
+            listed_features(strategy),
+            listed_features(pooling),
+            words=words is not False,
+        )
+        records = numbered(texts_and_words(text, () if isinstance(words, bool) else words))
+        found = list(embed(self, maker, records, fast=fast))
+        if maker.words:
+            return found[0] if isinstance(text, str) and len(found) == 1 else found
+        arrays = {
+            feature.name: np.stack([each.vectors[feature.name] for each in found])
+            if found
+            else np.zeros((0, width), np.float32)
+            for feature, width in zip(maker.features, maker.widths, strict=True)
+        }  # [N, F] each
+        if isinstance(text, str):
+            arrays = {name: of[0] for name, of in arrays.items()}
+        return arrays if several else next(iter(arrays.values()))
+
+    def info(self) -> dict[str, Any]:
+        """Family, sizes, parameters by part, tokenizer, task, precision, data: plain lists and strings."""
+        from glassformer.saved.info import describe
+
+        return describe(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from glassformer.api.html import of_model
+
+        return of_model(self)
+
+    def export(
+        self,
+        directory: str | Path,
+        to: str = "huggingface",
+        *,
+        features: bool = False,
+        pooling: str = "mean",
+        int8: bool = False,
+        texts: str | Sequence[str] = (),
+        data: str | Path | Sequence[str | Path] = (),
+    ) -> Export:
+        """Write the model to a folder for other programs: `huggingface` for transformers, `onnx` for onnxruntime.
+
+        An export to ONNX has the heads of an encoder: its answers or, with `features`, its states and the vector of a
+        text by `pooling` (mean, first, max). It is compared with the model, on `texts` or on some that come with the
+        package, before it is kept. `int8` adds a graph with matrices of 8 bits, and what they cost: on labelled `data`
+        the scores of all with intervals, else the share of answers that change.
+
+        Raises ConfigError for a model that the format does not have, MissingExtraError without onnx and onnxruntime,
+        CheckpointError where it cannot be written or does not give what the model gives.
+        """
+        from glassformer.run.exports import ExportOptions, export
+
+        files = [data] if isinstance(data, str | Path) else data
+        options = ExportOptions(features, pooling, int8, tuple(listed(texts)), tuple(files))
+        return export(self, directory, to, options)
+
+    def save(self, directory: str | Path) -> Path:
+        """Write the model to a directory, atomically; raises CheckpointError when that is impossible."""
+        return store.write(directory, self)

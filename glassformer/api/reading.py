@@ -1,0 +1,121 @@
+"""The verbs of a model that reads: guesses, labels, candidates, tags and answers about texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from glassformer.answering.answers import answers
+from glassformer.answering.texts import Texts, beside, texts_and_words, texts_of
+from glassformer.saved.artefact import Artefact
+
+if TYPE_CHECKING:
+    from glassformer.tasks.labels.answer.spans import Answer
+    from glassformer.tasks.labels.choose.candidates import Choice
+    from glassformer.tasks.labels.tag.tagging import Tagging
+    from glassformer.tasks.words.masked_lm.fill import Filled
+
+
+class Answering(Artefact):
+    """Answers about texts."""
+
+    @overload
+    def fill(self, text: str, *, top: int = 5) -> Filled: ...
+    @overload
+    def fill(self, text: Texts, *, top: int = 5) -> list[Filled]: ...
+    def fill(self, text: str | Texts, *, top: int = 5) -> Filled | list[Filled]:
+        """The `top` best guesses for each [MASK] in a text, or in each of many texts.
+
+        Masked words are guessed independently of one another. A text longer than the model's `max_text_tokens` is read
+        in windows. Raises DataError for a text without [MASK], ConfigError for a model that cannot fill.
+        """
+        found: list[Filled] = answers(self, "fill", texts_of(text), {"top": top})
+        return found[0] if isinstance(text, str) else found
+
+    @overload
+    def score(self, text: str, target: str | None = None) -> Any: ...
+    @overload
+    def score(self, text: Texts, target: str | Texts | None = None) -> list[Any]: ...
+    def score(self, text: str | Texts, target: str | Texts | None = None) -> Any:
+        """The pseudo-log-likelihood of a text, or of each of many, token by token: a `Scored`.
+
+        Of a decoder, the probability of each token after those before it: a `ScoredText`. Of a model that translates,
+        that of a given `target` for each text: a `ScoredPair`. Raises DataError for a text of only blanks and for a
+        missing target, ConfigError for a model that does neither.
+        """
+        if target is None:
+            records = texts_of(text)
+        else:
+            records = [{"text": one, "target": two} for one, two in beside(text, target, "target")]
+        found: list[Any] = answers(self, "score", records, {})
+        return found[0] if isinstance(text, str) else found
+
+    @overload
+    def classify(self, text: str, pair: str | None = None) -> Any: ...
+    @overload
+    def classify(self, text: Texts, pair: str | Texts | None = None) -> list[Any]: ...
+    def classify(self, text: str | Texts, pair: str | Texts | None = None) -> Any:
+        """The label of a text, or of a pair of texts, with the probability of each label; or of each of many.
+
+        A `Class`; `Classes` from a model of several labels, a `Number` from one that was trained to answer with it.
+
+        A text longer than the model reads at once is read in windows whose probabilities are averaged. Raises DataError
+        for a text of only blanks, ConfigError for a model that was not trained to classify.
+        """
+        if pair is None:
+            records: list[dict[str, object]] = texts_of(text)
+        else:
+            records = [{"text": one, "pair": two} for one, two in beside(text, pair, "pair")]
+        found: list[Any] = answers(self, "classify", records, {})
+        return found[0] if isinstance(text, str) else found
+
+    @overload
+    def choose(self, text: str, choices: Sequence[str]) -> Choice: ...
+    @overload
+    def choose(self, text: Texts, choices: Sequence[Sequence[str]]) -> list[Choice]: ...
+    def choose(self, text: str | Texts, choices: Sequence[str] | Sequence[Sequence[str]]) -> Choice | list[Choice]:
+        """Which of its candidates belongs to a text, with the probability of each; or for each of many texts, which may
+        have different numbers of candidates.
+
+        A text longer than the model reads at once is read in windows whose probabilities are averaged. Raises DataError
+        for fewer than two candidates and for blanks, ConfigError for a model that was not trained to choose.
+        """
+        each = [(text, choices)] if isinstance(text, str) else beside(text, choices, "list of candidates")
+        records = [{"text": one, "choices": _list(its)} for one, its in each]
+        found: list[Choice] = answers(self, "choose", records, {})
+        return found[0] if isinstance(text, str) else found
+
+    @overload
+    def tag(self, text: str) -> Tagging: ...
+    @overload
+    def tag(self, text: Texts) -> list[Tagging]: ...
+    @overload
+    def tag(self, *, words: Sequence[Sequence[str]]) -> list[Tagging]: ...
+    def tag(self, text: str | Texts = (), *, words: Sequence[Sequence[str]] = ()) -> Tagging | list[Tagging]:
+        """The spans that a model marks in a text, or in each of many, with character offsets in it.
+
+        Words are parted by blanks and punctuation, unless sentences are given as `words`. A long text is read in
+        windows. Raises DataError for a text without words, ConfigError for a model that was not trained to tag.
+        """
+        found: list[Tagging] = answers(self, "tag", texts_and_words(text, words), {})
+        return found[0] if isinstance(text, str) and len(found) == 1 else found
+
+    @overload
+    def answer(self, question: str, context: str, *, top: int = 5) -> Answer: ...
+    @overload
+    def answer(self, question: Texts, context: str | Texts, *, top: int = 5) -> list[Answer]: ...
+    def answer(self, question: str | Texts, context: str | Texts, *, top: int = 5) -> Answer | list[Answer]:
+        """The answer to a question as a part of a passage, with the `top` best spans; or to each of many, of
+        one passage or each of its own.
+
+        A passage longer than the model reads at once is read in windows. Raises DataError for a question or passage of
+        only blanks, ConfigError for a model that was not trained to answer.
+        """
+        records = [{"text": one, "pair": two} for one, two in beside(question, context, "passage")]
+        found: list[Answer] = answers(self, "answer", records, {"top": top})
+        return found[0] if isinstance(question, str) else found
+
+
+def _list(given: object) -> object:
+    """A text in place of several is left as it is, to be refused."""
+    return given if isinstance(given, str) or not isinstance(given, Iterable) else list(given)

@@ -1,0 +1,100 @@
+"""The bundled models: each is a folder in `glassformer/bundled/models`, and the folder's name is the model's.
+
+Only their JSON is read here, so that neither a list nor the choice of a model has to import torch.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from glassformer.base.errors import CheckpointError
+from glassformer.base.json_text import read_json
+
+# Where they are; tests name another folder.
+PLACE = Path(__file__).resolve().parent / "models"
+# Their licence is that of the package, whose data may all be republished.
+LICENCE = "Apache-2.0"
+# What makes a folder of the user's a model or a training run, which comes before a model that travels.
+_OF_A_MODEL = ("glassformer.json", "config.json", "recipe.toml")
+
+
+class Traveller(NamedTuple):
+    """What is known of a model that travels. `size` is in bytes, of all its files; `text_licence` that of the text it
+    has learned from; `scores` those in its card, and `measured_on` the text they were measured on.
+    """
+
+    name: str
+    folder: Path
+    task: str | None
+    parameters: int
+    size: int
+    text_licence: str
+    measured_on: str
+    scores: dict[str, float]
+
+
+def travelling(place: Path | None = None) -> dict[str, Path]:
+    """The folders of the models in the package by name, in alphabetical order."""
+    place = PLACE if place is None else place
+    folders = place.iterdir() if place.is_dir() else ()
+    return {folder.name: folder for folder in sorted(folders) if folder.name[0] not in "._" and folder.is_dir()}
+
+
+def travels(model: str | Path, folder: Path | None = None) -> bool:
+    """Whether a string is the name of a model in the package. It is not where `folder`, the current one by default, has
+    a model of the user's of this name; a Path is always a folder.
+    """
+    if not isinstance(model, str) or model not in travelling():
+        return False
+    own = Path(model) if folder is None else folder / model
+    return not any((own / name).is_file() for name in _OF_A_MODEL)
+
+
+def located(model: str | Path) -> str | Path:
+    """The folder of a model that travels, for its name; anything else as it was given."""
+    return travelling()[str(model)] if travels(model) else model
+
+
+def answering(tasks: tuple[str, ...]) -> str | None:
+    """The name of the first model in the package that has learned one of these tasks, None where none has."""
+    return next((name for name, folder in travelling().items() if _task(folder) in tasks), None)
+
+
+def described(name: str) -> Traveller:
+    """What is known of the model of this name in the package."""
+    folder = travelling()[name]
+    facts, metrics = _json(folder / "glassformer.json"), _json(folder / "metrics.json")
+    scores = {key: value for key, value in (metrics.get("scores") or {}).items() if isinstance(value, int | float)}
+    return Traveller(
+        name,
+        folder,
+        _task(folder),
+        _parameters(folder / "model.safetensors"),
+        sum(path.stat().st_size for path in folder.iterdir() if path.is_file()),
+        (facts.get("data") or {}).get("licence", ""),
+        metrics.get("measured_on", ""),
+        scores,
+    )
+
+
+def _task(folder: Path) -> str | None:
+    return (_json(folder / "glassformer.json").get("task") or {}).get("name")
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        return dict(read_json(path))
+    except (OSError, ValueError, TypeError) as error:
+        raise CheckpointError(
+            f"{path} must be as it came with the package", got=str(error), do="install glassformer again"
+        ) from None
+
+
+def _parameters(weights: Path) -> int:
+    """Numbers in a safetensors file, by its header: 8 bytes with the header's length, then JSON."""
+    with weights.open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    return sum(math.prod(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__")

@@ -1,0 +1,209 @@
+"""glassformer chat MODEL: a conversation in the terminal, with its history, saved and read again."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from glassformer.base.atomic import atomic_write
+from glassformer.base.errors import DataError, GlassformerError
+from glassformer.base.json_text import parse_json
+from glassformer.base.paths import check_path, refuse_endless
+from glassformer.cli.ask.show import on_screen
+from glassformer.cli.terminal.screen import note
+from glassformer.data.readers.dialogues import in_a_line
+
+if TYPE_CHECKING:
+    from glassformer.api.model import Model
+
+HELP = "/reset begins anew, /save FILE and /load FILE keep a conversation, /quit or the end of the input leaves"
+_ASKED, _ANSWERED = "you: ", "model: "
+
+
+def converse(opened: Model, options: Mapping[str, Any], handle: TextIO, *, kept: Path | None = None) -> None:
+    """Answer line after line of standard input, each after the turns before it; commands begin with a slash.
+
+    Ctrl-C stops a reply that is being written: what is there stays, on the screen and in the conversation. In a
+    terminal the conversation goes on; else, and between two turns, Ctrl-C ends it. A command that cannot be done is
+    told, and the conversation goes on. `kept`: a file that has the conversation after each turn, from the beginning
+    where it is there already. Raises DataError for a file that holds no conversation.
+    """
+    typed = sys.stdin.isatty()
+    turns: list[str] = []
+    if kept is not None and kept.exists():
+        turns = load_turns(kept)
+        note(f"{len(turns)} turns of {kept}")
+    if typed:
+        note(f"a conversation; {HELP}")
+    while True:
+        try:
+            line = _line(typed)
+        except DataError as error:
+            if not typed:
+                raise
+            note(str(error))
+            continue
+        if line is None:
+            return
+        if not line:
+            continue
+        try:
+            if line.startswith("/"):
+                found = _command(line, turns)
+                if found is None:
+                    return
+                turns = found
+                continue
+            reply, stopped = _reply(opened, [*turns, line], options, handle, before=_ANSWERED if typed else "")
+        except GlassformerError as error:
+            if not line.startswith("/") and not (typed and isinstance(error, DataError)):
+                raise
+            note(str(error))
+            continue
+        if reply.strip():
+            turns = [*turns, line, reply]
+            if kept is not None:
+                save_turns(kept, turns)
+        if stopped and not typed:
+            raise KeyboardInterrupt
+        if not stopped and not reply.strip():
+            note("the reply is empty")
+        if stopped:
+            note("stopped; what was written stays. /save FILE keeps the conversation, Ctrl-C again leaves it")
+
+
+def refuse_beside(values: Mapping[str, Any]) -> None:
+    """Raise DataError for options that are for texts and files."""
+    beside = [f"--{name}" for name in ("json", "out", "rejects", "n_best") if values.get(name)]
+    if beside:
+        raise DataError(
+            "a conversation is written on the screen",
+            got=f"{beside[0].replace('_', '-')} without a text or a file",
+            do="give a text, or --file FILE",
+        )
+
+
+def _line(typed: bool) -> str | None:
+    """The next line; None where the input ends."""
+    if typed:
+        sys.stderr.write(_ASKED)
+        sys.stderr.flush()
+    try:
+        line = sys.stdin.readline()
+    except UnicodeDecodeError as error:
+        raise DataError("a turn must be UTF-8 text", got=f"the byte 0x{error.object[error.start]:02x}") from None
+    except OSError as error:
+        raise DataError("standard input must be readable", got=error.strerror or str(error)) from None
+    return in_a_line(line) if line else None
+
+
+def _reply(
+    opened: Model, turns: list[str], options: Mapping[str, Any], handle: TextIO, *, before: str
+) -> tuple[str, bool]:
+    """Write the reply word by word; the reply, or its beginning, and whether it was stopped."""
+    from glassformer.answering.answers import stream_answer  # not at the top: --help must not import torch
+
+    parts: list[str] = []
+    lines, begun = handle.isatty(), False
+    try:
+        words = stream_answer(opened, "chat", {"turns": turns}, "", options)
+        while True:
+            part = next(words)
+            handle.write(f"{'' if begun else before}{on_screen(part, handle, lines=lines)}")
+            begun = True
+            parts.append(part)
+            handle.flush()
+    except StopIteration as end:
+        handle.write("\n" if begun else f"{before}\n")
+        handle.flush()
+        for sentence in end.value.notes:
+            note(sentence)
+        return str(end.value.reply), False
+    except KeyboardInterrupt:
+        if begun:
+            handle.write("\n")
+            handle.flush()
+        return "".join(parts), True
+
+
+def _command(line: str, turns: list[str]) -> list[str] | None:
+    """What a command leaves of the turns; None to leave. Raises DataError for what cannot be done."""
+    name, _, rest = line.partition(" ")
+    file = _unquoted(rest.strip())
+    if name == "/quit":
+        return None
+    if name == "/reset":
+        note("a new conversation")
+        return []
+    if name in ("/save", "/load") and not file:
+        raise DataError(f"{name} needs a file", got="none", do=f"{name} conversation.json")
+    if name == "/save":
+        check_path(file, DataError)
+        if os.path.lexists(file):
+            load_turns(Path(file))  # another file is not replaced by a conversation
+        save_turns(Path(file), turns)
+        note(f"{len(turns)} turns in {file}")
+        return turns
+    if name == "/load":
+        found = load_turns(Path(file))
+        note(f"{len(found)} turns of {file}")
+        return found
+    raise DataError("a command of the conversation is needed", got=name, do=HELP)
+
+
+def _unquoted(file: str) -> str:
+    """The name of a file without the quotes around it: nobody expects them in the name."""
+    quoted = len(file) > 2 and file[0] == file[-1] and file[0] in "'\""
+    return file[1:-1] if quoted else file
+
+
+def save_turns(path: Path, turns: list[str]) -> None:
+    """Write a conversation, whole or not at all; raises DataError where it cannot be written."""
+    check_path(path, DataError)
+    refuse_endless(path, DataError)
+    try:
+        with atomic_write(path) as draft:
+            draft.write_text(json.dumps({"turns": turns}, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{path} must be a file that can be written", got=error.strerror or str(error)) from None
+
+
+def load_turns(path: Path) -> list[str]:
+    """The turns of a conversation that was saved; raises DataError for another file."""
+    check_path(path, DataError)
+    refuse_endless(path, DataError)
+    try:
+        given = parse_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path} must be a file that can be read", got=error.strerror or str(error)) from None
+    except ValueError as error:
+        raise _no_conversation(path, _no_json(error)) from None
+    if not isinstance(given, dict):
+        raise _no_conversation(path, f"a {'list' if isinstance(given, list) else 'single value'}")
+    if "turns" not in given:
+        named = ", ".join(repr(key[:20]) for key in list(given)[:4])
+        raise _no_conversation(path, f"an object with {named or 'nothing in it'}{', …' if len(given) > 4 else ''}")
+    turns = given["turns"]
+    if not isinstance(turns, list):
+        raise _no_conversation(path, f"turns = {repr(turns)[:40]}")
+    for number, turn in enumerate(turns, start=1):
+        if not isinstance(turn, str) or not turn.strip():
+            raise _no_conversation(path, f"turn {number} is {repr(turn)[:40]}")
+    if len(turns) % 2:
+        raise _no_conversation(path, f"{len(turns)} turns: the last one has no reply")
+    return list(turns)
+
+
+def _no_json(error: ValueError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"text that is no JSON from line {error.lineno} on"
+    return "no UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
+
+
+def _no_conversation(path: Path, got: str) -> DataError:
+    wanted = f'{path} must hold a conversation as /save writes it: {{"turns": ["Hi", "Hello"]}}, turn and reply in turn'
+    return DataError(wanted, got=got, do="choose another file")

@@ -1,0 +1,65 @@
+"""glassformer translate, generate or chat with --tree: how each text was searched for or drawn, on the screen or as
+JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TextIO
+
+from glassformer.base.errors import ConfigError
+from glassformer.base.wrapping import in_one_line
+from glassformer.cli.terminal.readers import Text
+from glassformer.cli.terminal.screen import note, record
+
+if TYPE_CHECKING:
+    from glassformer.api.model import Model
+
+# What a tree and its page do not have, or have anyway.
+_NOT_BESIDE = ("stream", "alignment", "paragraphs", "out", "rejects")
+
+
+def check_tree(values: Mapping[str, Any]) -> None:
+    """Raise ConfigError for options that a tree, or the page of a text that is written, is not beside."""
+    mine = "--tree" if values.get("tree") else "--html"
+    others = _NOT_BESIDE if mine == "--tree" else (*_NOT_BESIDE, "json")
+    beside = [f"--{name}" for name in others if values.get(name)]
+    beside += ["--html"] if mine == "--tree" and values.get("html") else []
+    if beside:
+        raise ConfigError(
+            "--tree shows how each text was found and nothing else"
+            if mine == "--tree"
+            else "--html writes the page of one text and nothing else",
+            got=f"{beside[0]} beside it",
+            do=f"leave {mine} or {beside[0]} out",
+        )
+
+
+def show_trees(
+    opened: Model, verb: str, asked: Iterable[Text], options: Mapping[str, Any], handle: TextIO, *, json: bool
+) -> None:
+    """Answer each text by this verb, one after another, and show the tree."""
+    from glassformer.look.drawing.lines import screen_width
+    from glassformer.look.texts.search_tree import search_tree  # not at the top: --help must not import torch
+    from glassformer.look.texts.tree import tree_lines
+
+    number = 0
+    for number, text in enumerate(asked, start=1):
+        tree = search_tree(opened, given(text), options, verb=verb)
+        if json:
+            record({**text.kept, **tree.to_dict()}, handle)
+            continue
+        if number > 1:
+            handle.write("\n")
+        for line in tree_lines(tree, screen_width()):
+            handle.write(f"{in_one_line(line)}\n")
+        handle.flush()
+    if number and not json:
+        draws = "explain MODEL TEXT" if verb == "translate" else f"{verb} MODEL TEXT"
+        note(f"glassformer {draws} --html page.html draws it, with the numbers behind each word")
+
+
+def given(text: Text) -> str | list[str]:
+    """What a record asks to be written behind: its text, or the turns of a conversation."""
+    value = text.values.get("turns", text.values.get("text"))
+    return list(value) if isinstance(value, list | tuple) else str(value)

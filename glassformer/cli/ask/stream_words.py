@@ -1,0 +1,90 @@
+"""glassformer translate --stream, generate and chat: words on the screen as soon as they are decided."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+
+from glassformer.base.errors import ConfigError
+from glassformer.cli.ask.show import on_screen
+from glassformer.cli.terminal.readers import Text
+from glassformer.cli.terminal.screen import Few, note, note_windows
+from glassformer.cli.terminal.texts import TYPED
+from glassformer.tasks import VERBS
+
+if TYPE_CHECKING:
+    from glassformer.api.model import Model
+    from glassformer.tasks.writing.chat.reply import Reply
+    from glassformer.tasks.writing.generation import Generation
+    from glassformer.tasks.writing.translation import Translation
+
+Answer = TypeVar("Answer", "Translation", "Generation", "Reply")
+# What is known only when an answer is whole, or goes elsewhere, by the option that asks for it.
+_NOT_BESIDE = ("json", "alignment", "out", "rejects")
+
+
+def check_streamed(values: Mapping[str, Any]) -> None:
+    """Raise ConfigError for options that ask for more than words on the screen."""
+    beside = [f"--{name}" for name in _NOT_BESIDE if values.get(name)]
+    if (values.get("n_best") or 1) > 1:
+        beside.append("--n-best")
+    if beside:
+        raise ConfigError(
+            "--stream writes the words of one answer and nothing else",
+            got=f"{beside[0]} beside it",
+            do=f"leave --stream or {beside[0]} out",
+        )
+
+
+def can_stream(values: Mapping[str, Any]) -> bool:
+    """Whether words are shown one by one where nobody asks: on a screen, where nothing else is asked for."""
+    return sys.stdout.isatty() and not any(values.get(name) for name in _NOT_BESIDE) and (values["n_best"] or 1) == 1
+
+
+def stream_words(opened: Model, verb: str, asked: Iterable[Text], options: Mapping[str, Any], handle: TextIO) -> None:
+    """Answer the texts one after another, each as it comes. Ctrl-C ends it; while a line that was typed in a terminal
+    is answered, it ends that answer alone.
+    """
+    from glassformer.answering.answers import stream_answer  # not at the top: --help must not import torch
+
+    told, long = Few(), Few()
+    for text in asked:
+        words = stream_answer(opened, verb, text.values, text.where, options)
+        lines = verb == "generate" or (verb == "translate" and "\n" in str(text.values["text"]))
+        lines = lines or (VERBS[verb].turns and handle.isatty())
+        before = str(text.values["text"]) if verb == "generate" else ""
+        try:
+            found = _written(words, handle, lines=lines, before=before)
+        except KeyboardInterrupt:
+            if not (text.where.startswith(TYPED) and sys.stdin.isatty()):
+                raise
+            note("stopped; the next line is answered, Ctrl-C again or the end of the input leaves")
+            continue
+        note_windows(text.values.get("text", ""), found.windows, opened.row_tokens, long)
+        for sentence in found.notes:
+            told(sentence)
+    told.rest()
+    long.rest()
+
+
+def _written(words: Generator[str, None, Answer], handle: TextIO, *, lines: bool, before: str) -> Answer:
+    """Write an answer behind a prompt and the end of its line, also where it is stopped within the line."""
+    begun = bool(before)
+    try:
+        if before:
+            handle.write(on_screen(before, handle, lines=lines))
+            handle.flush()
+        while True:
+            some = next(words)
+            begun = True
+            handle.write(on_screen(some, handle, lines=lines))
+            handle.flush()
+    except StopIteration as end:
+        begun = True
+        found: Answer = end.value
+        return found
+    finally:
+        if begun:
+            handle.write("\n")
+            handle.flush()

@@ -1,0 +1,138 @@
+"""glassformer export MODEL OUT --to huggingface, or --to onnx."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from glassformer.base.errors import ConfigError
+from glassformer.cli.terminal.options import DATA_FILES, Json, ModelFolder
+from glassformer.cli.terminal.screen import note, record
+
+if TYPE_CHECKING:
+    from glassformer.run.onnx_folder import OnnxExport
+
+
+def export(
+    model: ModelFolder,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)],
+    to: Annotated[Literal["huggingface", "onnx"], typer.Option("--to", help="The format.")] = "huggingface",
+    features: Annotated[
+        bool, typer.Option("--features", help="onnx: hidden states and the vector of a text, not the head's answers.")
+    ] = False,
+    pooling: Annotated[
+        Literal["mean", "first", "max"] | None,
+        typer.Option("--pooling", help="onnx, with --features: how states become that vector.  [default: mean]"),
+    ] = None,
+    int8: Annotated[
+        bool, typer.Option("--int8", help="onnx: also with matrices of 8 bits, and what they cost.")
+    ] = False,
+    text: Annotated[
+        list[str] | None,
+        typer.Option("--text", help="onnx: compare on this text (repeatable).  [default: some of the package]"),
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--data",
+            help=f"onnx: score model and graphs on these labelled files ({DATA_FILES}; repeatable).  [default: none]",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write a model for other programs: a folder of transformers with the same outputs, or for onnxruntime an
+    encoder's graph, which is compared with the model before it is kept.
+    """
+    from glassformer.run.exports import ExportOptions
+    from glassformer.run.exports import export as write
+    from glassformer.saved.opening import open_as_saved
+    from glassformer.training.progress import ConsoleProgress
+
+    if pooling is not None and not features:
+        raise ConfigError("--pooling makes the vector of --features", got="no --features", do="add it, or leave it out")
+    options = ExportOptions(features, pooling or "mean", int8, tuple(text or ()), tuple(data or ()))
+    found = write(open_as_saved(model), out, to, options, ConsoleProgress())
+    if json:
+        more = {} if found.onnx is None else found.onnx.to_dict()
+        record({"model": str(out), "format": to, **more, "left_behind": list(found.left_behind)}, sys.stdout)
+        return
+    for sentence in found.left_behind:
+        note(sentence)
+    if found.onnx is not None:
+        _show(found.onnx)
+    print(out)
+
+
+def _show(found: OnnxExport) -> None:
+    """The graphs, how far they are from the model, and what 8 bits cost."""
+    from glassformer.cli.terminal.layout import print_table
+    from glassformer.cli.terminal.screen import console, plain_table
+    from glassformer.run.onnx_check import REASON
+
+    screen = console()
+    table = plain_table("output", "largest difference", "from float64", "glassformer's own", "allowed")
+    for each in found.checked.deviations:
+        numbers = (each.largest, each.onnxruntime, each.glassformer, each.allowed)
+        table.add_row(each.output, *(f"{number:.1e}" for number in numbers))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    print_table(screen, table)
+    checked = found.checked
+    screen.print(
+        f"onnxruntime and glassformer in float32, on {checked.rows} rows of {checked.shortest} to {checked.longest} "
+        "tokens, alone and padded to batches" + _same(checked.answers - checked.same, checked.answers)
+    )
+    screen.print(f"Allowed: {REASON}.")
+    _show_int8(found)
+    _show_scores(found)
+    screen.print(", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in found.bytes.items()))
+
+
+def _same(changed: int, answers: int) -> str:
+    return f"; {answers - changed} of {answers} answers are the same." if answers else "."
+
+
+def _show_int8(found: OnnxExport) -> None:
+    from glassformer.cli.terminal.screen import console
+
+    if found.int8 is None:
+        return
+    far = ", ".join(
+        f"{name} by at most {apart:.2g} (the largest number is {scale:.2g})"
+        for name, (apart, scale) in found.int8.largest.items()
+    )
+    cosine = (
+        "" if found.int8.least_cosine is None else f"; least cosine of a text's vector {found.int8.least_cosine:.5f}"
+    )
+    screen = console()
+    screen.print(f"8 bits change {far}{cosine}" + _same(found.int8.changed, found.int8.answers))
+    screen.print("In 8 bits an answer also depends on what shares its batch: one scale rounds the numbers of all.")
+    if not found.scores:
+        screen.print("So few texts do not tell what 8 bits cost: --data FILE scores both on labelled records.")
+
+
+def _show_scores(found: OnnxExport) -> None:
+    from glassformer.cli.terminal.layout import print_table
+    from glassformer.cli.terminal.screen import console, escaped, plain_table
+    from glassformer.scoring.verdict import difference, shown
+
+    if not found.scores:
+        return
+    graphs = ["float32", *(["int8", "int8 less float32"] if found.int8 is not None else [])]
+    table = plain_table("", "glassformer", *graphs)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for each in found.scores:
+        cells = ["" if its is None else shown(each.name, its[0]) for its in (each.glassformer, each.float32, each.int8)]
+        if each.lost is not None:
+            value, low, high = (difference(each.name, number) for number in each.lost)
+            cells.append(f"{value} ({low} … {high})")
+        table.add_row(escaped(each.name.replace("_", " ")), *cells[: 1 + len(graphs)])
+    print_table(console(), table)
+    told = ["float32 and int8: onnxruntime"]
+    if found.int8 is not None:
+        told.append("in brackets 95 % intervals by paired bootstrap over the examples")
+    console().print(f"{'; '.join(told)}. --json has the interval of each score.")

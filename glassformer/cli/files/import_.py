@@ -1,0 +1,67 @@
+"""glassformer import HUGGING_FACE_FOLDER OUT."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from glassformer.cli.terminal.options import Json
+from glassformer.cli.terminal.screen import note, record
+
+
+def import_(
+    source: Annotated[
+        str, typer.Argument(metavar="FOLDER", help="A Hugging Face folder, or hub:owner/name.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)],
+    json: Json = False,
+) -> None:
+    """Convert a Hugging Face folder (config.json, safetensors, tokenizer) to a glassformer folder.
+
+    Families: BERT, DistilBERT, RoBERTa, ModernBERT, GPT-2, Llama, Marian, BART, T5. Each tensor and each setting is
+    used once or reported as left aside; all numbers stay the same to the bit.
+    """
+    from glassformer.api.model import Model
+    from glassformer.run.card import write_card
+    from glassformer.saved.foreign import read_foreign
+    from glassformer.saved.store import refuse_a_model
+
+    refuse_a_model(out, "an import")  # before a model is downloaded
+    model, report = read_foreign(source, Model)
+    model.card = write_card(model, out)
+    model.save(out)
+    default, aside_of_search = model.search
+    used = [] if default is None else sorted(report.generation.keys() - aside_of_search.keys())
+    if json:
+        record(
+            {
+                "model": str(out),
+                "family": model.config.family,
+                "architecture": report.architecture,
+                "settings_aside": report.settings_aside,
+                "tensors_aside": report.tensors_aside,
+                "task": report.use.task,
+                "labels": list(report.labels),
+                "generation": report.generation,
+                "generation_used": used,
+                "generation_aside": aside_of_search,
+            },
+            sys.stdout,
+        )
+        return
+    for what, aside in (("setting", report.settings_aside), ("tensor", report.tensors_aside)):
+        for name, reason in aside.items():
+            note(f"left aside, {what} {name}: {reason}")
+    if used:
+        note(f"it writes by its settings of generation {', '.join(used)}; an export keeps them")
+    elif report.generation and default is None:
+        note(
+            f"kept for an export, as it writes nothing, settings of generation: {', '.join(sorted(report.generation))}"
+        )
+    for name, reason in aside_of_search.items():
+        note(f"not used by our own decoding, setting of generation {name}: {reason}")
+    note(f"{report.architecture or model.config.family} imported: {model}")
+    print(out)

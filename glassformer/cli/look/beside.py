@@ -1,0 +1,61 @@
+"""Options of a page about what was made with a model: a logistic regression, an index, the model it was tuned from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from glassformer.cli.terminal.opened import open_model
+
+if TYPE_CHECKING:
+    from glassformer.api.model import Model
+    from glassformer.page.sections.sections import Maker
+
+ProbeFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--probe",
+        help="Put a logistic regression on the model's vectors into the page: the file that embed compare --probe-out "
+        "writes.  [default: none]",
+    ),
+]
+IndexFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--index",
+        help="Put the nearest texts of an index into the page: the folder that search build writes.  [default: none]",
+    ),
+]
+StartModel = Annotated[
+    str | None,
+    typer.Option(
+        "--start",
+        help="Put into the page how far each part of the model is from this one, which it was tuned from.  "
+        "[default: none]",
+    ),
+]
+
+
+def beside(opened: Model, probe: Path | None, index: Path | None, start: str | None) -> Mapping[str, Maker]:
+    """What makes the sections that these options ask for; raises CheckpointError for what belongs to another model."""
+    if probe is None and index is None and start is None:
+        return {}
+    from glassformer.page.sections.beside import makers_beside
+
+    if index is not None:
+        from glassformer.features.search.index import SearchIndex
+
+        found = SearchIndex.open(index, opened)
+    before = None if start is None else open_model(start)
+    freeze = () if opened.recipe is None else opened.recipe.tune.freeze
+    return makers_beside(
+        opened.module,
+        probe=probe,
+        index=None if index is None else found,
+        start=before,
+        freeze=freeze,
+        run=opened.source,
+    )

@@ -1,0 +1,350 @@
+"""glassformer explain MODEL "She [MASK] [MASK] summer better"."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from glassformer.base.errors import ConfigError, UnknownNameError
+from glassformer.base.wrapping import in_one_line
+from glassformer.cli.look.beside import IndexFolder, ProbeFile, StartModel, beside
+from glassformer.cli.look.explain_writing import (
+    Beams,
+    LooksOf,
+    Seed,
+    Temperature,
+    TopK,
+    TopP,
+    Write,
+    explain_writing,
+    refuse_beside_write,
+    refuse_without,
+)
+from glassformer.cli.terminal.opened import open_model, second_text, split_model
+from glassformer.cli.terminal.options import (
+    Choices,
+    Device,
+    HeldOutTexts,
+    Json,
+    NamedModel,
+    PairOrPassage,
+    Target,
+    Texts,
+    Threads,
+)
+from glassformer.cli.terminal.screen import note, record
+from glassformer.cli.terminal.texts import texts_to_explain
+
+if TYPE_CHECKING:
+    from glassformer.api.model import Model
+    from glassformer.config import ModelConfig
+    from glassformer.look.texts.tree import SearchTree
+    from glassformer.look.texts.walkthrough import Note, NotesOf
+    from glassformer.look.trace.trace import Trace
+    from glassformer.page.sections.sections import Maker
+
+
+def explain(
+    text: Texts = None,
+    model: NamedModel = None,
+    pair: PairOrPassage = None,
+    target: Target = None,
+    choice: Choices = None,
+    cell: Annotated[
+        str | None,
+        typer.Option(
+            "--cell",
+            help="Trace one number back, as NAME[head=1,query=likes,key=She]; names are those of the steps.  "
+            "[default: none]",
+        ),
+    ] = None,
+    word: Annotated[
+        str, typer.Option("--word", help="The word whose row is computed: the word, word@3, or its position from 0.")
+    ] = "0",
+    sentence: Annotated[
+        int,
+        typer.Option("--sentence", min=0, help="Which of several texts, or candidates, the word belongs to, from 0."),
+    ] = 0,
+    notes: Annotated[bool, typer.Option("--notes", help="Add where the source documents are imprecise.")] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            help="Write a page that shows every number and what it was made of: one file for the browser.  "
+            "[default: none]",
+        ),
+    ] = None,
+    megabytes: Annotated[
+        int, typer.Option("--megabytes", min=1, help="The most megabytes of numbers that --html puts into the page.")
+    ] = 64,
+    gradients: Annotated[
+        bool,
+        typer.Option(
+            "--gradients", help="Put the gradients of the loss into the page: how it flows back to each word."
+        ),
+    ] = False,
+    held_out: HeldOutTexts = None,
+    probe: ProbeFile = None,
+    index: IndexFolder = None,
+    start: StartModel = None,
+    write: Write = None,
+    looks: LooksOf = None,
+    beams: Beams = None,
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    seed: Seed = None,
+    json: Json = False,
+    device: Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """Show all steps from words to guesses, with every number of one word's row; or trace one number back to its
+    inputs.
+
+    With --html all of it becomes a page on which every number can be opened. With --choice the text is read with each
+    candidate, and --sentence tells whose steps are shown, from 0. With --write a decoder writes on, step by step.
+    """
+    which, texts = split_model("explain", text, model)
+    searched = {"beams": beams, "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+    if write is None:
+        refuse_without({"looks": looks, **searched})
+    else:
+        refuse_beside_write(
+            pair=pair, target=target, choice=choice, cell=cell, gradients=gradients, held_out=held_out, probe=probe,
+            index=index, start=start,
+        )  # fmt: skip
+        opened = open_model(which, device=device, threads=threads)
+        explain_writing(
+            opened,
+            list(texts_to_explain(texts)),
+            write,
+            looks,
+            searched,
+            html=html,
+            title=Path(which).name,
+            megabytes=megabytes,
+            json=json,
+        )
+        return
+    opened = open_model(which, device=device, threads=threads)
+    second = second_text(opened, pair, target)
+    if html is not None:
+        _page(
+            opened,
+            list(texts_to_explain(texts)),
+            second,
+            choice,
+            html,
+            megabytes,
+            title=Path(which).name,
+            gradients=gradients,
+            held_out=held_out,
+            makers=beside(opened, probe, index, start),
+        )
+        return
+    for name, value in (("probe", probe), ("index", index), ("start", start)):
+        if value is not None:
+            raise ConfigError(f"--{name} is drawn on a page", got="no page", do="add --html FILE")
+    if gradients:
+        raise ConfigError("--gradients are drawn on a page", got="no page", do="add --html FILE")
+    if held_out:
+        raise ConfigError("--held-out is for the page of --html", do="glassformer heads measures heads without a page")
+    for each in _together(texts):
+        trace = opened.trace(each, second, choices=choice or None)
+        if cell is not None:
+            _follow(trace, cell, json=json)
+        else:
+            given = [each] if isinstance(each, str) else each
+            _walk(opened, given, second, choice or (), trace, sentence, word, notes=notes, json=json)
+        _note(str(trace.honesty))
+
+
+def _together(texts: Sequence[str]) -> Iterator[str | list[str]]:
+    """One text after the other from standard input; several of the command as one batch."""
+    if len(texts) < 2:
+        yield from texts_to_explain(texts)
+    else:
+        yield list(texts_to_explain(texts))
+
+
+def _page(
+    opened: Model,
+    texts: Sequence[str],
+    second: str | None,
+    choices: Sequence[str] | None,
+    out: Path,
+    megabytes: int,
+    *,
+    title: str,
+    gradients: bool,
+    held_out: Sequence[str] | None,
+    makers: Mapping[str, Maker],
+) -> None:
+    """All texts together on one page, with what is lost without each head where a held-out text was given."""
+    given = texts[0] if len(texts) == 1 else list(texts)
+    trace = opened.trace(given, second, choices=choices or None)
+    alone = second is None and not choices and trace.words.decoder_inputs
+    searches = [_search(opened, text) for text in texts] if alone else ()
+    sections = {name: make(trace) for name, make in makers.items()}
+    if held_out:
+        sections["importance"] = _importance(opened, held_out)
+    trace.to_html(
+        out,
+        title=title,
+        megabytes=megabytes,
+        searches=searches,
+        gradients=gradients,
+        training=opened.source,
+        sections=sections,
+    )
+    note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, which any browser opens")
+    _note(str(trace.honesty))
+
+
+def _search(opened: Model, text: str) -> SearchTree | None:
+    """The search for the translation that the page shows; none where a text is translated in several parts."""
+    from glassformer.base.errors import DataError
+
+    try:
+        return opened.search_tree(text)
+    except DataError as error:
+        note(str(error))
+        return None
+
+
+def _importance(opened: Model, files: Sequence[str]) -> Any:
+    """What is lost without each head, for the page."""
+    from glassformer.cli.look.heads import MOST_TEXTS, of_files
+    from glassformer.look.texts.importance import head_importance
+    from glassformer.page.sections.summed import importance_section
+    from glassformer.training.progress import ConsoleProgress
+
+    held = of_files(opened, files, MOST_TEXTS)
+    found = head_importance(opened, held.texts, held.seconds, progress=ConsoleProgress())
+    return importance_section(found, held.title)
+
+
+def _walk(
+    opened: Model,
+    given: Sequence[str],
+    pair: str | None,
+    choices: Sequence[str],
+    trace: Trace,
+    sentence: int,
+    word: str,
+    *,
+    notes: bool,
+    json: bool,
+) -> None:
+    from glassformer.look.drawing.lines import screen_width
+    from glassformer.look.drawing.render import write
+    from glassformer.look.texts.head_answer import head_answer
+    from glassformer.look.texts.walkthrough import no_notes, walkthrough
+    from glassformer.look.trace.explanation import Limits
+
+    limits = Limits.fitting(trace.config)
+    texts = len(trace.words.inputs)
+    if sentence >= texts:
+        do = f"there {'is one text' if texts == 1 else f'are {texts} texts'}"
+        raise UnknownNameError(f"--sentence counts from 0 to {texts - 1}", got=str(sentence), do=do)
+    place = _place(trace, sentence, word)
+    told = _notes_for(trace.config) if notes else no_notes
+    walk = walkthrough(trace, sentence=sentence, word=place, notes=told, limits=limits)
+    last = head_answer(opened, given[0 if choices else sentence], pair, limits, choices)
+    steps = walk if last is None else chain(walk, [last])
+    if json:
+        written = {"tokens": _tokens(opened, trace, sentence)}
+        for step in steps:
+            record(_plain(step) | written, sys.stdout)
+            written = {}
+    else:
+        _print(write(steps, limits, screen_width()))
+
+
+def _tokens(opened: Model, trace: Trace, sentence: int) -> dict[str, list[str]]:
+    """The tokens of a sentence as the vocabulary writes them, where steps have their texts."""
+    from glassformer.look.trace.cell import word_at
+
+    known = opened.tokenizer.vocabulary()
+    ids = {side: trace.facts.get(f"{side}.ids") for side in ("inputs", "decoder_inputs")}
+    return {
+        side: [word_at(known, id_) for id_ in rows[sentence].tolist()] for side, rows in ids.items() if rows is not None
+    }
+
+
+def _place(trace: Trace, sentence: int, word: str) -> int:
+    """The place of the word that was asked for, in the source or else in the target; with two texts a note says whose
+    rows are shown.
+    """
+    from glassformer.look.trace.cell import find_word
+
+    target = trace.words.sentence("decoder_inputs", sentence)
+    if not target:
+        return find_word(trace.words, word, option="--word", sentence=sentence)
+    try:
+        place = find_word(trace.words, word, option="--word", sentence=sentence)
+    except UnknownNameError:
+        place = find_word(trace.words, word, option="--word", side="decoder_inputs", sentence=sentence)
+    source = trace.words.sentence("inputs", sentence)
+    shown = (words[min(place, len(words) - 1)] for words in (source, target))
+    _note("worked out are the rows of {} in the source and of {} in the target; --word names others".format(*shown))
+    return place
+
+
+def _follow(trace: Trace, cell: str, *, json: bool) -> None:
+    from glassformer.look.drawing.lines import indented, screen_width
+    from glassformer.look.drawing.render import share_lines
+    from glassformer.look.summaries.follow import follow
+    from glassformer.look.summaries.mix import shares
+    from glassformer.look.trace.explanation import explained_lines
+
+    width = screen_width()
+    for explanation in follow(trace, cell):
+        if json:
+            record(_plain(explanation), sys.stdout)
+            continue
+        _print(explained_lines(explanation, width=width))
+        if explanation.name.endswith(".mixed"):
+            attention = explanation.name.rpartition(".")[0]
+            found = shares(trace, attention, query=explanation.cell["query"], sentence=explanation.cell["sentence"])
+            _print(["  each word's share:", *indented(share_lines(found, width - 4), 4)])
+
+
+def _notes_for(config: ModelConfig) -> NotesOf:
+    """The corrections to the source documents that belong to a tensor of this model, first those of the document that
+    is followed.
+    """
+    from glassformer.bundled.notes import notes_about
+    from glassformer.look.texts.walkthrough import followed
+
+    document = followed(config)
+
+    def notes(name: str) -> tuple[Note, ...]:
+        found = notes_about(name, document, hidden_words=config.decoder is None)
+        return tuple((note.number, note.sentence, note.said_elsewhere(document)) for note in found)
+
+    return notes
+
+
+def _note(text: str) -> None:
+    """A note on lines that fit the screen."""
+    from glassformer.look.drawing.lines import screen_width, wrapped
+
+    for line in wrapped(text, screen_width()):
+        note(line)
+
+
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(in_one_line(line))
+
+
+def _plain(value: object) -> Any:
+    """Dataclasses as values that JSON has."""
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value

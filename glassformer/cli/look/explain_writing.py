@@ -1,0 +1,153 @@
+"""glassformer explain MODEL PROMPT --write N: a text step by step, while it is written."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.wrapping import in_one_line
+from glassformer.cli.ask.decoding_options import check_decoding
+from glassformer.cli.ask.story import story_page
+from glassformer.cli.terminal.screen import note, record
+from glassformer.tasks import VERBS
+
+if TYPE_CHECKING:
+    from glassformer.api.model import Model
+    from glassformer.look.texts.tree import SearchTree
+    from glassformer.look.texts.written import Looks
+    from glassformer.look.trace.trace import Trace
+
+Write = Annotated[
+    int | None,
+    typer.Option(
+        "--write",
+        min=1,
+        help="Write so many tokens behind the text (of a model that chats: the reply to the texts as its turns) and "
+        "show each step: what it looked at, what came into question, and why one was chosen.  [default: none]",
+    ),
+]
+LooksOf = Annotated[
+    str | None,
+    typer.Option(
+        "--looks",
+        help="With --write, whose attention is shown: a block, 3, or one of its heads, 3.1.  "
+        "[default: the mean of the last block's heads]",
+    ),
+]
+_AS = "With --write, as of generate.  [default: as the model writes]"
+Beams = Annotated[int | None, typer.Option("--beams", min=1, help=_AS)]
+Temperature = Annotated[float | None, typer.Option("--temperature", help=_AS)]
+TopK = Annotated[int | None, typer.Option("--top-k", min=1, help=_AS)]
+TopP = Annotated[float | None, typer.Option("--top-p", help=_AS)]
+Seed = Annotated[int | None, typer.Option("--seed", help="With --write, seed of what is drawn.  [default: 0]")]
+
+
+def refuse_without(options: Mapping[str, object]) -> None:
+    """Raise ConfigError for options of writing where nothing is written."""
+    for name, value in options.items():
+        if value is not None:
+            typed = f"--{name.replace('_', '-')}"
+            raise ConfigError(f"{typed} is for a text that is written", got="no --write", do="add --write 20")
+
+
+def refuse_beside_write(**options: object) -> None:
+    """Raise ConfigError for options of a text that is only read."""
+    for name, value in options.items():
+        if value:
+            typed = f"--{name.replace('_', '-')}"
+            raise ConfigError(f"{typed} is for a text that is read", got="--write too", do="leave one of them out")
+
+
+def explain_writing(
+    opened: Model,
+    texts: Sequence[str],
+    count: int,
+    looks: str | None,
+    options: Mapping[str, Any],
+    *,
+    html: Path | None,
+    title: str,
+    megabytes: int,
+    json: bool,
+) -> None:
+    """Write behind one text, or reply to turns, and show each step; with `html` as a page.
+
+    Raises DataError for several texts of a model that does not chat, ConfigError for options that exclude each other.
+    """
+    # Not at the top: --help must not import torch.
+    from glassformer.look.texts.search_tree import search_tree, trace_of, writing_verb
+    from glassformer.look.texts.written import stepwise
+
+    verb = writing_verb(opened)
+    turns = VERBS[verb].turns
+    if not turns and len(texts) != 1:
+        raise DataError("--write shows one text as it is written", got=f"{len(texts)} texts", do="give one of them")
+    options = {**options, "max_tokens": count}
+    check_decoding(options, verb)
+    block, head = _block_and_head(looks)
+    tree = search_tree(opened, list(texts) if turns else texts[0], options, verb=verb, attention=True)
+    trace = trace_of(opened, tree)
+    compared = stepwise(tree, trace, fast=opened.fast)
+    if html is not None:
+        story_page(opened, tree, html, title=title, megabytes=megabytes, trace=trace)
+    else:
+        show_writing(tree, trace, block, head, asdict(compared) | {"holds": compared.holds}, json=json)
+    note(f"{'✓' if compared.holds else '✗'} {compared}")
+
+
+def show_writing(
+    tree: SearchTree, trace: Trace, block: int | None, head: int | None, compared: Mapping[str, Any], *, json: bool
+) -> None:
+    """The steps on the screen, or as one record."""
+    from glassformer.look.drawing.lines import screen_width
+    from glassformer.look.drawing.written_lines import written_lines
+    from glassformer.look.texts.written import Looks
+
+    looks = Looks(tree, block, head)
+    crosses = tree.source is not None
+    read = trace.words.sentence("decoder_inputs" if crosses else "inputs", 0)
+    if json:
+        record(_as_record(tree, looks, read, compared), sys.stdout)
+        return
+    source = trace.words.sentence("inputs", 0) if crosses else ()
+    for line in written_lines(tree, looks, read, source, screen_width()):
+        print(in_one_line(line))
+
+
+def _as_record(tree: SearchTree, looks: Looks, read: Sequence[str], compared: Mapping[str, Any]) -> dict[str, Any]:
+    """The tree, and of each step of the best answer where it looked."""
+    from glassformer.look.texts.written import path_of
+
+    steps = []
+    for node in path_of(tree):
+        own, crossing = looks.row(node), looks.row(node, crossing=True)
+        steps.append(
+            {
+                "node": node.number,
+                "looked_at": None if own is None else own.tolist(),
+                **({} if crossing is None else {"looked_at_source": crossing.tolist()}),
+            }
+        )
+    return {
+        **tree.to_dict(),
+        "read": list(read),
+        "attention": {"block": looks.block, "head": looks.head, "bytes": looks.kept.nbytes},
+        "steps": steps,
+        "against_one_run": dict(compared),
+    }
+
+
+def _block_and_head(text: str | None) -> tuple[int | None, int | None]:
+    """The block and head of `--looks`; raises ConfigError for what names none."""
+    if text is None:
+        return None, None
+    block, _, head = text.partition(".")
+    if not block.isdecimal() or (head and not head.isdecimal()) or text.endswith("."):
+        raise ConfigError("--looks names a block, as 3, or one of its heads, as 3.1", got=repr(text))
+    return int(block), int(head) if head else None

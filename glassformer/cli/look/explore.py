@@ -1,0 +1,139 @@
+"""glassformer explore MODEL "She [MASK] [MASK] summer better"."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from glassformer.base.errors import ConfigError
+from glassformer.bundled.travelling import travelling
+from glassformer.cli.look.beside import IndexFolder, ProbeFile, StartModel, beside
+from glassformer.cli.terminal.opened import open_model, split_model
+from glassformer.cli.terminal.options import Choices, Device, Json, NamedModel, PairOrPassage, Target, Texts, Threads
+from glassformer.cli.terminal.screen import note, record
+from glassformer.cli.terminal.texts import texts_to_explain
+
+if TYPE_CHECKING:
+    from glassformer.page.server.offers import Offer
+
+# A text to begin with for each task that a model of the package has learned.
+_FIRST_TEXTS = {
+    "masked-lm": "She [MASK] the summer better than the winter.",
+    "translate": "Two dogs run in the snow.",
+    "language-model": "As Aliens entered our planet",
+    "chat": "Hi how are you",
+}
+_ANY_TEXT = "She likes the summer better than the winter."
+
+
+def explore(
+    text: Texts = None,
+    model: NamedModel = None,
+    pair: PairOrPassage = None,
+    target: Target = None,
+    choice: Choices = None,
+    probe: ProbeFile = None,
+    index: IndexFolder = None,
+    start: StartModel = None,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port of this machine; 0 is any that is free.")
+    ] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address of the page.")] = False,
+    json: Json = False,
+    device: Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """Open a page in the browser on which every number of a model can be followed to the numbers it came from.
+
+    Without a model and a text it shows the slides' model; the models of the package can be chosen on the page. Only
+    this machine can open the page, by the address that is printed. Ctrl-C ends it.
+    """
+    from glassformer.page.server.start import check_installed, serve
+
+    check_installed()
+    from glassformer.base.settings import read_settings
+    from glassformer.page.server.asked import Asked
+    from glassformer.runtime.device import use_threads
+
+    use_threads(threads)
+    offers = _offers()
+    if text or model is not None:
+        which, texts = split_model("explore", text, model)
+        first = _offer(which, list(texts_to_explain(texts)) if texts else [], pair, target, choice)
+        first = _with(first, probe, index, start, device)
+        offers = [first, *(offer for offer in offers if offer.name != first.name)]
+    elif pair is not None or target is not None or choice:
+        raise ConfigError("a second text and candidates belong to a text", got="none", do="give the text too")
+    elif probe is not None or index is not None or start is not None:
+        raise ConfigError("--probe, --index and --start belong to a model", got="none", do="name the model too")
+    first = offers[0]
+    wish = {"model": first.name, "texts": first.texts, "seconds": first.seconds, "choices": first.choices}
+
+    def told(address: str) -> None:
+        if json:
+            record({"address": address, "model": first.name, "texts": first.texts}, sys.stdout)
+            return
+        print(address, flush=True)
+        note(f"the page of {first.name}, for this machine alone; Ctrl-C ends it")
+
+    serve(
+        offers,
+        read_settings(Asked, wish, where="the text"),
+        port=port,
+        device=device,
+        told=told,
+        browser=not no_browser and not json,
+    )
+
+
+def _with(offer: Offer, probe: Path | None, index: Path | None, start: str | None, device: str) -> Offer:
+    """The same with the sections that these options ask for; the model is opened for them, and stays open."""
+    if probe is None and index is None and start is None:
+        return offer
+    opened = open_model(str(offer.place), device=device)
+    return replace(offer, makers=beside(opened, probe, index, start), model=opened)
+
+
+def _offers() -> list[Offer]:
+    """The slides' model and the models of the package."""
+    from glassformer.bundled.texts import slides, slides_model
+    from glassformer.page.server.offers import Offer
+
+    texts = tuple(sentence.masked for sentence in slides().sentences)
+    return [Offer("slides", slides_model(), texts), *(_offer(name, [], None, None, None) for name in travelling())]
+
+
+def _offer(which: str, texts: list[str], pair: str | None, target: str | None, choices: list[str] | None) -> Offer:
+    """A model with its texts, or with one that fits its task."""
+    from glassformer.bundled.travelling import located
+    from glassformer.page.sections.training import watched_texts
+    from glassformer.page.server.offers import Offer
+
+    if pair is not None and target is not None:
+        raise ConfigError("a text has one second text", got="--pair and --target", do="leave one of them out")
+    second = pair if target is None else target
+    given = tuple(texts)
+    seconds = None if second is None else (second,) * len(given)
+    if not given:
+        given, seconds = watched_texts(located(which)) or (_first_texts(which), seconds)
+    return Offer(which, which, given, seconds, tuple(choices) if choices else None)
+
+
+def _first_texts(which: str) -> tuple[str, ...]:
+    """Texts to begin with: those of the slides for the slides' model, else one that fits the task of a model."""
+    from glassformer.base.json_text import read_json
+    from glassformer.bundled.texts import slides
+    from glassformer.bundled.travelling import located
+
+    try:
+        facts = dict(read_json(Path(located(which)) / "glassformer.json"))
+    except (OSError, ValueError, TypeError):  # another kind of folder, or one that opening it will refuse
+        facts = {}
+    if facts.get("family") == "slides":
+        return tuple(sentence.masked for sentence in slides().sentences)
+    task = facts.get("task")
+    return (_FIRST_TEXTS.get(str(task.get("name")) if isinstance(task, dict) else "", _ANY_TEXT),)

@@ -1,0 +1,230 @@
+"""glassformer heads MODEL [TEXT ...]."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from glassformer.base.errors import DataError
+from glassformer.cli.terminal.layout import print_table
+from glassformer.cli.terminal.opened import open_model, split_model
+from glassformer.cli.terminal.options import Device, HeldOutTexts, Json, NamedModel, Threads
+from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record
+
+if TYPE_CHECKING:
+    from glassformer.api.model import Model
+    from glassformer.look.summaries.head_jobs import Head
+    from glassformer.look.texts.importance import HeadImportance, Importance
+
+MOST_TEXTS = 64
+
+
+class Given(NamedTuple):
+    """Texts with their second texts, None where there are none, and what they are called."""
+
+    texts: list[str]
+    seconds: list[str] | None
+    title: str
+
+
+def heads(
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODEL] [TEXT]",
+            help="The model, a folder, hub:owner/name, or a name that `glassformer models` lists. Then texts whose "
+            "attention is measured; - reads one a line from standard input. Without a text: sentences of the package.",
+            show_default=False,
+        ),
+    ] = None,
+    model: NamedModel = None,
+    held_out: HeldOutTexts = None,
+    rows: Annotated[int, typer.Option("--rows", min=1, help="How many texts of --held-out are read.")] = MOST_TEXTS,
+    importance: Annotated[
+        bool,
+        typer.Option(
+            "--importance/--no-importance", help="Whether what is lost without each head is measured: the slow part."
+        ),
+    ] = True,
+    seed: Annotated[int, typer.Option("--seed", help="Which words are masked for a model of masked words.")] = 0,
+    json: Json = False,
+    device: Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """List what each attention head does, in groups, and what the model loses without it.
+
+    A head is called by where most of its attention goes; what it is good for cannot be read off that, so it is
+    measured: each head is switched off, one after the other, and the loss is taken on held-out texts.
+    """
+    which, texts = split_model("heads", text, model)
+    opened = open_model(which, device=device, threads=threads)
+    measured = of_command(texts) if texts else None
+    held = None if held_out is None else of_files(opened, held_out, rows)
+    given = measured or held or of_package(opened)
+    found = jobs(opened, given)
+    lost = None
+    if importance:
+        from glassformer.look.texts.importance import head_importance
+        from glassformer.training.progress import ConsoleProgress
+
+        source = held or given
+        lost = head_importance(opened, source.texts, source.seconds, seed=seed, progress=ConsoleProgress())
+        if len(source.texts) == 1:
+            note("one text has no interval: give several, or a file with --held-out")
+    if json:
+        for row in as_records(found, lost):
+            record(row, sys.stdout)
+    else:
+        show(found, lost, given.title, (held or given).title)
+
+
+def jobs(model: Model, given: Given) -> Sequence[Head]:
+    """What every head does in these texts, some of them at a time."""
+    from glassformer.look.summaries.head_jobs import in_groups, listed
+    from glassformer.look.summaries.head_measures import Mean
+
+    mean = Mean()
+    for begin in range(0, len(given.texts), 16):
+        part = slice(begin, begin + 16)
+        seconds = None if given.seconds is None else given.seconds[part]
+        mean.add(model.trace(given.texts[part], seconds, keep=()))
+    return in_groups(listed(mean.measures))
+
+
+# ------------------------------------------------------------------- texts
+
+
+def of_command(texts: Sequence[str]) -> Given:
+    """The texts of the command, and for - the lines of standard input."""
+    from glassformer.cli.terminal.texts import texts_to_explain
+
+    found = list(texts_to_explain(texts))
+    return Given(found, None, "the text" if len(found) == 1 else f"the {len(found)} texts")
+
+
+def of_files(model: Model, files: Sequence[str], rows: int) -> Given:
+    """The first texts of files, with their targets where the model translates."""
+    from itertools import islice
+
+    from glassformer.cli.terminal.readers import TableReader
+    from glassformer.cli.terminal.texts import records
+
+    columns = {"text": "text"}
+    if model.config.encoder is not None and model.config.decoder is not None:
+        columns["target"] = "target"
+    read = [each.values for each in islice(records(None, files, TableReader(columns, pairs=len(columns) > 1)), rows)]
+    if not read:
+        raise DataError("--held-out needs a file with a text", got=", ".join(files))
+    seconds = [str(values["target"]) for values in read] if "target" in columns else None
+    names = ", ".join(Path(file).name for file in files)
+    title = f"{'the first ' if len(read) == rows else ''}{len(read)} texts of {names}"
+    return Given([str(values["text"]) for values in read], seconds, title)
+
+
+def of_package(model: Model) -> Given:
+    """The sentences of the package: those of the slides for their model, which has no other words."""
+    from glassformer.bundled.texts import slides
+    from glassformer.look.texts.trace import reads_by_word
+    from glassformer.page.sections.held_out import held_out
+
+    if reads_by_word(model):
+        texts = [sentence.text for sentence in slides().sentences]
+        return Given(texts, None, f"the slides' {len(texts)} sentences, which it has learned from")
+    pairs = held_out()
+    translates = model.config.encoder is not None and model.config.decoder is not None
+    title = f"{len(pairs)} sentences of the package, {'with their French' if translates else 'in English'}"
+    return Given([one for one, _ in pairs], [two for _, two in pairs] if translates else None, title)
+
+
+# ------------------------------------------------------------------- what is printed
+
+
+def name_of(head: Head, sides: set[str]) -> str:
+    """`0·3`, with `encoder`, `decoder` or `cross` before it where a model has several of them."""
+    side, _, block, attention = head.attention.split(".")
+    kind = "cross " if attention == "cross_attention" else f"{side} "
+    return f"{kind if len(sides) > 1 else ''}{block}·{head.head}"
+
+
+SHORT: Mapping[str, str] = {
+    "previous": "one back",
+    "next": "one ahead",
+    "self": "itself",
+    "first": "first token",
+    "separator": "end mark",
+    "same_word": "same word",
+    "few": "a few tokens",
+    "many": "broadly",
+}
+
+
+def show(found: Sequence[Head], lost: Importance | None, attention_on: str, lost_on: str) -> None:
+    """The table of heads, and what its columns mean."""
+    from glassformer.look.summaries.head_jobs import RULE
+
+    screen = console()
+    sides = {f"{head.attention.split('.')[0]} {head.attention.split('.')[-1]}" for head in found}
+    by_head = {} if lost is None else {(each.attention, each.head): each for each in lost.heads}
+    table = plain_table(
+        "head", "looks mostly", "share", "entropy", "away", *([] if lost is None else ["lost without it"])
+    )
+    for column in table.columns[2:]:
+        column.justify = "right"
+    for head in found:
+        share = "" if head.job in ("few", "many") else f"{head.value:.0%}"
+        away = head.measures["distance"]
+        cells = [name_of(head, sides), SHORT[head.job], share, f"{head.measures['entropy']:.2f}"]
+        cells.append("" if math.isnan(away) else f"{away:.1f}")
+        if lost is not None:
+            cells.append(told(by_head[head.attention, head.head]))
+        table.add_row(*cells)
+    print_table(screen, table)
+    screen.print(f"looks mostly, share: {RULE} Measured on {escaped(attention_on)}.", markup=False)
+    screen.print("entropy: of the attention, in nats; away: how many tokens, on average.")
+    if lost is not None:
+        interval = "" if lost.texts == 1 else ", with its 95 % interval (bootstrap over the texts)"
+        tokens = f", {lost.scored:,} tokens predicted" if lost.scored else ""
+        base = f" ({lost.baseline:.3f} with all heads)" if lost.scored else ""
+        screen.print(
+            f"lost without it: {lost.measure}{base} with the head switched off, less that with it, in {lost.unit}"
+            f"{interval}. Measured on {lost_on}{tokens}.",
+            markup=False,
+        )
+
+
+def told(head: HeadImportance) -> str:
+    """`+0.031 (0.010 … 0.055)`"""
+    value = f"{head.difference:+.3f}"
+    return value if math.isnan(head.low) else f"{value} ({head.low:.3f} … {head.high:.3f})"
+
+
+def as_records(found: Sequence[Head], lost: Importance | None) -> list[dict[str, Any]]:
+    """A record for each head, in the order of the table; numbers that are not known are null."""
+    by_head = {} if lost is None else {(each.attention, each.head): each for each in lost.heads}
+    records = []
+    for head in found:
+        row: dict[str, Any] = asdict(head)
+        row["measures"] = {name: known(value) for name, value in head.measures.items()}
+        if lost is not None:
+            each = by_head[head.attention, head.head]
+            row["lost"] = {
+                "measure": lost.measure,
+                "unit": lost.unit,
+                "baseline": lost.baseline,
+                "texts": lost.texts,
+                "scored": lost.scored,
+                **{name: known(getattr(each, name)) for name in ("difference", "low", "high")},
+            }
+        records.append(row)
+    return records
+
+
+def known(value: float) -> float | None:
+    """A number, or null for one that is not known."""
+    return None if math.isnan(value) else value

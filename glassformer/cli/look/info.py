@@ -1,0 +1,74 @@
+"""glassformer info MODEL."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from glassformer.cli.terminal.opened import open_model
+from glassformer.cli.terminal.options import Fast, Json, ModelFolder
+from glassformer.cli.terminal.screen import console, escaped, plain_table, record
+
+
+def info(model: ModelFolder, fast: Fast = False, json: Json = False) -> None:
+    """Show family, sizes, parameters by part, tokenizer, task, precision of prediction, data and scores."""
+    facts = open_model(model, device="cpu", fast=fast).info()
+    if json:
+        record(facts, sys.stdout)
+        return
+    screen = console()
+    screen.print(f"[bold]{escaped(str(model))}[/bold]: {facts['family']}, {facts['task'] or 'no task'}\n")
+    for title, rows in _sections(facts):
+        _show(screen, title, rows)
+    if "not_in_this_document" in facts:
+        _show_not_drawn(screen, facts["not_in_this_document"])
+
+
+def _sections(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    sections = [(name, sizes) for name, sizes in facts["sizes"].items()]
+    sections.append(("parameters", {part: f"{count:,}" for part, count in facts["parameters"].items()}))
+    tokenizer = facts["tokenizer"]
+    if tokenizer is not None:
+        special = ", ".join(f"{role} {token}" for role, token in tokenizer["special"].items())
+        sizes = {name.replace("_", " "): f"{size:,}" for name, size in tokenizer.items() if name.endswith("tokens")}
+        sections.append(("tokenizer", {**sizes, "special": special or "none"}))
+    prediction = {**facts["prediction"], "reads at once": f"{facts['reads_at_once'] or 'any number of'} tokens"}
+    sections.append(("prediction", prediction))
+    data = facts["data"]
+    if data is not None:
+        sections.append(
+            ("data", {key: data[key] for key in ("files", "documents", "validation", "length") if key in data})
+        )
+    if facts["scores"]:
+        sections.append(
+            ("scores", {name: f"{value:,.4g}" for name, value in facts["scores"].items() if value is not None})
+        )
+    return sections
+
+
+def _show(screen: Console, title: str, rows: Mapping[str, Any]) -> None:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim", min_width=16)
+    table.add_column()
+    for name, value in rows.items():
+        if value is not None:
+            shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            table.add_row(escaped("  " + name.replace("_", " ")), escaped(shown))
+    screen.print(f"[bold cyan]{title}[/bold cyan]")
+    screen.print(table)
+
+
+def _show_not_drawn(screen: Console, rows: list[dict[str, Any]]) -> None:
+    screen.print("[bold cyan]not in this document[/bold cyan] [dim](the slides do not draw it)[/dim]")
+    table = plain_table("", "what", "here")
+    for row in rows:
+        table.add_row(row["name"], row["what"], "on" if row["on"] else "off")
+    screen.print(table)
+    screen.print("[dim]to change one of them, train again:[/dim]")
+    for row in rows:
+        if row["switch"].startswith("glassformer "):  # a command has its own line, so that it can be copied
+            screen.print(f"  {escaped(row['switch'])}", soft_wrap=True)

@@ -1,0 +1,138 @@
+"""glassformer verify MODEL TEXT."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from glassformer.cli.terminal.layout import print_table
+from glassformer.cli.terminal.opened import open_model, second_text, split_model
+from glassformer.cli.terminal.options import (
+    Choices,
+    Device,
+    Fast,
+    Json,
+    NamedModel,
+    PairOrPassage,
+    Target,
+    Texts,
+    Threads,
+)
+from glassformer.cli.terminal.screen import console, escaped, plain_table, record
+from glassformer.cli.terminal.texts import texts_to_explain
+
+if TYPE_CHECKING:
+    from glassformer.api.model import Model
+    from glassformer.look.texts.written import Stepwise
+    from glassformer.look.trace.honesty import Honesty
+    from glassformer.look.trace.verify import Verification
+    from glassformer.run.independence import Independence
+
+# The number of tensors shown: those that agree least.
+_SHOWN = 8
+# The tokens that a decoder writes where nobody says otherwise.
+_WRITTEN = 8
+
+
+def verify(
+    text: Texts = None,
+    model: NamedModel = None,
+    pair: PairOrPassage = None,
+    target: Target = None,
+    choice: Choices = None,
+    dtype: Annotated[
+        Literal["float32", "float64"], typer.Option("--dtype", help="Precision of the check.")
+    ] = "float32",
+    write: Annotated[
+        int | None,
+        typer.Option(
+            "--write",
+            min=0,
+            help="Write so many tokens behind the text, and check that cache and one run over it have the same "
+            "numbers.  [default: 8 of a model that writes on, else 0]",
+        ),
+    ] = None,
+    fast: Fast = False,
+    json: Json = False,
+    device: Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """Check every tensor against its formula, and that tracing, padding and batch mates do not change the output; of a
+    model that writes on, that what it looked at while it wrote is what one run over the text shows.
+
+    Exit code 1 when one of the checks fails.
+    """
+    which, texts = split_model("verify", text, model)
+    opened = open_model(which, device=device, fast=fast, threads=threads)
+    second = second_text(opened, pair, target)
+    held = [
+        _holds(opened, each, second, choice or [], dtype, write=write, json=json) for each in texts_to_explain(texts)
+    ]
+    if not all(held):
+        raise typer.Exit(1)
+
+
+def _holds(
+    opened: Model, text: str, pair: str | None, choices: list[str], dtype: str, *, write: int | None, json: bool
+) -> bool:
+    """Whether all checks pass for one text or pair, or a text with each candidate; prints the results, or writes them
+    as a record.
+    """
+    import torch
+
+    from glassformer.run.independence import independence
+
+    trace = opened.trace(text, pair, dtype=getattr(torch, dtype), choices=choices or None)
+    pairs: list[str | None] = [*choices] or [pair]
+    each = [independence(opened, text, second) for second in pairs]
+    own = max(each, key=lambda found: max(found.padding or 0.0, found.batch_mates))
+    verified, honesty = trace.verify(), trace.honesty
+    written = _written(opened, text, write)
+    holds = verified.holds and honesty.holds and own.holds and (written is None or written.holds)
+    if json:
+        facts: dict[str, Any] = {
+            "text": text,
+            **({} if pair is None else {"pair": pair}),
+            **({"choices": choices} if choices else {}),
+            "holds": holds,
+            "formulas": {check.name: check.error for check in verified.checks},
+            "limit": verified.limit,
+            "kernel_limit": verified.kernel_limit,
+            "honesty": asdict(honesty),
+            "independence": asdict(own),
+            **({} if written is None else {"writing": asdict(written)}),
+        }
+        record(facts, sys.stdout)
+    else:
+        table = plain_table("tensors that agree least", "error", "")
+        for check in sorted(verified.checks, key=lambda each: -each.error)[:_SHOWN]:
+            table.add_row(check.name, f"{check.error:.1e}", check.note)
+        screen = console()
+        for words in (text, *([] if pair is None else [pair]), *choices):
+            screen.print(f"[dim]{escaped(words)}[/dim]")
+        print_table(screen, table)
+        checks: list[Verification | Honesty | Independence | Stepwise] = [verified, honesty, own]
+        for result in checks if written is None else [*checks, written]:
+            sign = "[green]✓[/green]" if result.holds else "[red]✗[/red]"
+            screen.print(f"{sign} {result}")
+    return holds
+
+
+def _written(opened: Model, text: str, count: int | None) -> Stepwise | None:
+    """The numbers of a few tokens that are written, beside those of one run over them; None where none is asked for.
+
+    Unasked, only a decoder alone writes: a translator has read what it writes already.
+    """
+    from glassformer.look.texts.search_tree import search_tree, trace_of
+    from glassformer.look.texts.written import stepwise
+
+    config = opened.config
+    alone = config.encoder is None and config.decoder is not None and config.head is not None
+    count = (_WRITTEN if alone else 0) if count is None else count
+    if count == 0:
+        return None
+    tree = search_tree(opened, text, {"max_tokens": count}, attention=True)
+    return stepwise(tree, trace_of(opened, tree), fast=opened.fast)

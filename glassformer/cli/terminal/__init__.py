@@ -1,0 +1,1 @@
+"""What all commands use: screen, options, files in and out."""

@@ -1,0 +1,165 @@
+"""Which model a verb uses, and opening it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glassformer.base.errors import CheckpointError, ConfigError, DataError, did_you_mean
+from glassformer.base.paths import check_path
+from glassformer.bundled.travelling import answering, travelling, travels
+from glassformer.cli.terminal.screen import note
+from glassformer.cli.verbs import PARTS
+from glassformer.tasks import VERBS
+
+if TYPE_CHECKING:
+    from glassformer.api.model import Model
+
+_HUB = "hub:"
+# What may be a mistyped model: a word without blanks and brackets; and one that must be meant as a path.
+_WORD = re.compile(r"[^\s\[\]]*")
+_PATH = re.compile(r"~.*|.*[/\\].*")
+_LONGEST_PATH = 4096
+
+
+def split_model(
+    verb: str,
+    words: Sequence[str] | None,
+    model: str | None,
+    *,
+    files: Sequence[str] | None = None,
+    is_data: Callable[[str], bool] | None = None,
+    data: str = "a file to measure on",
+) -> tuple[str, list[str]]:
+    """The model for a verb, and the words that are its texts, or its files where `is_data` tells them.
+
+    `data` is what such a file is. `model` is the one of the option --model, beside which all words are texts.
+    Without it the first word is the model when it is a folder, the name of a model in the package, or `hub:...`.
+    Else it is a text, and a model of the package answers, as a note says. Refused as a mistyped model are a path, a
+    file, and a single word before other texts: the answer of another model than the one that was meant would not be
+    noticed. `files` are those of the option --file.
+
+    Raises CheckpointError for a mistyped model, ConfigError when no model of the package answers this verb, DataError
+    when there is neither a model nor a text.
+    """
+    which, texts = _split(verb, list(words or ()), model, files, is_data, data)
+    if is_data is None and not files:
+        note_no_text(verb, texts)
+    return which, texts
+
+
+def note_no_text(verb: str, texts: Sequence[str]) -> None:
+    """Note of a verb's only text that it may be meant as a file, or as the second word of a verb."""
+    if len(texts) != 1:
+        return
+    (text,) = texts
+    near = did_you_mean(text, PARTS.get(verb, ()))
+    if len(text) < _LONGEST_PATH and os.path.isfile(text):
+        note(f"{text} is read as a text, though it is a file; did you mean --file {shlex.quote(text)}?")
+    elif near.startswith("did"):
+        note(f"{text} is read as a text; " + near.replace("mean '", f"mean '{verb} "))
+
+
+def _split(
+    verb: str,
+    words: list[str],
+    model: str | None,
+    files: Sequence[str] | None,
+    is_data: Callable[[str], bool] | None,
+    data: str,
+) -> tuple[str, list[str]]:
+    if model is not None:
+        return model, words
+    wanted = "a text" if is_data is None else data
+    if not words and not files:
+        if verb in VERBS and VERBS[verb].turns:  # a conversation begins
+            return _told(verb), []
+        raise DataError(f"{wanted} is needed, or a model", got="neither", do=f"see glassformer {verb} --help")
+    first = words[0] if words else "-"
+    if first.startswith(_HUB) or os.path.isdir(first) or travels(first):
+        return first, words[1:]
+    if first != "-" and (_is_mistyped(verb, words, files) if is_data is None else not is_data(first)):
+        check_path(first, CheckpointError)
+        if os.path.lexists(first):
+            return first, words[1:]  # a file, a pipe: opening it tells why it is no model
+        raise CheckpointError(
+            f"a saved model is needed at {first}",
+            got="no such folder",
+            do=f"{_nearest(first, verb)}if it is {wanted}, name the model too: glassformer {verb} --model MODEL ...",
+        )
+    return _told(verb), words
+
+
+def _told(verb: str) -> str:
+    """The name of the model of the package that answers a verb, which a note tells."""
+    name = default_model(verb)
+    note(f"answered by {name}, a model in the package; glassformer models tells more")
+    return name
+
+
+def _is_mistyped(verb: str, words: Sequence[str], files: Sequence[str] | None) -> bool:
+    first = words[0]
+    if not _WORD.fullmatch(first):
+        return False
+    # One word is no text to fill: it would have brackets, those of [MASK].
+    return len(words) > 1 or bool(files) or verb == "fill" or os.path.lexists(first) or bool(_PATH.fullmatch(first))
+
+
+def _nearest(word: str, verb: str) -> str:
+    hint = did_you_mean(word, PARTS.get(verb, ()))
+    if hint.startswith("did"):
+        return hint.replace("mean '", f"mean '{verb} ") + " "
+    hint = did_you_mean(word, travelling())
+    return f"{hint} " if hint.startswith("did") else ""
+
+
+def default_model(verb: str) -> str:
+    """The name of the model of the package that answers a verb; raises ConfigError where none does."""
+    tasks = VERBS[verb if verb in VERBS else "fill"].tasks
+    name = answering(tasks)
+    if name is None:
+        there = ", ".join(travelling()) or "none"
+        raise ConfigError(
+            f"{verb} needs a model of the task {' or '.join(tasks)}",
+            got=f"none named, and none such in the package (there: {there})",
+            do=f"glassformer train {tasks[0]} FILES makes one; glassformer {verb} FOLDER ... uses it",
+        )
+    return name
+
+
+def second_text(model: Model, pair: str | None, target: str | None) -> str | None:
+    """The second text of a pair, or the target of an encoder–decoder; raises ConfigError for one given as the other."""
+    family, two_stacks = model.config.family, model.config.encoder is not None and model.config.decoder is not None
+    if pair is not None and two_stacks:
+        raise ConfigError(
+            "--pair is the second text of a pair",
+            got=f"{family}, an encoder–decoder, which reads a source and a target",
+            do="give the target with --target",
+        )
+    if target is not None and not two_stacks:
+        raise ConfigError(
+            "--target is the target of an encoder–decoder",
+            got=f"{family}, which has one stack",
+            do="give the second text of a pair with --pair, or leave --target out",
+        )
+    return pair if target is None else target
+
+
+def open_model(
+    path: str | Path, *, device: str = "auto", dtype: str | None = None, fast: bool = False, threads: int | None = None
+) -> Model:
+    """The model in a folder or of a name, on the device and threads asked for."""
+    from glassformer.runtime.device import use_threads
+    from glassformer.saved.opening import load  # not at the top: --help must not import torch
+
+    use_threads(threads)
+    model = load(path, device=device, dtype=dtype, fast=fast)
+    for message in model.notes:
+        note(message)
+    if fast:
+        note(f"--fast: {model.fast_told}")
+    return model

@@ -1,0 +1,254 @@
+"""How a verb reads records: the columns of a table by their role, or sentences as words; and lines as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from glassformer.base.errors import DataError
+from glassformer.cli.terminal.screen import note
+from glassformer.data.readers.lines import OnBad
+
+if TYPE_CHECKING:
+    from glassformer.data.readers.named_rows import Row
+    from glassformer.data.readers.rows import Columns
+    from glassformer.data.readers.table_format import TableFormat
+
+# The field of a record that comes back with its answer, to tell which record it is of.
+_KEPT = ("id",)
+# Bytes of a file that show whether it holds objects.
+_HEAD = 8192
+
+
+class Text(NamedTuple):
+    """The values of a record by role, and its file and line (empty for one from the command itself). `last`: no further
+    record can be read without waiting for input. `kept`: the record's `id`, where it has one; `own`: the record as its
+    file has it.
+    """
+
+    values: Mapping[str, object]
+    where: str = ""
+    last: bool = False
+    kept: Mapping[str, object] = MappingProxyType({})
+    own: object = None
+
+
+class Reader(Protocol):
+    """How a verb reads files. `column` is the one with the text, by which tables of a folder are chosen; `plain`: a
+    line that is no JSON is a text; `blank`: a line of only blanks, too.
+    """
+
+    column: str
+    plain: bool
+    blank: bool
+
+    def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
+        """The records of a file; what it was taken for is told where its name does not say so."""
+        ...
+
+    def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
+        """The record of a line of JSON."""
+        ...
+
+
+class TableReader:
+    """Records are the rows of tables; `columns` are their columns by role, `usual` those of a table that names its
+    columns where these are numbers. `pairs`: of a table without these columns the first two are read. `lists`: in the
+    place of a text there may be a list of turns.
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[str, Columns],
+        usual: Mapping[str, Columns] = MappingProxyType({}),
+        *,
+        blank: bool = False,
+        pairs: bool = False,
+        lists: bool = False,
+    ) -> None:
+        column = columns["text"]
+        assert isinstance(column, str)
+        self.column, self.plain = column, len(columns) == 1
+        self.blank = blank and self.plain
+        self._columns, self._usual, self._pairs, self._lists = columns, usual, pairs, lists
+
+    def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
+        """A record for each row, or for each line of a file that is no table where a text is all that is read: one
+        whose first line names the column is a table, whatever its name.
+        """
+        from glassformer.data.readers.lines import read_lines
+        from glassformer.data.readers.named_rows import json_rows
+        from glassformer.data.readers.read import read
+        from glassformer.data.readers.rows import named, names_of, read_table
+        from glassformer.data.readers.table_format import names_columns, table_kind
+
+        objects = _holds_objects(path)
+        table = None if objects or not self.plain else _table_without_suffix(path, self.column)
+        if table is not None:
+            tell(f"{path.name} is read as a table ({table}): its first line names the column {self.column!r}")
+            for row in read_table(path, [self.column], optional=_KEPT, format=table, bad=bad):
+                yield from _by_role(row, {"text": self.column}, bad, lists=False)
+            return
+        if self.plain and not objects and table_kind(path) is None:
+            for line in read_lines(path, bad=bad) if self.blank else ():
+                yield Text({"text": line.text}, f"{path}, line {line.number}", own=line.text)
+            if self.blank:
+                return
+            for document in read(path, text=self.column, documents="line", bad=bad):
+                yield Text({"text": document.text}, document.where, own=document.text)
+            return
+        columns = named(self._columns, self._usual) if objects or names_columns(path) else self._columns
+        columns = self._of_pairs(columns, path) if self._pairs and not objects else columns
+        read_rows = json_rows if objects else read_table
+        for row in read_rows(path, names_of(columns), optional=_KEPT, bad=bad):
+            yield from _by_role(row, columns, bad, lists=self._lists)
+
+    def _of_pairs(self, columns: Mapping[str, Columns], path: Path) -> Mapping[str, Columns]:
+        """The columns of a table of pairs. It is told which are not read, but not of one whose sources alone are asked
+        for by their name.
+        """
+        from glassformer.data.readers.pair_tables import pair_columns, unread_told
+        from glassformer.data.readers.rows import names_of
+        from glassformer.data.readers.table_format import find_format, names_columns
+
+        found = pair_columns(columns, path)
+        tells = not names_columns(path) and (len(found) > 1 or found != columns)
+        if tells and (told := unread_told(found, find_format(path, names_of(found)))):
+            note(f"{path.name}: {told}")
+        return found
+
+    def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
+        """The record of an object."""
+        from glassformer.data.readers.named_rows import json_row
+        from glassformer.data.readers.rows import named, names_of
+
+        columns = named(self._columns, self._usual)
+        yield from _by_role(json_row(line, where, names_of(columns), _KEPT), columns, bad, lists=self._lists)
+
+
+class SentenceReader:
+    """Records are sentences, as words in columns, lists of words, or texts; `columns` are those of the text and of the
+    words.
+    """
+
+    plain, blank = True, False
+
+    def __init__(self, columns: Mapping[str, Columns], usual: Mapping[str, Columns]) -> None:
+        from glassformer.data.readers.rows import named
+        from glassformer.data.settings import TagData
+
+        self._data = TagData.model_validate(dict(columns))
+        self._named = TagData.model_validate(named(columns, usual))
+        self.column = self._data.text
+        self._lines = TableReader({"text": self.column})
+
+    def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
+        """The sentences of a file; each line of a file that is neither a table nor words in columns."""
+        from glassformer.data.readers.named_rows import json_rows
+        from glassformer.data.readers.table_format import table_kind
+        from glassformer.tasks.labels.tag.records import sentence_rows, tagged_rows
+
+        kind = table_kind(path)
+        if _holds_objects(path):
+            yield from map(_sentence, sentence_rows(json_rows(path, bad=bad), self._named, bad=bad, tagged=False))
+        elif kind in ("jsonl", "parquet", "conll"):
+            data = self._data if kind == "conll" else self._named
+            yield from map(_sentence, tagged_rows(path, data, bad=bad, tagged=False))
+        else:
+            yield from self._lines.of_file(path, bad, tell)
+
+    def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
+        """The sentence of an object."""
+        from glassformer.data.readers.named_rows import json_row
+        from glassformer.tasks.labels.tag.records import sentence_rows
+
+        yield from map(_sentence, sentence_rows([json_row(line, where)], self._named, bad=bad, tagged=False))
+
+
+def reader_of(
+    columns: Mapping[str, Columns],
+    usual: Mapping[str, Columns],
+    *,
+    blank: bool,
+    pairs: bool = False,
+    turns: bool = False,
+    words: bool = False,
+) -> Reader:
+    """How files are read whose columns are these; `blank`: a text of only blanks has an answer; `pairs`: nobody has
+    asked for these columns, and of a table of pairs without them the first two are read; `turns`: a text may be a list
+    of turns; `words`: records are sentences, whose words may be given.
+    """
+    if words:
+        return SentenceReader(columns, usual)
+    return TableReader(columns, usual, blank=blank, pairs=pairs, lists=turns)
+
+
+def read_lines_as(reader: Reader, lines: Iterable[Text], bad: OnBad) -> Iterator[Text]:
+    """The records of a stream of lines, each as soon as it is there: its first line shows whether they are objects of
+    JSON or, where a text is all that is read, texts.
+    """
+    plain: bool | None = None
+    for line in lines:
+        text = str(line.values["text"])
+        if plain is None:
+            plain = reader.plain and not _begins_object(text)
+        if plain:
+            yield line
+            continue
+        if not text.strip():
+            continue
+        try:
+            yield from (each._replace(last=line.last) for each in reader.of_line(text, line.where, bad))
+        except DataError as error:
+            bad(error)
+
+
+def _table_without_suffix(path: Path, column: str) -> TableFormat | None:
+    """The format of a file that is a table with this column, though its name does not say so; None for another one."""
+    from glassformer.data.readers.lines import decoded_head
+    from glassformer.data.readers.table_format import DELIMITERS, find_format, is_number, table_kind
+
+    if table_kind(path) is not None or is_number(column):
+        return None
+    first = decoded_head(path, _HEAD)[0].partition("\n")[0].strip()
+    if not any(column in [cell.strip('" ') for cell in first.split(mark)] for mark in DELIMITERS if mark in first):
+        return None
+    try:
+        return find_format(path, [column], as_text=True)
+    except DataError:
+        return None
+
+
+def _holds_objects(path: Path) -> bool:
+    """Whether a file whose name does not tell what it holds begins with an object of JSON."""
+    from glassformer.data.readers.files import plain_suffix
+    from glassformer.data.readers.lines import decoded_head
+
+    return not plain_suffix(path) and _begins_object(decoded_head(path, _HEAD)[0])
+
+
+def _begins_object(text: str) -> bool:
+    return text.lstrip().startswith("{")  # also a damaged one: the lines after it must not be read as texts
+
+
+def _by_role(row: Row, columns: Mapping[str, Columns], bad: OnBad, *, lists: bool) -> Iterator[Text]:
+    from glassformer.data.readers.rows import by_role
+
+    values = by_role(row.values, columns)
+    if isinstance(values["text"], str) or (lists and isinstance(values["text"], list)):
+        yield Text(values, row.where, kept=_kept(row), own=row.own)
+    else:
+        error = DataError(f"{row.where}: column {columns['text']!r} must hold text", got=repr(values["text"])[:80])
+        bad(error.about(row.where, row.own))
+
+
+def _sentence(row: Row) -> Text:
+    left_out = ("tags", "spans", *_KEPT)
+    values = {role: row.values[role] for role in row.values if role not in left_out}
+    return Text(values, row.where, kept=_kept(row), own=row.own)
+
+
+def _kept(row: Row) -> dict[str, object]:
+    return {name: row.values[name] for name in _KEPT if name in row.values}

@@ -1,0 +1,148 @@
+"""Where results and notes go: results to standard output or a file, notes to standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from glassformer.base.atomic import atomic_write
+from glassformer.base.errors import DataError
+from glassformer.base.paths import behind_links, check_path, is_stream
+from glassformer.base.wrapping import CONTROL, for_reading, printable, table_width, width_of, wrapped_command
+from glassformer.cli.terminal.streams import is_utf8
+
+# Characters that a terminal obeys, or at which programs end a line, and that JSON would leave as they are.
+_IN_JSON = {code: f"\\u{code:04x}" for code in CONTROL if code > 126 and not 0xD800 <= code < 0xE000}
+# Characters of a text by which a note names it.
+_QUOTED = 40
+
+
+def note(message: str) -> None:
+    """Print a note, which is not a result, to standard error."""
+    print(for_reading(printable(message), sys.stderr), file=sys.stderr)
+
+
+def note_command(begin: str, words: Sequence[str]) -> None:
+    """Print a command to be copied, after a few words, to standard error."""
+    print(wrapped_command(begin, words, width_of(sys.stderr)), file=sys.stderr)
+
+
+def note_windows(text: object, windows: int, row_tokens: int | None, told: Callable[[str], None] = note) -> None:
+    """Note that a text or pair was longer than a row of the model, which contains special tokens too."""
+    if windows > 1:
+        words = " ".join(str(text).split())
+        shown = words if len(words) <= _QUOTED else f"{words[:_QUOTED]}…"
+        told(
+            f"{shown!r} has more tokens, special ones included, than the {row_tokens} that the model reads at once: "
+            f"it was read in {windows:,} parts"
+        )
+
+
+class Few:
+    """Notes of which there may be one for each text: the first ones, then how many more there were."""
+
+    def __init__(self, most: int = 5) -> None:
+        self.most, self.count = most, 0
+
+    def __call__(self, message: str) -> None:
+        """Print one of the first notes, count another one."""
+        self.count += 1
+        if self.count <= self.most:
+            note(message)
+
+    def rest(self) -> None:
+        """Note how many were not printed."""
+        if self.count > self.most:
+            note(f"{self.count - self.most:,} more notes of this kind")
+
+
+def refuse_out_over_input(out: Path | None, files: Sequence[str] | None, *, text: str = "text") -> None:
+    """Raise DataError when results would replace a file that is read for them, also one found in a folder among the
+    tables with a column `text`.
+    """
+    from glassformer.data.readers.files import files_of
+
+    if out is None or not out.is_file():
+        return
+    regular = [file for file in files or () if file != "-" and not is_stream(file)]
+    if any(out.samefile(path) for file in regular for path in files_of([file], text=text)):
+        raise DataError("results need a file of their own", got=f"{out}, which is read", do="choose another --out")
+
+
+@contextmanager
+def results(out: Path | None) -> Iterator[TextIO]:
+    """The file that was asked for, or standard output. An existing file is replaced only when all results are written.
+
+    Raises DataError when they cannot be written.
+    """
+    if out is None:
+        yield sys.stdout
+        return
+    check_path(out, DataError)
+    try:
+        if out.exists() and not out.is_file():  # a device or a pipe, which must not be replaced by a file
+            with out.open("w", encoding="utf-8", errors="backslashreplace") as handle:
+                yield handle
+        else:
+            file = behind_links(out, DataError)
+            with atomic_write(file) as draft, draft.open("w", encoding="utf-8", errors="backslashreplace") as handle:
+                yield handle
+    except OSError as error:  # the original error names the temporary file
+        raise DataError(
+            f"results must be written to {out}", got=error.strerror or str(error), do="choose another path"
+        ) from None
+
+
+def console(handle: TextIO | None = None) -> Console:
+    """A console as wide as the terminal, for a file or a pipe as COLUMNS says or 80 columns; it makes no picture of a
+    `:word:` in a text.
+    """
+    handle = sys.stdout if handle is None else handle
+    return Console(file=handle, highlight=False, emoji=False, width=table_width(handle))
+
+
+def record(values: Mapping[str, Any], handle: TextIO) -> None:
+    """One JSON record on one line; numbers that JSON does not have are written as strings: "-Infinity", "NaN".
+
+    Control characters are written as JSON escapes, and where the encoding is not UTF-8 all characters outside ASCII.
+    """
+    escapes = not is_utf8(getattr(handle, "encoding", None) or "utf-8")
+    line = json.dumps(_in_json(values), ensure_ascii=escapes, allow_nan=False)
+    print(line if line.isascii() and "\x7f" not in line else line.translate(_IN_JSON), file=handle, flush=True)
+
+
+def _in_json(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(value)
+    if isinstance(value, Mapping):
+        return {key: _in_json(inner) for key, inner in value.items()}
+    return [_in_json(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def plain_table(*columns: str) -> Table:
+    """A table without a frame: a heading, a line, rows."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column)
+    return table
+
+
+def bar(share: float, width: int = 12) -> str:
+    """A share between 0 and 1 as a bar, with a resolution of an eighth of a character."""
+    eighths = round(share * width * 8)
+    return "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]
+
+
+def escaped(text: str) -> str:
+    """A user's text on the screen: its brackets are no markup, and the terminal obeys none of its characters."""
+    return escape(printable(text))

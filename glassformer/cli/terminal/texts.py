@@ -1,0 +1,185 @@
+"""The records for a verb: from the command, standard input and files, in this order, each as soon as it is there."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, cast
+
+from glassformer.base.errors import DataError
+from glassformer.base.paths import check_path, is_stream, refuse_endless
+from glassformer.cli.terminal.readers import Reader, TableReader, Text, read_lines_as
+from glassformer.cli.terminal.screen import note
+from glassformer.data.readers.lines import UTF8_MARK, OnBad, decoded, stop
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+TYPED = "standard input"
+"""What the place of a line of standard input begins with."""
+# Records given to the model together: few at first, so that the first predictions come soon, then enough to be sorted
+# by length, but not more than a command that was stopped can compute again.
+_FIRST, _TOGETHER = 64, 2048
+# The most characters of these records, so that they fit into memory whatever their length.
+_CHARACTERS = 1 << 24
+
+
+def records(
+    given: Sequence[str] | None,
+    files: Sequence[str] | None,
+    reader: Reader,
+    also: Mapping[str, str | Sequence[str]] = MappingProxyType({}),
+    *,
+    bad: OnBad = stop,
+    tell: Callable[[str], None] = note,
+) -> Iterator[Text]:
+    """All records for a verb; `reader` reads files, `also` is what every text of the command has by role (candidates
+    and a target those of files, too). A line or row that cannot be used goes to `bad`; which files of a folder are not
+    read, and what was taken for a table, is told. Raises DataError when there is none or a file cannot be read.
+    """
+    if not given and not files:
+        raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")
+    more: dict[str, object] = {
+        role: _without_surrogates(value) if isinstance(value, str) else list(map(_without_surrogates, value))
+        for role, value in also.items()
+    }
+    same = {role: value for role, value in more.items() if role != "pair"}
+    for text in given or ():
+        if text == "-":
+            typed = _lines_of(_standard_input(), TYPED, bad, blank=reader.blank)
+            yield from (each._replace(values={**each.values, **more}) for each in typed)
+        else:
+            yield Text({"text": _without_surrogates(text), **more})
+    for file in files or ():
+        for each in _of_one(file, reader, bad, tell):
+            yield each._replace(values={**each.values, **same})
+
+
+def _standard_input() -> BufferedReader:
+    return cast("BufferedReader", sys.stdin.buffer)
+
+
+def _of_one(file: str, reader: Reader, bad: OnBad, tell: Callable[[str], None]) -> Iterator[Text]:
+    """The records of a file, or for - those of standard input; what can be read only once is opened once."""
+    if file == "-":
+        yield from read_lines_as(reader, _lines_of(_standard_input(), TYPED, bad, blank=reader.blank), bad)
+    elif is_stream(file):
+        with _opened(file) as stream:
+            yield from read_lines_as(reader, _lines_of(stream, file, bad, blank=reader.blank), bad)
+    else:
+        yield from _of_file(file, reader, bad, tell)
+
+
+def _opened(file: str) -> BufferedReader:
+    try:
+        return open(file, "rb")
+    except OSError as error:
+        raise DataError(f"{file} must be readable", got=error.strerror or str(error)) from None
+
+
+def _of_file(file: str, reader: Reader, bad: OnBad, tell: Callable[[str], None]) -> Iterator[Text]:
+    from glassformer.data.readers.files import find_files
+    from glassformer.data.readers.lines import of_each
+
+    check_path(file, DataError)
+    refuse_endless(file, DataError, do="- reads standard input")
+    found = find_files([file], text=reader.column)
+    if found.left_aside:
+        tell(f"{file}: {found}")
+    yield from of_each(found.used, lambda path: reader.of_file(path, bad, tell), bad)
+
+
+def texts_to_explain(texts: Sequence[str]) -> Iterator[str]:
+    """The texts of a verb that explains them one by one; for `-` the lines of standard input.
+
+    Raises DataError when there is no text, and when standard input has no line.
+    """
+    found = False
+    for asked in records(texts, None, TableReader({"text": "text"})):
+        found = True
+        yield str(asked.values["text"])
+    if not found:
+        raise DataError("a text is needed", got="nothing on standard input")
+
+
+def batches(asked: Iterable[Text]) -> Iterator[list[Text]]:
+    """Full batches, and smaller ones when reading on would wait for input: a typed line is answered at once."""
+    batch: list[Text] = []
+    characters, most = 0, _FIRST
+    for each in asked:
+        batch.append(each)
+        characters += max(map(_size, (each.values, each.own)))
+        if each.last or len(batch) == most or characters >= _CHARACTERS:
+            yield batch
+            batch, characters, most = [], 0, _TOGETHER
+    if batch:
+        yield batch
+
+
+def _size(values: object) -> int:
+    """The characters of a record, as far as they are not in lists."""
+    held = values.values() if isinstance(values, Mapping) else (values,)
+    return sum(len(value) for value in held if isinstance(value, str))
+
+
+def _without_surrogates(text: str) -> str:
+    """The text of a command, with bytes that Python holds as lone surrogates decoded; raises DataError for no UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        try:
+            return os.fsencode(text).decode()  # a locale that only knows ASCII
+        except UnicodeDecodeError as error:
+            raise DataError("a text must be UTF-8", got=f"the byte 0x{error.object[error.start]:02x}") from None
+        except UnicodeEncodeError as error:
+            raise DataError("a text must be UTF-8", got=repr(error.object[error.start])) from None
+    return text
+
+
+def _lines_of(stream: BufferedReader, name: str, bad: OnBad, *, blank: bool = False) -> Iterator[Text]:
+    """The lines of a stream, those of only blanks where `blank`; one that is no text goes to `bad`."""
+    number = byte = 0
+    for lines in _lines_as_they_come(stream, name):
+        there = []
+        for raw in lines:
+            number += 1
+            mark = len(UTF8_MARK) if number == 1 and raw.startswith(UTF8_MARK) else 0
+            where = f"{name}, line {number}"
+            text = decoded(raw[mark:].rstrip(b"\r\n"), where, byte + mark, bad)
+            byte += len(raw) + 1
+            if text is not None and (blank or text.strip()):
+                there.append(Text({"text": text}, where, own=text))
+        if there:
+            yield from [*there[:-1], there[-1]._replace(last=True)]
+
+
+def _lines_as_they_come(stream: BufferedReader, name: str) -> Iterator[list[bytes]]:
+    """The complete lines of each read, as soon as there are any; the rest of the input comes last."""
+    from glassformer.data.readers.lines import LONGEST_LINE
+
+    begun: list[bytes] = []
+    size = 0
+    while chunk := _read_some(stream, name):
+        *lines, rest = chunk.split(b"\n")
+        if lines:
+            lines[0] = b"".join([*begun, lines[0]])
+            begun.clear()
+            size = 0
+        begun.append(rest)
+        size += len(rest)
+        if size > LONGEST_LINE:
+            raise DataError(
+                f"a line of {name} must have at most {LONGEST_LINE:,} bytes", got="more without an end of line"
+            )
+        yield lines
+    if begun and (rest := b"".join(begun)):
+        yield [rest]
+
+
+def _read_some(stream: BufferedReader, name: str) -> bytes:
+    try:
+        return stream.read1(1 << 16)
+    except OSError as error:
+        raise DataError(f"{name} must be readable", got=error.strerror or str(error)) from None

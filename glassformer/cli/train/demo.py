@@ -1,0 +1,32 @@
+"""glassformer demo."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from glassformer.base.wrapping import for_stream, width_of, wrapped_command
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the two models.")] = Path("runs"),
+) -> None:
+    """Watch two small models learn: the slides' three sentences in seconds, then real English for about two minutes.
+
+    Exit code 1 when one of them has not reached the promised accuracy. After Ctrl-C, the same command resumes.
+    """
+    from glassformer.cli.train.demo_run import run
+
+    try:
+        broken = run(out)
+    except KeyboardInterrupt as stopped:
+        again = ["glassformer", "demo", "--out", str(out)]
+        stopped.add_note(wrapped_command("go on with:", again, width_of(sys.stderr)))
+        raise
+    for sentence in broken:
+        print(for_stream(f"glassformer: {sentence}", sys.stderr), file=sys.stderr)
+    if broken:
+        raise typer.Exit(1)

@@ -1,0 +1,123 @@
+"""glassformer distil TEACHER FILES: a smaller model that learns what a larger one answers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from glassformer.base.errors import ConfigError
+from glassformer.cli.terminal.layout import print_table
+from glassformer.cli.terminal.options import DATA_FILES, Json, Set
+from glassformer.cli.terminal.screen import console, plain_table
+from glassformer.cli.train.recipe_options import requested_recipe, with_recipe_options
+from glassformer.cli.train.train import folder_of, recipe_of_run, tell, trained
+
+if TYPE_CHECKING:
+    from glassformer.api.model import Model
+
+Teacher = Annotated[
+    str,
+    typer.Argument(
+        metavar="TEACHER",
+        help="An encoder that was trained for a task: a folder, hub:owner/name, or a name that `glassformer models` "
+        "lists.",
+        show_default=False,
+    ),
+]
+Files = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="FILES", help=f"Files, folders and patterns: .txt, .md, {DATA_FILES}.", show_default=False),
+]
+
+
+@with_recipe_options
+def distil(
+    teacher: Teacher,
+    files: Files = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run.  [default: runs/NAME]")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out.")] = False,
+    layers: Annotated[
+        int | None, typer.Option("--layers", help="Layers of the student.  [default: half of the teacher's]")
+    ] = None,
+    temperature: Annotated[
+        float | None, typer.Option("--temperature", help="Of both models' probabilities.  [default: 2]")
+    ] = None,
+    soft: Annotated[float | None, typer.Option("--soft", help="Weight of the teacher's answers.  [default: 5]")] = None,
+    hard: Annotated[float | None, typer.Option("--hard", help="Weight of the task's own loss.  [default: 2]")] = None,
+    cosine: Annotated[
+        float | None, typer.Option("--cosine", help="Weight of the cosine of the last states.  [default: 1]")
+    ] = None,
+    set: Set = None,
+    json: Json = False,
+    settings: Mapping[str, object] | None = None,
+) -> None:
+    """Train a smaller model from a larger one and your data, as DistilBERT was made.
+
+    The student begins with some of the teacher's layers, or from --start. It learns what the data says (labels,
+    numbers, candidates, tags, answers, masked words), and beside it what the teacher answers.
+    """
+    from glassformer.saved.opening import load
+    from glassformer.saved.recipe import parse_changes
+
+    asked = {"layers": layers, "temperature": temperature, "soft": soft, "hard": hard, "cosine": cosine}
+    task = load(teacher, device="cpu").task
+    if task is None:
+        raise ConfigError("a teacher was trained for a task", got=teacher, do="train one: glassformer train --help")
+    if (other := parse_changes(set or []).get("task.name", task.name)) != task.name:
+        raise ConfigError(
+            f"a student learns the task of its teacher, {task.name}",
+            got=f"task.name = {other}",
+            do=f"leave it out, or name a teacher for {other}",
+        )
+    changes = {
+        "distil.teacher": teacher,
+        **{f"distil.{name}": value for name, value in asked.items() if value is not None},
+        **({"task.several": True} if getattr(task, "several", False) else {}),
+        **(settings or {}),
+    }
+    folder = folder_of(f"{Path(teacher).name}-student", out, resume=resume)
+    recipe = requested_recipe(
+        task.name,
+        files or [],
+        settings=changes,
+        assignments=set or [],
+        recorded=recipe_of_run(folder) if resume else None,
+    )
+    model = trained(recipe, folder, resume=resume)
+    _compare(model)
+    tell(model, folder, json=json)
+
+
+def _compare(model: Model) -> None:
+    """Teacher and student on the same held-out examples, on standard error."""
+    taught = model.metrics["teacher"]
+    scores, student = taught["scores"], model.metrics["scores"]
+    named = [name for name in _SHOWN if name in scores and name in student]
+    table = plain_table("", "layers", "parameters", *(name.replace("_", " ") for name in named))
+    parameters = sum(each.numel() for each in model.module.parameters())
+    layers = len(model.config.output_stack.blocks)
+    for name, of, depth, count in (
+        ("teacher", scores, taught["layers"], taught["parameters"]),
+        ("student", student, layers, parameters),
+    ):
+        table.add_row(name, str(depth), f"{count:,}", *(f"{of[score]:.4f}" for score in named))
+    print_table(console(sys.stderr), table)
+
+
+# Scores that stand beside each other, where the task has them.
+_SHOWN = (
+    "loss",
+    "accuracy",
+    "exact_match",
+    "f1",
+    "macro_f1",
+    "micro_f1",
+    "pearson",
+    "spearman",
+    "masked_words_accuracy",
+    "next_sentence_accuracy",
+)

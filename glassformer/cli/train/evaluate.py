@@ -1,0 +1,126 @@
+"""glassformer evaluate MODEL [FILES]."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from glassformer.cli.terminal.layout import print_table
+from glassformer.cli.terminal.opened import open_model, split_model
+from glassformer.cli.terminal.options import (
+    DATA_FILES,
+    AnswersColumn,
+    ChoicesColumn,
+    Device,
+    Fast,
+    HeldOut,
+    Json,
+    LabelColumn,
+    NamedModel,
+    Out,
+    PairColumn,
+    Rejects,
+    TagsColumn,
+    TargetColumn,
+    TargetFiles,
+    TextColumn,
+    Threads,
+    WordsColumn,
+    columns_named,
+)
+from glassformer.cli.terminal.screen import console, escaped, plain_table, record, refuse_out_over_input, results
+
+if TYPE_CHECKING:
+    from glassformer.scoring.score import Scores
+
+
+def evaluate(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODEL] FILES",
+            help="The model, a folder, hub:owner/name or a name that `glassformer models` lists; without one, a model "
+            f"of the package. Then data to measure on (.txt, .md, {DATA_FILES}); by default what was held out in "
+            "training.",
+        ),
+    ] = None,
+    model: NamedModel = None,
+    split: HeldOut = None,
+    text: TextColumn = None,
+    pair: PairColumn = None,
+    choices: ChoicesColumn = None,
+    label: LabelColumn = None,
+    answers: AnswersColumn = None,
+    words: WordsColumn = None,
+    tags: TagsColumn = None,
+    target: TargetFiles = None,
+    target_column: TargetColumn = None,
+    rejects: Rejects = None,
+    out: Out = None,
+    json: Json = False,
+    fast: Fast = False,
+    device: Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """Measure a model's task, beside the baselines that it has to beat.
+
+    The result is one record, and nothing of it is known before the last text is read: a command that was stopped begins
+    again, there is no --resume.
+    """
+    which, paths = split_model("evaluate", files, model, is_data=_is_data)
+    from glassformer.cli.train.report import show_report
+    from glassformer.run.evaluate import evaluate as measure
+    from glassformer.scoring.verdict import to_dict
+    from glassformer.tasks import task_named
+    from glassformer.training.progress import ConsoleProgress
+
+    opened = open_model(which, device=device, fast=fast, threads=threads)
+    named = {"text": text, "pair": pair, "choices": choices, "label": label, "answers": answers}
+    columns = columns_named({**named, "words": words, "tags": tags, "target": target_column, "target_files": target})
+    trained = "text" if opened.data is None else opened.data.text
+    refuse_out_over_input(out, paths, text=text or trained)
+    with results(out) as handle:  # opened first: an output that cannot be written must be refused before measuring
+        scores = measure(opened, paths, split=split, columns=columns, rejects=rejects, progress=ConsoleProgress())
+        best = task_named(opened.measured_as.name).best_of(opened.measured_as)
+        if json:
+            record(to_dict(scores, best), handle)
+            return
+        _show(scores, best, handle)
+        show_report(scores.report, handle)
+
+
+def _show(scores: Scores, best: str, handle: TextIO) -> None:
+    """The scores of the model with their intervals, beside those of the baselines, and the verdict in words."""
+    from glassformer.scoring.score import THIS_MODEL, interval
+    from glassformer.scoring.verdict import intervals, shown, told_lower, verdict
+
+    measure = scores.measures.get(THIS_MODEL)
+    bounds = {} if measure is None else {name: (each.low, each.high) for name, each in intervals(measure).items()}
+    method = "bootstrap over the examples" if bounds else "Wilson"
+    if measure is None:
+        bounds = {name: interval(scores.of[THIS_MODEL][name], scores.count) for name in scores.shares}
+    table = plain_table("", *scores.of)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name in scores.of[THIS_MODEL]:
+        cells = [shown(name, values[name]) if name in values else "" for values in scores.of.values()]
+        if name in bounds:
+            low, high = bounds[name]
+            cells[0] += f" ({shown(name, low)} … {shown(name, high)})"
+        table.add_row(escaped(name.replace("_", " ")), *cells)
+    screen = console(handle)
+    print_table(screen, table)
+    parts = [
+        f"measured on {scores.count:,} {scores.unit}",
+        f"in brackets: the 95 % interval ({method})" if bounds else "too few for an interval",
+    ]
+    screen.print(escaped("; ".join(filter(None, [*parts, told_lower(scores.of[THIS_MODEL])]))))
+    if (judged := verdict(scores, best)) is not None:
+        screen.print(escaped(f"{judged.sentence[0].upper()}{judged.sentence[1:]}."))
+
+
+def _is_data(word: str) -> bool:
+    """Whether a first word is a file or a pattern to measure on, and no model."""
+    return os.path.isfile(word) or not set(word).isdisjoint("*?[")

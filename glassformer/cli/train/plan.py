@@ -1,0 +1,81 @@
+"""glassformer plan: takes the arguments of train, and estimates what that training would need."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from glassformer.base.errors import ConfigError
+from glassformer.cli.terminal.options import Json, Set
+from glassformer.cli.terminal.screen import console, record
+from glassformer.cli.train.recipe_options import Files, What, requested_recipe, with_recipe_options
+
+if TYPE_CHECKING:
+    from glassformer.training.plan import Plan
+
+
+@with_recipe_options
+def plan(
+    what: What,
+    files: Files = None,
+    set: Set = None,
+    json: Json = False,
+    settings: Mapping[str, object] | None = None,
+) -> None:
+    """Estimate what train would need with the same arguments: parameters, memory and time, from a probe of a few
+    steps.
+    """
+    if what is None:
+        raise ConfigError(
+            "a recipe (.toml) or a task is needed", got="neither", do="glassformer plan masked-lm TEXT.txt"
+        )
+    recipe = requested_recipe(what, files or [], settings=settings or {}, assignments=set or [])
+    from glassformer.run.prepare import prepare_run
+    from glassformer.training.plan import plan as probe
+    from glassformer.training.progress import ConsoleProgress
+
+    progress = ConsoleProgress()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Windows deletes no mapped file
+        prepared = prepare_run(recipe, Path(folder), progress)
+        found = probe(prepared.module, prepared.feed, recipe.train, tune=recipe.tune, log=progress.note)
+    if json:
+        record(found.to_dict(), sys.stdout)
+    else:
+        _show(found)
+
+
+def _show(found: Plan) -> None:
+    from glassformer.base.counting import clock
+
+    rows = {
+        "machine": found.machine,
+        "": found.reason,
+        "parameters": f"{found.parameters:,} ({found.trained_parameters:,} trained)",
+        "weights": megabytes(found.weights_bytes),
+        "gradients": megabytes(found.gradients_bytes),
+        "optimizer": megabytes(found.optimizer_bytes),
+        "memory so far": megabytes(found.peak_bytes) if found.peak_bytes is not None else "not reported by the system",
+        "a checkpoint": megabytes(found.checkpoint_bytes),
+        "a step": f"{found.rows_per_step} rows, {found.tokens_per_step:,} tokens, {found.seconds_per_step:.3f} s",
+        "speed": f"{found.tokens_per_second:,.0f} tokens/s",
+        "the run": f"{found.steps:,} steps, {found.epochs:.1f} times the text",
+        "time": f"{clock(found.seconds_of_run)}, of which {clock(found.setup_seconds)} for setting up",
+    }
+    if found.runs > 1:
+        rows["all seeds"] = f"{clock(found.seconds)} for {found.runs:,} such runs, one after the other"
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim")
+    table.add_column()
+    for name, value in rows.items():
+        table.add_row(name, value)
+    console().print(table)
+
+
+def megabytes(count: int) -> str:
+    """Bytes in a readable unit."""
+    return f"{count / 1e6:,.0f} MB" if count < 1e10 else f"{count / 1e9:,.1f} GB"

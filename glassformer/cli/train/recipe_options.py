@@ -1,0 +1,275 @@
+"""What is to be trained, as typed on the command line: a recipe file, or a task and files; and changes of single
+settings.
+
+One table holds the options that `train` and `plan` share, with the setting of the recipe that each option changes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from glassformer.base.errors import ConfigError, DataError, did_you_mean
+from glassformer.cli.terminal.options import DATA_FILES
+from glassformer.cli.terminal.screen import note
+from glassformer.cli.train.defaults import told
+from glassformer.tasks import TASKS, is_alone
+
+if TYPE_CHECKING:
+    from glassformer.saved.recipe import Recipe
+    from glassformer.saved.sections import ModelSection
+
+What = Annotated[
+    str | None,
+    typer.Argument(metavar="WHAT", help=f"A recipe (.toml), or a task: {', '.join(TASKS)}.", show_default=False),
+]
+Files = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="FILES",
+        help=f"Files, folders and patterns: .txt, .md, {DATA_FILES}.",
+        show_default=False,
+    ),
+]
+
+# The sizes that `run/sizes.py` chooses.
+_SIZED = "; chosen by the text and the minutes for masked-lm, language-model and translate"
+# Option with its other names, type, setting, help.
+_OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
+    (("steps",), int, "train.steps", "Stop after so many steps."),
+    (("epochs",), float, "train.epochs", "Stop after so many epochs."),
+    (("minutes",), float, "train.minutes", "Stop after so many minutes by the clock."),
+    (
+        ("family",),
+        str,
+        "model.family",
+        "bert, distilbert, roberta, modernbert or slides; to translate marian, vaswani2017, tensor2tensor, bart or t5.",
+    ),
+    (
+        ("size",),
+        str,
+        "model.size",
+        "tiny, mini, small, medium, base or large, for bert also 6x256 ...; of marian tiny, mini, small or base, of "
+        "vaswani2017 base or big, of t5 small, base or large; roberta, distilbert, bart and slides have none: "
+        f"--set model.settings.layers=6{_SIZED}.",
+    ),
+    (("start",), str, "model.start", "A saved model to begin from, with its tokenizer."),
+    (("text", "--column"), str, "data.text", "Column of a table with the text: a name, or a number from 0."),
+    (
+        ("pair", "--pair-column", "--context-column"),
+        str,
+        "data.pair",
+        "Column with the second text of a pair, or the passage.",
+    ),
+    (
+        ("choices", "--choices-column"),
+        list[str],
+        "data.choices",
+        "Column with the list of candidates, or one for each candidate (repeatable).",
+    ),
+    (("label", "--label-column"), str, "data.label", "Column with the label."),
+    (("words", "--words-column"), str, "data.words", "Column with the words of a sentence."),
+    (("tags", "--tags-column"), str, "data.tags", "Column with their tags."),
+    (("answers", "--answers-column"), str, "data.answers", "Column with the words behind the masks, or the answers."),
+    (("target",), list[str], "data.target_files", "File whose line n translates line n of the source file."),
+    (("target-column",), str, "data.target", "Column with the translation."),
+    (("rejects",), str, "data.rejects", "Set records that cannot be used aside in this file, and go on."),
+    (("validation",), float, "data.validation", "Share of the documents or records to hold out."),
+    (("vocabulary",), int, "tokenizer.vocabulary", f"Tokens that the tokenizer learns{_SIZED}."),
+    (("length",), int, "data.length", "Tokens in a row."),
+    (
+        ("batch",),
+        int,
+        "train.batch",
+        "Rows in a step; by the text and the minutes where the size is; translate has --set train.batch_tokens.",
+    ),
+    (("learning-rate",), float, "train.learning_rate", "The highest learning rate."),
+    (
+        ("freeze",),
+        list[str],
+        "tune.freeze",
+        "What is not trained: all-but-head; gradually (the head first, then block by block); or a pattern of parameter "
+        "names, encoder.embed.* (repeatable; one behind ! is trained after all).",
+    ),
+    (("layer-decay",), float, "tune.layer_decay", "Learning rate of a layer, as a share of that of the layer above."),
+    (
+        ("adapters",),
+        int,
+        "tune.adapters.rank",
+        "Train the head and low-rank adapters (LoRA) of this rank beside query and value; merged in the end.",
+    ),
+    (("precision",), str, "train.precision", "auto, float32, bfloat16 or float64."),
+    (("device",), str, "train.device", "auto, cpu, cuda, cuda:1 ..."),
+    (("threads",), int, "train.threads", "Processor threads."),
+    (("seed",), int, "train.seed", "Seed of all random choices."),
+    (
+        ("watch",),
+        list[str],
+        "watch.sentences",
+        "A sentence whose guesses and heads are kept while the model learns (repeatable): explore RUN shows them.",
+    ),
+    (("seeds",), int, "train.seeds", "Train so many models, with the seeds 0, 1 ..., and tell mean and deviation."),
+)
+_ENDS = ("train.steps", "train.epochs", "train.minutes")
+
+
+def with_recipe_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with its parameter `settings` replaced by one option for each entry of the table."""
+    parameters = list(inspect.signature(command, eval_str=True).parameters.values())
+    options = [
+        inspect.Parameter(
+            name.replace("-", "_"),
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[kind | None, typer.Option(f"--{name}", *also, help=f"{line}  {told(setting)}")],
+        )
+        for (name, *also), kind, setting, line in _OPTIONS
+    ]
+    others = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters if each.name != "settings"]
+
+    def gathered(**values: Any) -> None:
+        settings = {setting: values.pop(names[0].replace("-", "_")) for names, _, setting, _ in _OPTIONS}
+        command(settings={setting: value for setting, value in settings.items() if value not in (None, [])}, **values)
+
+    every = [*others, *options]
+    gathered.__name__, gathered.__doc__ = command.__name__, command.__doc__
+    gathered.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+    gathered.__annotations__ = {each.name: each.annotation for each in every}
+    return gathered
+
+
+def requested_recipe(
+    what: str,
+    files: Sequence[str],
+    *,
+    settings: Mapping[str, object],
+    assignments: Sequence[str],
+    recorded: Recipe | None = None,
+) -> Recipe:
+    """The recipe that was asked for: a file, a recipe of the package or a task, with single settings changed.
+
+    `recorded` is that of the run that is resumed.
+
+    Raises ConfigError for a task or setting that is not there, DataError for a task without files.
+    """
+    from glassformer.saved.recipe import parse_changes, ready_recipes, resolve
+
+    changes = dict(settings)
+    if (
+        len([end for end in _ENDS if end in changes]) == 1
+    ):  # the recipe's own limit must not end the run before the one asked for
+        changes |= dict.fromkeys(set(_ENDS) - changes.keys())
+    changes |= parse_changes(assignments)
+    if "" in files:
+        raise DataError("a file needs a name", got="an empty one", do="is a variable of the shell unset?")
+    if "-" in files:
+        raise DataError("training reads its text more than once", got="standard input", do="save it to a file first")
+    if files and "data.files" in changes:
+        raise ConfigError(
+            "the text is named once", got="files and --set data.files", do="leave one of them out, or name all as files"
+        )
+    if files:
+        changes["data.files"] = list(files)
+    if "data.target_files" in changes and what in TASKS and TASKS[what].data != "TranslateData":
+        raise ConfigError("files of targets belong to pairs of texts", got=f"--target with {what}", do="leave it out")
+    teaches = "distil.teacher" in changes
+    if what in TASKS and "data.files" not in changes:
+        verb = f"distil {changes['distil.teacher']}" if teaches else f"train {what}"
+        raise DataError("data to learn from is needed", got="no files", do=f"glassformer {verb} FILES")
+    starts = "model.start" in changes or teaches
+    if starts and "model.family" in changes:
+        raise ConfigError(
+            "a model to start from has its own family",
+            got=f"{'a teacher' if teaches else '--start'} together with --family",
+            do="leave one of them out",
+        )
+    name, known = what, ready_recipes()
+    if what in TASKS:
+        name = TASKS[what].tuning if starts else _recipe_of(what, changes.get("model.family"))
+    if name not in known and not name.endswith(".toml"):
+        if Path(what).exists():
+            do = f"glassformer train masked-lm {what}"
+            raise ConfigError("a recipe (.toml) or a task is needed first", got=what, do=do)
+        near = did_you_mean(what, [*TASKS, *known])
+        raise ConfigError("a recipe (.toml) or a task is needed", got=repr(what), do=near)
+    if starts or "tokenizer.file" in changes:  # these bring the tokens that the recipe would learn
+        changes = {"tokenizer": {}} | changes
+    if starts and not name.endswith(".toml"):
+        changes = {"model": {}} | changes
+    if "model.size" not in changes and (starts or not _keeps_size(resolve(name).model, changes)):
+        changes["model.size"] = None
+    resolved = resolve(name, changes)
+    sized = what in TASKS and TASKS[what].sized and not starts and resolved.model.family == resolve(name).model.family
+    return resolve(name, _sized(resolved, changes, recorded)) if sized else resolved
+
+
+def _recipe_of(task: str, family: object) -> str:
+    """The recipe of a task, for models of this family where one is asked for."""
+    entry = TASKS[task]
+    return entry.alone[2] if entry.alone is not None and _is_alone(family) else entry.recipe
+
+
+def _is_alone(family: object) -> bool:
+    """Whether the models of a family are decoders alone."""
+    if family is None:
+        return False
+    from glassformer.models.families import FAMILIES, family_config
+
+    return str(family) in FAMILIES and is_alone(family_config(str(family), {}))
+
+
+def _sized(recipe: Recipe, changes: Mapping[str, object], recorded: Recipe | None) -> dict[str, object]:
+    """The changes with sizes that fit the text and the minutes, where the user has not chosen them; a resumed run has
+    those that it began with.
+    """
+    from glassformer.run.sizes import cores_of, sizes_for, translator_sizes
+
+    translates = TASKS[recipe.task.name].pairs and not _is_alone(recipe.model.family)
+    if recorded is not None:
+        of_run = {
+            "model.size": recorded.model.size,
+            "tokenizer.vocabulary": recorded.tokenizer.vocabulary,
+        }
+        if not translates:
+            of_run["train.batch"] = recorded.train.batch
+        else:
+            of_run["train.batch_tokens"] = recorded.train.batch_tokens
+            of_run |= {f"model.settings.{name}": value for name, value in recorded.model.settings.items()}
+        return {**of_run, **changes}
+    try:
+        train, files = recipe.train, (*recipe.data.files, *getattr(recipe.data, "target_files", ()))
+        minutes = None if train.minutes is None else train.minutes * cores_of(train)
+        size = str(changes["model.size"]) if "model.size" in changes else None
+        learned = "tokenizer.file" not in changes
+        if translates:
+            step = train.batch_tokens if "train.batch_tokens" in changes else None
+            more: dict[str, Any] = {"steps": train.steps, "epochs": train.epochs, "step_tokens": step}
+            more["shared"] = recipe.tokenizer.shared
+            choice = translator_sizes(files, minutes, size=size, tokenizer=learned, **more)
+        else:
+            choice = sizes_for(files, minutes, size=size, tokenizer=learned)
+    except DataError:  # raised again, with all that is wrong, where the files are read
+        return dict(changes)
+    given = {*changes, *("model.settings.dropout" for name in changes if name == "model.settings")}
+    chosen = {name: value for name, value in choice.settings.items() if name not in given}
+    if chosen:
+        note(choice.sentence(chosen))
+    return {**chosen, **changes}
+
+
+def _keeps_size(own: ModelSection, changes: Mapping[str, object]) -> bool:
+    """Whether the size in a recipe still applies: another family may have no sizes."""
+    from glassformer.models.families import family_config
+
+    family = changes.get("model.family", own.family)
+    if own.size is None or family == own.family:
+        return True
+    try:
+        family_config(str(family), {"size": own.size})
+    except ConfigError:
+        return False
+    return True

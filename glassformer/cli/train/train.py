@@ -1,0 +1,137 @@
+"""glassformer train RECIPE.toml, and the short form glassformer train masked-lm notes.txt."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from glassformer.base.errors import ConfigError
+from glassformer.base.wrapping import width_of, wrapped_command
+from glassformer.cli.terminal.layout import print_table
+from glassformer.cli.terminal.options import Json, Set
+from glassformer.cli.terminal.screen import console, note_command, plain_table, record
+from glassformer.cli.train.recipe_options import Files, What, requested_recipe, with_recipe_options
+
+if TYPE_CHECKING:
+    from glassformer.api.model import Model
+    from glassformer.saved.recipe import Recipe
+
+
+@with_recipe_options
+def train(
+    what: What = None,
+    files: Files = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run.  [default: runs/NAME]")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out.")] = False,
+    set: Set = None,
+    json: Json = False,
+    settings: Mapping[str, object] | None = None,
+) -> None:
+    """Train a model and save it with its tokenizer, recipe, scores and model card.
+
+    WHAT is a recipe file, or a task followed by files. Ctrl-C saves the run and prints how to resume it: --resume
+    --out RUN.
+    """
+    if what is None:
+        what = _recorded(out, resume=resume)
+    folder = folder_of(what, out, resume=resume)
+    recipe = requested_recipe(
+        what,
+        files or [],
+        settings=settings or {},
+        assignments=set or [],
+        recorded=recipe_of_run(folder) if resume else None,
+    )
+    model = trained(recipe, folder, resume=resume)
+    tell(model, folder, json=json)
+
+
+def trained(recipe: Recipe, folder: Path, *, resume: bool) -> Model:
+    """The model that a recipe makes; an interrupt carries the command that goes on."""
+    from glassformer.run.train import train as run
+
+    try:
+        return run(recipe, out=folder, resume=resume)
+    except KeyboardInterrupt as stopped:  # also while data are read, and while the model is saved
+        stopped.add_note(wrapped_command("go on with:", _again(folder), width_of(sys.stderr)))
+        raise
+
+
+def tell(model: Model, folder: Path, *, json: bool) -> None:
+    """Print where the model is, or its scores as a JSON record; how it may be tried goes to standard error."""
+    from glassformer.run.example import example
+
+    if "seeds" in model.metrics:
+        assert model.source is not None
+        folder = model.source
+        _show_seeds(model.metrics["seeds"], folder)
+    scores = {name: value for name, value in model.metrics.items() if not name.endswith("_counts")}
+    if json:
+        record({"model": str(folder), **scores}, sys.stdout)
+    else:
+        print(folder)
+        verb, words = example(model)
+        note_command("saved. Try:", ["glassformer", verb, str(folder), *words])
+
+
+def _show_seeds(found: Mapping[str, Any], folder: Path) -> None:
+    """The mean and the deviation of each score over the runs, on standard error."""
+    from glassformer.run.seeds import lines
+
+    table = plain_table("", "mean", "deviation", "lowest … highest")
+    for line in lines(found):
+        table.add_row(*line)
+    screen = console(sys.stderr)
+    print_table(screen, table)
+    screen.print(
+        f"over {len(found['runs'])} seeds. The best by {found['best_by']}: {folder} (being the best of several, "
+        "its own score is too high: report the mean)"
+    )
+
+
+def _recorded(out: Path | None, *, resume: bool) -> str:
+    """The recipe of the run to resume; raises ConfigError without --resume, and when there is no run."""
+    from glassformer.saved.recipe import RECIPE
+
+    if not resume or out is None:
+        got = "neither" if not resume else "--resume without --out"
+        raise ConfigError(
+            "a recipe (.toml) or a task is needed, or a run to go on with",
+            got=got,
+            do="glassformer train masked-lm TEXT.txt, or glassformer train --resume --out RUN",
+        )
+    if not os.path.isfile(out / RECIPE):
+        raise ConfigError(
+            f"there is nothing to resume in {out}", got=f"no {RECIPE} there", do="name a recipe (.toml) or a task too"
+        )
+    return str(out / RECIPE)
+
+
+def recipe_of_run(folder: Path) -> Recipe | None:
+    """The recipe of the run in a folder, None where there is none."""
+    from glassformer.saved.recipe import read_saved_recipe
+
+    return read_saved_recipe(folder)
+
+
+def folder_of(what: str, out: Path | None, *, resume: bool) -> Path:
+    """The folder of the run: the one asked for, else the next free name in runs/."""
+    if out is not None:
+        return out
+    first = Path("runs") / Path(what).stem
+    taken = [first, *(first.with_name(f"{first.name}-{number}") for number in range(2, 10_000))]
+    free = next(place for place, folder in enumerate(taken) if not folder.exists())
+    return taken[max(free - 1, 0)] if resume else taken[free]
+
+
+def _again(folder: Path) -> list[str]:
+    """The command that resumes this run: the one that the user typed, with --resume."""
+    words = [word for word in sys.argv[1:] if word != "--resume"]
+    if "--out" not in words and "-o" not in words:
+        words += ["--out", str(folder)]
+    return ["glassformer", *words, "--resume"]

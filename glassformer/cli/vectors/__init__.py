@@ -1,0 +1,1 @@
+"""The commands for vectors and search."""

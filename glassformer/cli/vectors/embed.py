@@ -1,0 +1,212 @@
+"""glassformer embed [MODEL] [TEXT ...]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.cli.terminal.destination import (
+    Answers,
+    counted,
+    destination,
+    is_once,
+    request_of,
+    set_aside,
+    told_to_go_on,
+)
+from glassformer.cli.terminal.opened import open_model, split_model
+from glassformer.cli.terminal.options import (
+    Device,
+    Fast,
+    Json,
+    NamedModel,
+    Out,
+    Poolings,
+    Rejects,
+    Resume,
+    Strategies,
+    Texts,
+    Threads,
+)
+from glassformer.cli.terminal.readers import Text, reader_of
+from glassformer.cli.terminal.screen import Few, note, note_windows, results
+from glassformer.cli.terminal.screen import refuse_out_over_input as refuse_over
+from glassformer.cli.terminal.texts import batches, records
+from glassformer.cli.vectors.embed_fill import at_least_one, fill, made, note_unread, skip, usable
+from glassformer.cli.vectors.embed_json import JsonRecords
+from glassformer.cli.vectors.embed_show import COMPARED, show_cosines, show_vectors, show_word
+from glassformer.data.readers.lines import stop_unless
+
+# What a file of numbers is called.
+BINARY = (".npy", ".parquet", ".safetensors")
+
+if TYPE_CHECKING:
+    from glassformer.api.model import Model
+    from glassformer.data.readers.lines import OnBad
+    from glassformer.features.vectors import Vectors, VectorsOf
+
+
+def embed(
+    text: Texts = None,
+    model: NamedModel = None,
+    file: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--file",
+            "-f",
+            help="A file of texts, one a line, or a .jsonl, .csv, .tsv, .parquet, with --words also .conll, .conllu; - "
+            "and pipes too: texts or JSON (repeatable).  [default: none]",
+        ),
+    ] = None,
+    column: Annotated[str, typer.Option("--column", "--text", help="Column of a table with the text.")] = "text",
+    strategy: Strategies = None,
+    pooling: Poolings = None,
+    words: Annotated[bool, typer.Option("--words", help="A vector for each word, instead of each text.")] = False,
+    word: Annotated[
+        str | None,
+        typer.Option("--word", help="Compare this word wherever it stands in the texts, by layer.  [default: none]"),
+    ] = None,
+    out: Out = None,
+    resume: Resume = False,
+    rejects: Rejects = None,
+    json: Json = False,
+    fast: Fast = False,
+    device: Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """Turn texts or words into vectors, the hidden states of a model: to .npy, .parquet, .safetensors or JSON lines.
+
+    embed compare ranks the ways to make them on labelled data of yours: glassformer embed compare --help.
+    """
+    which, texts = split_model("embed", text, model, files=file)
+    if json and out is not None and out.suffix.lower() in BINARY:
+        raise ConfigError(
+            "--json writes JSON lines",
+            got=f"{out}, whose name says something else",
+            do="leave out --json, or choose a .jsonl file",
+        )
+    opened = open_model(which, device=device, fast=fast, threads=threads)
+    columns = {"text": column}
+    refuse_over(out, file, text=column)
+    told_of(opened, pooling or ("mean",))
+    if word is not None:
+        with results(out) as handle:
+            reader = reader_of(columns, {}, blank=False)
+            given = [str(each.values["text"]) for each in islice(records(texts, file, reader), COMPARED)]
+            show_word(opened, word, given, pooling or ("mean",), handle, json=json)
+        return
+    from glassformer.features.embed import vectors_of
+
+    maker = vectors_of(opened, strategy or ("last",), pooling or ("mean",), words=words)
+    maker.streamed = words
+    reader = reader_of(columns, {}, blank=True, words=words)
+    options = {
+        "columns": columns,
+        "features": [feature.name for feature in maker.features],
+        "mixes": [str(feature.strategy.mix) for feature in maker.features],
+        "words": words,
+        "rejects": bool(rejects),
+    }
+    machine = {"fast": fast, "device": device, "threads": threads}
+    values: dict[str, Any] = {"out": out, "text": texts, "file": file, "resume": resume, **machine}
+
+    def read(bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
+        return records(texts, file, reader, bad=bad, tell=tell)
+
+    with set_aside(rejects, out, file, text=column) as bad:
+        them = at_least_one(usable(maker, read(bad or stop_unless("rejects")), bad), bad)
+        if json or out is None:
+            with destination(opened, values, {"verb": "embed", "json": json, **options}) as answers:
+                _answer(opened, maker, them, answers, out, json=json)
+        else:
+            once = is_once(texts, file)
+            if resume and once:
+                raise DataError("--resume needs files that can be read again", got="standard input or a pipe")
+            total = None if once else sum(1 for _ in read(_ignore, _ignore))
+            request = None if once else request_of(opened, texts, file or (), {**options, **machine})
+            with told_to_go_on():
+                _write(opened, maker, them, out, request, total, resume=resume)
+
+
+def told_of(model: Model, poolings: Sequence[str]) -> None:
+    """Note what a user should know of the features of this model."""
+    from glassformer.features.vectors import note_of
+
+    if said := note_of(model.module, poolings):
+        note(said)
+
+
+def _ignore(said: object) -> None:
+    """For the pass that only counts."""
+
+
+def _write(
+    model: Model,
+    maker: VectorsOf,
+    texts: Iterator[Text],
+    out: Path,
+    request: dict[str, Any] | None,
+    total: int | None,
+    *,
+    resume: bool,
+) -> None:
+    from glassformer.features.store import vectors_file
+
+    names, blank = [feature.name for feature in maker.features], 0
+
+    def count(text: Text) -> None:
+        nonlocal blank
+        blank += 1
+
+    with vectors_file(out, names, maker.widths, request, words=maker.words, resume=resume) as file:
+        if resume:
+            note(f"going on after {file.texts:,} texts" if file.texts else f"{out} has no unfinished vectors")
+        skip(texts, file.texts)
+        with counted(out, file.texts, what="texts", total=total) as advance:
+            fill(model, maker, texts, file, advance, count)
+        texts_told, rows = file.texts, file.rows
+    if blank:
+        note(f"{blank:,} texts are blank: their vectors are those of the special tokens alone")
+    note_unread(maker)
+    of = f"{rows:,} words of {texts_told:,} texts" if maker.words else f"{texts_told:,} texts"
+    shapes = ", ".join(f"{name} {width}" for name, width in zip(names, maker.widths, strict=True))
+    note(f"{out}: {of}; {shapes} float32 numbers each")
+
+
+def _answer(
+    model: Model, maker: VectorsOf, texts: Iterator[Text], answers: Answers, out: Path | None, *, json: bool
+) -> None:
+    """Write the vectors of all texts but those that are there already. A batch in which only some are is computed again
+    as a whole: in another batch vectors may round otherwise.
+    """
+    kept: list[Vectors] = []
+    number, long = 0, Few()
+    with counted(out, answers.done, what="texts") as advance, JsonRecords(answers.handle) as records:
+        for some in batches(texts):
+            if number + len(some) <= answers.done:
+                number += len(some)
+                continue
+            for one, each in made(model, maker, some, advance):
+                there = number < answers.done
+                number += not each.more
+                if there:
+                    continue
+                if json:
+                    records.add(one.kept, each)
+                else:
+                    show_vectors(each, answers.handle)
+                    kept = [*kept, each][: COMPARED + 1]
+                if not each.more:
+                    note_windows(each.text, each.windows, model.row_tokens, long)
+                    answers.whole()
+                    advance(1)
+            answers.handle.flush()
+        long.rest()
+        note_unread(maker)
+        if not json and not maker.words and 2 <= len(kept) <= COMPARED:
+            show_cosines(kept, answers.handle)

@@ -1,0 +1,275 @@
+"""glassformer embed compare [MODEL] FILES."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.wrapping import printable
+from glassformer.cli.terminal.destination import set_aside
+from glassformer.cli.terminal.layout import print_table
+from glassformer.cli.terminal.opened import open_model, split_model
+from glassformer.cli.terminal.options import Device, Fast, Json, NamedModel, Out, Rejects, Threads
+from glassformer.cli.terminal.screen import console, note, plain_table, record, results
+from glassformer.cli.vectors.embed import told_of
+from glassformer.cli.vectors.embed_compare_out import Made, refuse_outs, write_mix_of, write_probe_of
+from glassformer.cli.vectors.embed_compare_rows import Examples, drawn, tell_of_labels, texts_of, words_of
+from glassformer.data.readers.lines import stop_unless
+
+if TYPE_CHECKING:
+    from glassformer.api.model import Model
+    from glassformer.features.rank import Ranked, Ranking
+
+MOST_ROWS = 5000
+# Texts that are made into vectors together.
+_TOGETHER = 512
+
+
+def embed_compare(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODEL] FILES",
+            help="The model, a folder, hub:owner/name or a name that `glassformer models` lists; without one, a model "
+            "of the package. Then tables with a text and a label (.jsonl, .csv, .tsv, .parquet); with --words files of "
+            "tagged words (.conll, .conllu, .jsonl).",
+            show_default=False,
+        ),
+    ] = None,
+    model: NamedModel = None,
+    text: Annotated[str, typer.Option("--text", "--column", help="Column with the text.")] = "text",
+    label: Annotated[str, typer.Option("--label", "--label-column", help="Column with the label.")] = "label",
+    words: Annotated[bool, typer.Option("--words", help="A label for each word, instead of each text.")] = False,
+    words_column: Annotated[
+        str | None, typer.Option("--words-column", help="Column with the words.  [default: the first, or FORM]")
+    ] = None,
+    tags: Annotated[
+        str | None,
+        typer.Option("--tags", "--tags-column", help="Column with their tags.  [default: the last, or UPOS]"),
+    ] = None,
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--strategy",
+            "-s",
+            help="Layers of the vectors, as of `glassformer embed` (repeatable); mix without a file is learned from "
+            "the labels.  [default: embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4 and mix, all "
+            "that the model has layers for]",
+        ),
+    ] = None,
+    pooling: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pooling",
+            "-p",
+            help="How tokens become one vector: first, mean, max, last-token (repeatable).  [default: first, mean and "
+            "max; with --words first and mean]",
+        ),
+    ] = None,
+    rows: Annotated[
+        int, typer.Option("--rows", min=10, help="At most so many texts or words, drawn at random.")
+    ] = MOST_ROWS,
+    folds: Annotated[int, typer.Option("--folds", min=2, help="Parts, each of which is measured on once.")] = 5,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="How often all of it is cut into folds.")] = 1,
+    score: Annotated[Literal["accuracy", "macro F1"], typer.Option("--score", help="What ranks.")] = "accuracy",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of what is drawn.")] = 0,
+    mix_out: Annotated[
+        Path | None,
+        typer.Option(
+            "--mix-out", help="Write the learned mix of layers here, for --strategy mix:FILE.  [default: none]"
+        ),
+    ] = None,
+    probe_out: Annotated[
+        Path | None,
+        typer.Option(
+            "--probe-out",
+            help="Write the logistic regression on the best vectors here, learned on all labels: explain --html and "
+            "explore show it with --probe FILE.  [default: none]",
+        ),
+    ] = None,
+    out: Out = None,
+    rejects: Rejects = None,
+    json: Json = False,
+    fast: Fast = False,
+    device: Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """Rank strategies and poolings on your own labels: a logistic regression on each, by cross-validation.
+
+    Without --strategy the six of the BERT paper and a learned mix are ranked, without --pooling first, mean and, of
+    texts, max.
+    """
+    from glassformer.data.readers.files import files_of
+
+    if probe_out is not None and words:
+        raise ConfigError("a logistic regression is written for texts", got="--probe-out with --words")
+    which, paths = split_model("embed compare", files, model, is_data=lambda path: Path(path).exists())
+    if not paths:
+        raise DataError("a file with texts and labels is needed", got="none", do="glassformer embed compare --help")
+    refuse_outs((out, mix_out, probe_out, rejects), paths, text)
+    if mix_out is not None and strategy and "mix" not in strategy:
+        raise ConfigError("a mix is written where one was learned", got="--mix-out without the strategy mix")
+    opened = open_model(which, device=device, fast=fast, threads=threads)
+    asked = list(pooling or (["first", "mean", "max"] if not words else ["first", "mean"]))
+    told_of(opened, asked)
+    read = files_of(paths, text=text, reads="words" if words else "tables")
+    with set_aside(rejects, out, paths, text=text) as aside:
+        bad = aside or stop_unless("rejects")
+        examples = words_of(read, words_column, tags, bad) if words else texts_of(read, text, label, bad)
+    with results(out) as handle:  # before the work: what cannot be written is refused at once
+        made = _ranked(
+            opened, examples, list(strategy or ()), asked, rows, words=words, folds=folds, repeats=repeats,
+            score=score, seed=seed,
+        )  # fmt: skip
+        found = made.ranking
+        if json:
+            for each in (*found.vectors, *found.baselines):
+                record(as_record(found, each), handle)
+        else:
+            _show(found, "words" if words else "texts", handle)
+    if mix_out is not None:
+        write_mix_of(mix_out, found)
+    if probe_out is not None:
+        write_probe_of(probe_out, made, opened, read)
+
+
+def _ranked(
+    model: Model,
+    examples: Examples,
+    strategies: list[str],
+    poolings: list[str],
+    rows: int,
+    *,
+    words: bool,
+    folds: int,
+    repeats: int,
+    score: str,
+    seed: int,
+) -> Made:
+    import numpy as np
+
+    from glassformer.features.embed import embed, vectors_of
+    from glassformer.features.rank import MOST_LABELS, check_labels, rank
+    from glassformer.features.regression import ACCURACY
+    from glassformer.features.strategies import SIX, resolve
+    from glassformer.features.vectors import blocks_of
+    from glassformer.training.progress import ConsoleProgress
+
+    blocks = blocks_of(model.module)
+    if not strategies:
+        strategies = [name for name in SIX if _has(name, blocks)]
+        left = [name for name in SIX if name not in strategies]
+        if left:
+            note(f"left out, as the model has {blocks} blocks: {', '.join(left)}")
+        strategies.append("mix")
+    mixed = [each for each in poolings if each != "max"] if "mix" in strategies else []
+    if "mix" in strategies and not mixed:
+        raise ConfigError("a mix is learned with the poolings first, mean or last-token", got="max")
+    plain = [each for each in strategies if each != "mix"]
+    for each in plain:
+        resolve(each, blocks)
+    kept = drawn(examples, rows, seed)
+    labels = examples.labels_of(kept)
+    names, numbers = np.unique(np.array(labels, object), return_inverse=True)
+    # Copies of a text are one group: else the fold that is measured on would hold texts that were learned from.
+    groups = examples.groups_of(kept)
+    check_labels(names.tolist(), numbers, folds, groups, words=words)
+    tell_of_labels(examples, kept, folds)
+    if score != ACCURACY and len(names) > MOST_LABELS:
+        note(f"{len(names):,} labels are ranked by accuracy: macro F1 is counted of at most {MOST_LABELS}")
+    layers = [str(layer) for layer in range(blocks + 1)] if mixed else []
+    maker = vectors_of(model, [*plain, *(each for each in layers if each not in plain)], poolings, words=words)
+    arrays: dict[str, list[Any]] = {feature.name: [] for feature in maker.features}
+    progress = ConsoleProgress()
+    with progress.counting("texts", total=len(kept)) as advance:
+        for start in range(0, len(kept), _TOGETHER):
+            some = kept[start : start + _TOGETHER]
+            for made in embed(model, maker, (examples.records[number] for number in some)):
+                for name, of in made.vectors.items():
+                    arrays[name].append(of if words else of[None])
+            advance(len(some))
+    vectors = {name: np.concatenate(arrays[name]) for name in arrays}
+    wanted = {f"{one}.{two}" for one in plain for two in poolings}
+    chosen = {name: of for name, of in vectors.items() if name in wanted}
+    of_layers = {each: np.stack([vectors[f"{layer}.{each}"] for layer in layers], axis=1) for each in mixed}
+    texts = None if words else [str(examples.records[number][0]["text"]) for number in kept]
+    total = (len(chosen) + len(of_layers) + 1 + (texts is not None)) * folds * repeats
+    with progress.counting("fits", total=total) as advance:
+        found = rank(
+            chosen, of_layers, texts, labels, groups, folds=folds, repeats=repeats, score=score, seed=seed,
+            advance=advance,
+        )  # fmt: skip
+    return Made(found, chosen, of_layers, labels, groups)
+
+
+def _has(name: str, blocks: int) -> bool:
+    from glassformer.features.strategies import resolve
+
+    try:
+        resolve(name, blocks)
+    except ConfigError:
+        return False
+    return True
+
+
+def as_record(found: Ranking, each: Ranked) -> dict[str, Any]:
+    """A line of the table for machines."""
+    strategy, _, pooling = each.name.rpartition(".")
+    named = {"strategy": strategy, "pooling": pooling} if each in found.vectors else {"baseline": each.name}
+    shares = {"shares": list(found.mixes[pooling].shares)} if strategy == "mix" else {}
+    behind = None if each.behind is None else each.behind._asdict()
+    scores = {name.replace(" ", "_"): interval._asdict() for name, interval in each.scores.items()}
+    return {**named, **scores, "behind_the_best": behind, **shares}
+
+
+def _show(found: Ranking, what: str, handle: Any) -> None:
+    screen = console(handle)
+    table = plain_table("", "strategy", "pooling", f"{found.score}, %", "behind the best")
+    for column in (table.columns[0], *table.columns[3:]):
+        column.justify = "right"
+    for place, each in enumerate((*found.vectors, *found.baselines), start=1):
+        of_vectors = place <= len(found.vectors)
+        strategy, _, pooling = each.name.rpartition(".") if of_vectors else (each.name, "", "")
+        score = " … ".join(f"{100 * end:.1f}" for end in each.scores[found.score][1:])
+        behind = "" if each.behind is None else " … ".join(_points(end) for end in each.behind[1:])
+        table.add_row(
+            str(place) if of_vectors else "",
+            printable(strategy),
+            pooling,
+            f"{100 * each.scores[found.score].value:.1f} ({score})",
+            "" if each.behind is None else f"{_points(each.behind.value)} ({behind})",
+        )
+    print_table(screen, table)
+    for pooling, mix in found.mixes.items():
+        shares = ", ".join(f"{share:.0%}" for share in mix.shares)
+        screen.print(f"mix with {pooling}: of the embedding and each block {shares}", markup=False)
+    repeats = "" if found.repeats == 1 else f", {found.repeats} times"
+    drawn_of = "sentences" if what == "words" else "texts"
+    best = found.vectors[0].name
+    screen.print(
+        f"logistic regression, {found.folds} folds{repeats}, {found.examples:,} {what}, {len(found.labels)} labels; "
+        f"in brackets 95 % intervals by bootstrap over {drawn_of}, of the difference in points. "
+        f"Best: {best}; {_beside(found)}.",
+        markup=False,
+    )
+
+
+def _beside(found: Ranking) -> str:
+    """What the best vectors are not told apart from, and which baselines are better, in words."""
+    best = found.vectors[0].name
+    behind = {each.name: each.behind for each in found.baselines if each.behind is not None}
+    better = [name for name, difference in behind.items() if difference.low > 0]
+    equal = [name for name, difference in behind.items() if difference.low <= 0 <= difference.high]
+    told = {
+        "better than it": better,
+        "not told apart from it": [name for name in found.together if name != best] + equal,
+    }
+    said = [f"{what}: {', '.join(names)}" for what, names in told.items() if names]
+    return "; ".join(said) or "all others are worse"
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:+.1f}".replace("-", "−")

@@ -1,0 +1,109 @@
+"""What `glassformer embed compare` writes beside its table: the learned mix, and the best logistic regression.
+
+E examples · K layers · F numbers of a vector
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glassformer.base.errors import DataError
+from glassformer.cli.terminal.screen import note, refuse_out_over_input
+
+if TYPE_CHECKING:
+    from glassformer.api.model import Model
+    from glassformer.features.pooling import Reals
+    from glassformer.features.rank import Ranking
+    from glassformer.scoring.measure import Integers
+
+
+@dataclass(frozen=True)
+class Made:
+    """A ranking with what it was made from: vectors [E, F] by name, by pooling the layers [E, K, F] of a mix, the
+    labels, and which examples stay together, [E].
+    """
+
+    ranking: Ranking
+    vectors: Mapping[str, Reals]
+    layers: Mapping[str, Reals]
+    labels: Sequence[str]
+    groups: Integers
+
+
+def refuse_outs(outs: Sequence[Path | None], files: Sequence[str], text: str) -> None:
+    """Raise DataError where a result would replace a file that is read, or another result, and for a folder that is not
+    there: before the work, not after it.
+    """
+    from glassformer.base.paths import check_path
+
+    given = [path for path in outs if path is not None]
+    for number, path in enumerate(given):
+        check_path(path, DataError)
+        refuse_out_over_input(path, files, text=text)
+        if path.absolute() in [other.absolute() for other in given[:number]]:
+            raise DataError("each result needs a file of its own", got=f"{path} twice", do="name different files")
+        if path.is_dir() or not path.parent.is_dir():
+            got = f"{path}, a folder" if path.is_dir() else f"no folder {path.parent}"
+            raise DataError("a result is written to a file in a folder that is there", got=got)
+
+
+def write_mix_of(path: Path, found: Ranking) -> None:
+    """The mix that did best. Raises DataError where it cannot be written."""
+    from glassformer.features.mix import write_mix
+
+    names = [each.name for each in found.vectors if each.name.startswith("mix.")]
+    pooling = names[0].removeprefix("mix.")
+    try:
+        write_mix(path, found.mixes[pooling])
+    except OSError as error:
+        raise DataError(f"the mix must be written to {path}", got=error.strerror or str(error)) from None
+    note(f"{path}: the mix learned with the pooling {pooling}, on all {found.examples:,} labels")
+
+
+def write_probe_of(path: Path, made: Made, model: Model, files: Sequence[Path]) -> None:
+    """The logistic regression on the best vectors, of all labels. Raises DataError where it cannot be written."""
+    import numpy as np
+
+    from glassformer.features.probe import learn_probe, write_probe
+    from glassformer.look.trace.saved import fingerprint
+
+    found = made.ranking
+    best = found.vectors[0]
+    strategy, _, pooling = best.name.rpartition(".")
+    mix = found.mixes[pooling] if strategy == "mix" else None
+    if mix is None:
+        vectors = made.vectors[best.name]
+    else:
+        weights = np.array(mix.weights, np.float32) * mix.scale  # [K]
+        vectors = np.einsum("k,ekw->ew", weights, made.layers[pooling])  # [E, F]
+    score = best.scores[found.score]
+    probe = learn_probe(
+        vectors,
+        made.labels,
+        strategy=strategy,
+        pooling=pooling,
+        model=fingerprint(model.module),
+        mix=mix,
+        groups=made.groups,
+        score=found.score,
+        learned={
+            "from": ", ".join(file.name for file in files),
+            "texts": found.examples,
+            "score": found.score,
+            "value": score.value,
+            "low": score.low,
+            "high": score.high,
+            "folds": found.folds,
+            "baselines": {each.name: each.scores[found.score].value for each in found.baselines},
+        },
+    )
+    try:
+        write_probe(path, probe)
+    except OSError as error:
+        raise DataError(
+            f"the logistic regression must be written to {path}", got=error.strerror or str(error)
+        ) from None
+    note(f"{path}: a logistic regression on {best.name}, learned on all {found.examples:,} labels")

@@ -1,0 +1,101 @@
+"""Vectors on the screen: of each text or word its first numbers, the cosines of texts, one word layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TextIO
+
+from rich.console import Console
+
+from glassformer.base.errors import ConfigError
+from glassformer.cli.terminal.layout import print_table
+from glassformer.cli.terminal.screen import console, escaped, plain_table, record
+
+if TYPE_CHECKING:
+    from glassformer.api.model import Model
+    from glassformer.features.embed import SameWord
+    from glassformer.features.vectors import Vectors
+
+COMPARED = 8
+"""The most texts whose cosines are shown."""
+# Numbers of a vector on the screen, the characters of a text there, and the words of one table.
+_SHOWN, _QUOTED, _TOGETHER = 5, 34, 1000
+
+
+def show_vectors(each: Vectors, handle: TextIO) -> None:
+    """A row for each vector; of the words of a long text there are several tables."""
+    screen = console(handle)
+    screen.print(f"[dim]{escaped(each.text)}[/dim]")
+    spans = each.offsets
+    for start in range(0, 1 if spans is None else len(spans), _TOGETHER):
+        _show_some(each, slice(start, start + _TOGETHER), screen)
+
+
+def _show_some(each: Vectors, some: slice, screen: Console) -> None:
+    spans = None if each.offsets is None else each.offsets[some]
+    table = plain_table(*(["word"] if spans is not None else []), "vector", "numbers", "length", "begins with")
+    for column in table.columns[-3:]:
+        column.justify = "right"
+    for name, of in each.vectors.items():
+        rows = of[some] if spans is not None else of[None]  # [P, F]
+        for number, row in enumerate(rows):
+            begins = "  ".join(f"{value:+.3f}" for value in row[:_SHOWN])
+            facts = (name, f"{len(row):,}", f"{float((row.astype('float64') ** 2).sum()) ** 0.5:.3f}", begins)
+            first = [] if spans is None else [escaped(each.text[slice(*spans[number])])]
+            table.add_row(*first, *facts)
+    print_table(screen, table)
+
+
+def show_cosines(kept: Sequence[Vectors], handle: TextIO) -> None:
+    """The cosine of each two texts."""
+    from glassformer.features.embed import cosine
+
+    screen = console(handle)
+    for name in kept[0].vectors:
+        table = plain_table(f"cosine, {name}", *(str(number) for number in range(1, len(kept) + 1)))
+        for column in table.columns[1:]:
+            column.justify = "right"
+        for number, one in enumerate(kept, start=1):
+            text = " ".join(one.text.split())
+            quoted = text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…"
+            cells = [f"{cosine(one.vectors[name], other.vectors[name]):.3f}" for other in kept]
+            table.add_row(escaped(f"{number} {quoted}"), *cells)
+        print_table(screen, table)
+
+
+def show_word(
+    model: Model, word: str, texts: Sequence[str], poolings: Sequence[str], handle: TextIO, *, json: bool
+) -> None:
+    """The cosines of one word in several texts, layer by layer."""
+    from glassformer.features.embed import same_word
+
+    if len(poolings) > 1:
+        raise ConfigError("a word is compared with one pooling of its tokens", got=", ".join(poolings))
+    found = same_word(model, word, texts, pooling=poolings[0])
+    if json:
+        for layer, cosines, equal in zip(found.layers, found.cosines, found.equal, strict=True):
+            record({"layer": layer, "cosines": list(cosines), "equal": list(equal)}, handle)
+        return
+    screen = console(handle)
+    for number, place in enumerate(found.places, start=1):
+        text = texts[place.text]
+        before, it, after = (
+            escaped(text[slice(*of)]) for of in ((0, place.start), (place.start, place.end), (place.end, None))
+        )
+        around = f"{before}[bold]{it}[/bold]{after}"
+        screen.print(f"{number}  {around}")
+    print_table(screen, word_table(found))
+    screen.print(
+        "cosine of the word's vector in 1 with that in each other place; word: before positions are added", markup=False
+    )
+
+
+def word_table(found: SameWord) -> Any:
+    """A row for each layer, a column for each place after the first."""
+    table = plain_table("layer", *(f"1 and {number}" for number in range(2, len(found.places) + 1)))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for layer, cosines, equal in zip(found.layers, found.cosines, found.equal, strict=True):
+        cells = ["equal" if same else f"{value:.4f}" for value, same in zip(cosines, equal, strict=True)]
+        table.add_row(layer, *cells)
+    return table

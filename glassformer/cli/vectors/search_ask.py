@@ -1,0 +1,101 @@
+"""glassformer search ask INDEX QUESTION ..."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from glassformer.base.errors import DataError
+from glassformer.cli.terminal.destination import counted, is_once
+from glassformer.cli.terminal.layout import print_table
+from glassformer.cli.terminal.opened import note_no_text, open_model
+from glassformer.cli.terminal.options import Device, Json, Out, Threads
+from glassformer.cli.terminal.readers import Reader, reader_of
+from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record, refuse_out_over_input, results
+from glassformer.cli.terminal.texts import batches, records
+
+# The questions without words that a note names by their lines.
+_NAMED = 5
+
+
+def search_ask(
+    index: Annotated[Path, typer.Argument(metavar="INDEX", help="A folder that search build made.")],
+    question: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="QUESTION", help="Questions; - reads one a line from standard input.", show_default=False
+        ),
+    ] = None,
+    file: Annotated[
+        list[str] | None,
+        typer.Option("--file", "-f", help="A file of questions, one a line, or a table (repeatable).  [default: none]"),
+    ] = None,
+    column: Annotated[str, typer.Option("--column", "--text", help="Column of a table with the question.")] = "text",
+    top: Annotated[int, typer.Option("--top", "-k", min=1, help="Texts for each question.")] = 5,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", help="Where the model is now that made the index.  [default: as the index says]"),
+    ] = None,
+    backend: Annotated[
+        Literal["auto", "exact", "faiss"],
+        typer.Option("--backend", help="What finds the vectors; auto: faiss where it is installed."),
+    ] = "auto",
+    out: Out = None,
+    json: Json = False,
+    device: Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """Find the texts of an index that are nearest to a question."""
+    from glassformer.features.search.index import SearchIndex, read_facts
+    from glassformer.runtime.device import use_threads
+
+    read_facts(index)
+    use_threads(threads)
+    opened = None if model is None else open_model(model, device=device)
+    found = SearchIndex.open(index, opened, backend=backend, device=device)
+    refuse_out_over_input(out, file, text=column)
+    if out is not None and index.resolve() in out.resolve().parents:
+        raise DataError("answers need a file outside the index", got=f"{out}", do="choose another --out")
+    if not file:
+        note_no_text("search ask", question or ())
+    reader, blank = reader_of({"text": column}, {}, blank=True), list[str]()
+    with (
+        results(out) as handle,
+        counted(out, 0, what="questions", total=_count(question, file, reader, out)) as advance,
+    ):
+        for some in batches(records(question, file, reader)):
+            asked = [str(each.values["text"]) for each in some]
+            answers = found.answers(asked, top=top, within=advance.rows_within)
+            for number, (one, text, hits) in enumerate(zip(some, asked, answers, strict=True), start=1):
+                advance(1)
+                if hits is None:
+                    blank.append(one.where or f"question {number}")
+                if json:
+                    record({**one.kept, "text": text, "hits": [vars(hit) for hit in hits or ()]}, handle)
+                    continue
+                screen = console(handle)
+                screen.print(f"[bold]{escaped(text)}[/bold]")
+                table = plain_table("", "cosine", "row", "text")
+                for column_ in table.columns[:3]:
+                    column_.justify = "right"
+                if hits is None:
+                    screen.print("[dim]no words, so nothing is found[/dim]")
+                    continue
+                for hit in hits:
+                    shown = " ".join(hit.text.split())
+                    shown = shown if len(shown) <= 160 else f"{shown[:160]}…"
+                    table.add_row(str(hit.rank), f"{hit.score:.4f}", f"{hit.row:,}", escaped(shown))
+                print_table(screen, table)
+            handle.flush()
+    if blank:
+        more = f" and {len(blank) - _NAMED:,} more" if len(blank) > _NAMED else ""
+        note(f"{len(blank):,} questions without words have no answer: {'; '.join(blank[:_NAMED])}{more}")
+
+
+def _count(given: list[str] | None, files: list[str] | None, reader: Reader, out: Path | None) -> int | None:
+    """How many questions there are, where that is shown and can be known before."""
+    if out is None or is_once(given or (), files):
+        return None
+    return sum(1 for _ in records(given, files, reader, tell=lambda said: None))

@@ -1,0 +1,114 @@
+"""glassformer search build [MODEL] FILES --out INDEX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.cli.terminal.destination import counted, is_once, request_of, set_aside, told_to_go_on
+from glassformer.cli.terminal.opened import open_model, split_model
+from glassformer.cli.terminal.options import Device, Fast, NamedModel, Rejects, Resume, Threads
+from glassformer.cli.terminal.readers import Text, reader_of
+from glassformer.cli.terminal.screen import note
+from glassformer.cli.terminal.texts import records
+from glassformer.cli.vectors.embed import told_of
+from glassformer.cli.vectors.embed_fill import at_least_one, fill, skip, usable
+from glassformer.data.readers.lines import stop_unless
+
+if TYPE_CHECKING:
+    from glassformer.data.readers.lines import OnBad
+
+# The blank texts that a note names by their lines.
+_NAMED = 5
+
+
+def search_build(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODEL] FILES",
+            help="The model, a folder, hub:owner/name or a name that `glassformer models` lists; without one, a model "
+            "of the package. Then files of texts, one a line, or .jsonl, .csv, .tsv, .parquet.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The folder of the index, a new one.  [default: none, needed]")
+    ] = None,
+    model: NamedModel = None,
+    column: Annotated[str, typer.Option("--column", "--text", help="Column of a table with the text.")] = "text",
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option("--strategy", "-s", help="Layers of the vectors, as of glassformer embed.  [default: last]"),
+    ] = None,
+    pooling: Annotated[
+        list[str] | None,
+        typer.Option("--pooling", "-p", help="first, mean, max or last-token.  [default: mean]"),
+    ] = None,
+    resume: Resume = False,
+    rejects: Rejects = None,
+    fast: Fast = False,
+    device: Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """Make an index of texts by their vectors: a folder, whole or absent, that knows the model which made it."""
+    which, paths = split_model(
+        "search build", files, model, is_data=lambda path: Path(path).exists(), data="a file of texts"
+    )
+    if not paths:
+        raise DataError("a file with texts is needed", got="none", do="glassformer search build --help")
+    if out is None:
+        raise DataError("an index needs a folder", got="no --out", do="add --out INDEX")
+    layers, pooled = _one("strategy", strategy, "last"), _one("pooling", pooling, "mean")
+    from glassformer.bundled.travelling import travels
+    from glassformer.features.search.building import building
+
+    opened = open_model(which, device=device, fast=fast, threads=threads)
+    told_of(opened, (pooled,))
+    reader = reader_of({"text": column}, {}, blank=True)
+    once = is_once((), paths)
+    if resume and once:
+        raise DataError("--resume needs files that can be read again", got="standard input or a pipe")
+
+    def read(bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
+        return records(None, paths, reader, bad=bad, tell=tell)
+
+    blank: list[str] = []
+    options = {"columns": {"text": column}, "strategy": layers, "pooling": pooled, "rejects": bool(rejects)}
+    options |= {"fast": fast, "device": device, "threads": threads}
+    named = which if travels(which) or which.startswith("hub:") else str(Path(which).resolve())
+    with set_aside(rejects, out, paths, text=column) as bad:
+        request = None if once else request_of(opened, (), paths, options)
+        total = None if once else sum(1 for _ in read(lambda error: None, lambda said: None))
+        with (
+            told_to_go_on(),
+            building(
+                out, opened, strategy=layers, pooling=pooled, named=named, request=request, resume=resume
+            ) as begun,
+        ):
+            if resume:
+                note(
+                    f"going on after {begun.file.texts:,} texts"
+                    if begun.file.texts
+                    else f"{out} has no unfinished index"
+                )
+            texts = at_least_one(usable(begun.maker, read(bad or stop_unless("rejects")), bad), bad)
+            skip(texts, begun.file.texts)
+            with counted(out, begun.file.texts, what="texts", total=total) as advance:
+                fill(opened, begun.maker, texts, begun.file, advance, lambda text: blank.append(text.where))
+            count = begun.file.texts
+    if blank:
+        more = f" and {len(blank) - _NAMED:,} more" if len(blank) > _NAMED else ""
+        note(f"{len(blank):,} texts without words are never found: {'; '.join(blank[:_NAMED])}{more}")
+    note(f"{out}: an index of {count:,} texts, made by {which}")
+
+
+def _one(what: str, asked: list[str] | None, default: str) -> str:
+    """The only one; raises ConfigError for several."""
+    if asked is not None and len(asked) > 1:
+        raise ConfigError(f"an index is made with one {what}", got=", ".join(asked), do="build an index for each")
+    return asked[0] if asked else default

@@ -1,0 +1,109 @@
+"""Vectors of texts and words from a saved model, and one word in several texts, layer by layer.
+
+W width · P words
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from glassformer.base.errors import DataError
+from glassformer.features.mix import Mix
+from glassformer.features.pooling import Reals
+from glassformer.features.strategies import features_of
+from glassformer.features.vectors import Vectors, VectorsOf, blocks_of
+from glassformer.saved.artefact import Artefact
+from glassformer.tasks.predict import Within, predict
+
+
+def vectors_of(
+    model: Artefact, strategies: Sequence[str | Mix], poolings: Sequence[str], *, words: bool = False
+) -> VectorsOf:
+    """What makes the vectors of a model. Raises ConfigError for a strategy or pooling that cannot be, TokenizerError
+    for a model without a tokenizer.
+    """
+    tokenizer = model.tokenizer
+    features = features_of(strategies, poolings, blocks_of(model.module))
+    return VectorsOf(model.module, tokenizer, features, length=model.row_tokens, words=words)
+
+
+def embed(
+    model: Artefact,
+    maker: VectorsOf,
+    records: Iterable[tuple[Mapping[str, object], str]],
+    *,
+    fast: bool | None = None,
+    within: Within = lambda done, total: None,
+) -> Iterator[Vectors]:
+    """The vectors of each record (its text or words, and its file and line), in order, in bounded memory; in bfloat16
+    where `fast` and the machine is faster in it (None: as the model was opened). `within` is told how far a long text
+    is, in parts.
+
+    Raises DataError for a record that cannot be used.
+    """
+    examples = (maker.example(values, where) for values, where in records)
+    fast = model.fast if fast is None else fast and model.can_be_fast
+    return predict(maker, model.module, examples, fast=fast, within=within)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A word in a text: the number of the text, from 0, and the characters [start, end)."""
+
+    text: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class SameWord:
+    """A word in several places. `cosines`: for each layer, the first being the vectors of the words alone (`word`), the
+    cosine of the word's vector in the first place with that in each other place; `equal`: whether they are the same
+    numbers.
+    """
+
+    word: str
+    places: tuple[Place, ...]
+    layers: tuple[str, ...]
+    cosines: tuple[tuple[float, ...], ...]
+    equal: tuple[tuple[bool, ...], ...]
+
+
+def same_word(model: Artefact, word: str, texts: Sequence[str], *, pooling: str = "mean") -> SameWord:
+    """One word wherever it stands in these texts (capitals aside), compared layer by layer.
+
+    Raises DataError where it does not stand in two places, ConfigError as `vectors_of` does.
+    """
+    blocks = blocks_of(model.module)
+    layers = ["word", *map(str, range(blocks + 1))]
+    maker = vectors_of(model, layers, [pooling], words=True)
+    found: list[tuple[Place, list[Reals]]] = []
+    for number, each in enumerate(embed(model, maker, (({"text": text}, "") for text in texts))):
+        for at, (start, end) in enumerate(each.offsets or ()):
+            if each.text[start:end].casefold() == word.casefold():
+                of_layers = [each.vectors[feature.name][at] for feature in maker.features]
+                found.append((Place(number, start, end), of_layers))
+    if len(found) < 2:
+        raise DataError(
+            f"the word {word!r} must stand in two places to be compared",
+            got=f"{len(found)} in {len(texts)} text{'s' * (len(texts) != 1)}",
+            do="give two sentences with it; words are parted by blanks and punctuation",
+        )
+    (_, first), *others = found
+    return SameWord(
+        word,
+        tuple(place for place, _ in found),
+        ("word", "embedding", *(f"block {number}" for number in range(1, blocks + 1))),
+        tuple(tuple(cosine(one, other[k]) for _, other in others) for k, one in enumerate(first)),
+        tuple(tuple(bool(np.array_equal(one, other[k])) for _, other in others) for k, one in enumerate(first)),
+    )
+
+
+def cosine(one: Reals, other: Reals) -> float:
+    """The cosine of the angle between two vectors; 0 where one of them has no length."""
+    one, other = one.astype(np.float64), other.astype(np.float64)
+    lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(one @ other) / lengths if lengths else 0.0

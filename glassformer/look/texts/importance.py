@@ -1,0 +1,254 @@
+"""How much a model loses without each of its attention heads, on held-out texts: measured, never read off attention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from glassformer.answering.texts import listed
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.look.texts.ablation import Asked, Ruler, ablate, heads_of_model
+from glassformer.look.texts.trace import inputs_of, rows_of
+from glassformer.models.inputs import Inputs
+from glassformer.saved.artefact import Artefact
+from glassformer.scoring.measure import Measure
+from glassformer.tasks.rows import Row
+from glassformer.text.windows import text_rows
+from glassformer.training.progress import NoProgress, Progress
+
+ROUNDS = 7
+"""A text is masked at most so often, another seventh of its words each time: about the share that BERT masks."""
+ENOUGH = 96
+"""Rows beyond which a text is masked once: fewer texts are masked more often."""
+MOST_TOKENS = 4096
+"""Tokens that are run together, padding included."""
+
+
+@dataclass(frozen=True)
+class HeadImportance:
+    """What is lost without one head: the measure without it minus the measure with it, and the ends of its 95 %
+    interval over the texts (nan for a single text). `attention` is `encoder.blocks.0.self_attention`.
+    """
+
+    attention: str
+    head: int
+    difference: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Importance:
+    """`measure` says what is measured, `unit` in what, `baseline` is its value with all heads. `texts`: how many texts
+    or windows of them; `scored`: how many tokens were predicted, 0 where none were. `heads` in the order of the model.
+    """
+
+    measure: str
+    unit: str
+    baseline: float
+    texts: int
+    scored: int
+    heads: tuple[HeadImportance, ...]
+
+    @property
+    def sorted(self) -> tuple[HeadImportance, ...]:
+        """The heads, the one without which most is lost first."""
+        return tuple(sorted(self.heads, key=lambda head: -head.difference))
+
+
+def head_importance(
+    model: Artefact,
+    texts: str | Sequence[str],
+    pairs: str | Sequence[str] | None = None,
+    *,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Importance:
+    """Switch off one attention head after the other (Michel et al. 2019, §3.2, *Are Sixteen Heads Really Better than
+    One?*) and measure on texts that the model has not learned from what is lost.
+
+    A model of masked words is measured by the loss of words that are masked for it (a seventh of each text at a time,
+    chosen by `seed`), a decoder by that of the next tokens, an encoder-decoder by that of its targets' tokens (`pairs`;
+    without them of its own translations); all in nats a token. A model that predicts no words and classifies texts is
+    measured by how far the probabilities of its labels move (Kullback-Leibler divergence, nats); any other by how far
+    the mean of a text's states turns (1 − cosine). A head that is off gives 0, as with `gf.zero_head`; all others stay.
+
+    A difference above 0 means that the model is worse without the head on these texts. Heads can stand in for each
+    other: what is lost without two of them is not the sum. Raises DataError for no text and for one of only blanks.
+    """
+    given = listed(texts)
+    seconds = None if pairs is None else listed(pairs, "second text")
+    module = model.module
+    two_stacks = module.encoder is not None and module.decoder is not None
+    rows = rows_in_batches(model, given, seconds, seed) if module.head is not None else None
+    if rows is None:
+        rows = plain_batches(model, given, seconds)
+    batches = list(rows)
+    heads = heads_of_model(module)
+    if not heads:
+        raise ConfigError("importance is that of attention heads", got="a model without any")
+    progress = NoProgress() if progress is None else progress
+    count = max((int(number) for _, owners in batches for number in owners), default=0) + 1
+    sums, counts = np.zeros((count, 1 + len(heads))), np.zeros(count)
+    title = f"switching off {len(heads)} heads, one after the other, on {count} {'text' if count == 1 else 'texts'}"
+    with progress.reading(title, len(heads) * len(batches)) as advance:
+        for asked, owners in batches:
+            found, own = ablate(module, asked, advance)
+            np.add.at(sums, owners, found.numpy())
+            np.add.at(counts, owners, own.numpy())
+    if not counts.sum():
+        raise DataError("a text with a word that can be predicted is needed", got=f"{len(given)} texts without one")
+    predicts = batches[0][0].labels is not None
+    answers = Ruler(module, batches[0][0]).answers
+    own_words = seconds is None and two_stacks
+    return Importance(
+        measure=named(model, predicts=predicts, answers=answers, own=own_words),
+        unit="nats" if predicts or answers else "1 − cosine",
+        baseline=float(sums[:, 0].sum() / counts.sum()),
+        texts=count,
+        scored=int(counts.sum()) if predicts else 0,
+        heads=tuple(
+            HeadImportance(*head, *difference)
+            for head, difference in zip(heads, differences(sums, counts), strict=True)
+        ),
+    )
+
+
+def named(model: Artefact, *, predicts: bool, answers: bool, own: bool) -> str:
+    """What is measured, in words."""
+    if not predicts:
+        return "change of the labels' probabilities" if answers else "turn of the text's vector"
+    if model.config.decoder is None:
+        return "loss of masked words"
+    if model.config.encoder is None:
+        return "loss of next tokens"
+    return "loss of the tokens of its own translations" if own else "loss of the targets' tokens"
+
+
+def differences(sums: np.ndarray, counts: np.ndarray) -> list[tuple[float, float, float]]:
+    """For each head the mean difference and its interval, from the sums of each text [E, 1 + heads] and counts [E]."""
+    lost = np.concatenate([sums[:, 1:] - sums[:, :1], counts[:, None]], axis=1)  # [E, heads + 1]
+    measure = Measure(
+        lost, lambda drawn: {str(head): drawn[..., head] / drawn[..., -1] for head in range(len(lost[0]) - 1)}
+    )
+    if len(lost) == 1:
+        return [(value, float("nan"), float("nan")) for value in measure.values().values()]
+    return [tuple(interval) for interval in measure.intervals().values()]  # type: ignore[misc]  # value, low, high
+
+
+# ------------------------------------------------------------------- what is asked
+
+Batch = tuple[Asked, list[int]]
+"""What is run together, and for each row the number of the text that it counts for."""
+
+
+def plain_batches(model: Artefact, texts: Sequence[str], pairs: Sequence[str] | None) -> Iterator[Batch]:
+    """The texts as they are, where nothing is predicted."""
+    first, second = windows_of(model, texts, pairs)
+    for members in in_batches(first, second):
+        inputs = inputs_of(model, [(first[member], []) for member in members])
+        other = None if second is None else inputs_of(model, [(second[member], []) for member in members])
+        yield Asked(inputs, other), members
+
+
+def rows_in_batches(model: Artefact, texts: Sequence[str], pairs: Sequence[str] | None, seed: int) -> Iterator[Batch]:
+    """The texts with what is to be predicted: masked words, next tokens, or the tokens of targets."""
+    first, second = windows_of(model, texts, pairs)
+    if second is not None or model.config.encoder is None:
+        predicted = first if second is None else second
+        side = model.tokenizer if second is None else model.tokenizer.target
+        for members in in_batches(first, second):
+            inputs = inputs_of(model, [(first[member], []) for member in members])
+            other = None if second is None else inputs_of(model, [(second[member], []) for member in members], side)
+            answering = inputs if other is None else other
+            end = None if second is None else side.end_id
+            at, labels = next_tokens([predicted[member] for member in members], answering, end)
+            yield Asked(inputs, other, at, labels), members
+        return
+    rounds = max(1, min(ROUNDS, ENOUGH // max(len(first), 1)))
+    for copies in in_batches([row for row in first for _ in range(rounds)], None):
+        members, turns = [copy // rounds for copy in copies], [copy % rounds for copy in copies]
+        inputs = inputs_of(model, [(first[member], []) for member in members])
+        masked = masked_in(model, [first[member] for member in members], members, turns, inputs, seed)
+        if masked is not None:
+            yield masked, members
+
+
+def windows_of(
+    model: Artefact, texts: Sequence[str], pairs: Sequence[str] | None
+) -> tuple[list[Row], list[Row] | None]:
+    """A row for each text, or for each window of one that is longer than the model reads at once."""
+    if model.config.encoder is None or model.config.decoder is None:
+        length = model.length or model.config.output_stack.max_length
+        long = length is not None and any(len(row.ids) > length for row, _ in rows_of(model, texts, pairs)[0])
+        if long:
+            segments = model.config.output_stack.embed.segments > 1
+            seconds = [None] * len(texts) if pairs is None else pairs
+            return [
+                Row(ids=list(ids), segments=list(belongs) if segments and pairs is not None else None)
+                for text, pair in zip(texts, seconds, strict=True)
+                for ids, belongs in text_rows(model.tokenizer, text, pair, length=length)
+            ], None
+    first, second = rows_of(model, texts, pairs)
+    return [row for row, _ in first], None if second is None else [row for row, _ in second]
+
+
+def in_batches(first: Sequence[Row], second: Sequence[Row] | None) -> Iterator[list[int]]:
+    """Which rows are run together: those of like length, as many as have room."""
+    lengths = [max(len(row.ids), 0 if second is None else len(second[place].ids)) for place, row in enumerate(first)]
+    batch: list[int] = []
+    for member in sorted(range(len(first)), key=lambda place: (lengths[place], place)):
+        if batch and (len(batch) + 1) * lengths[member] > MOST_TOKENS:
+            yield batch
+            batch = []
+        batch.append(member)
+    if batch:
+        yield batch
+
+
+def next_tokens(rows: Sequence[Row], inputs: Inputs, end: int | None) -> tuple[Tensor, Tensor]:
+    """For each token the one after it, and after the last the `end` of a target: flat indices and ids, [N] each."""
+    tokens = inputs.shape[1]
+    at: list[int] = []
+    labels: list[int] = []
+    for place, row in enumerate(rows):
+        following = [*row.ids[1:], *([] if end is None else [end])]
+        at += [place * tokens + token for token in range(len(following))]
+        labels += following
+    device = inputs.device
+    return torch.tensor(at, device=device, dtype=torch.int64), torch.tensor(labels, device=device, dtype=torch.int64)
+
+
+def masked_in(
+    model: Artefact, rows: Sequence[Row], numbers: Sequence[int], turns: Sequence[int], inputs: Inputs, seed: int
+) -> Asked | None:
+    """The rows with a seventh of their words masked, another one each turn; None where no word is left to mask. The
+    choice for a row depends on the seed, its number and its turn alone.
+    """
+    special, tokens = model.tokenizer.special_ids, inputs.shape[1]
+    at: list[int] = []
+    for place, (row, number, turn) in enumerate(zip(rows, numbers, turns, strict=True)):
+        hidden = row.masked_words or [False] * len(row.ids)
+        could = [token for token, id_ in enumerate(row.ids) if id_ not in special and not hidden[token]]
+        order = np.random.default_rng([seed, number]).permutation(len(could))
+        share = max(1, -(-len(could) // ROUNDS))
+        at += sorted(place * tokens + could[index] for index in order[turn * share : (turn + 1) * share])
+    if not at:
+        return None
+    assert inputs.ids is not None
+    places = torch.tensor(at, device=inputs.device)
+    labels = inputs.ids.flatten()[places]
+    embed = model.config.output_stack.embed
+    if embed.masked_words == "token":
+        mask_id = model.tokenizer.mask_id
+        if mask_id is None:
+            raise ConfigError("masked words need a mask token", got="a tokenizer without one")
+        ids = inputs.ids.flatten().index_fill(0, places, mask_id).view_as(inputs.ids)
+        return Asked(replace(inputs, ids=ids), None, places, labels)
+    before = torch.zeros_like(inputs.ids, dtype=torch.bool) if inputs.masked_words is None else inputs.masked_words
+    masked = before.flatten().index_fill(0, places, value=True).view_as(before)
+    return Asked(replace(inputs, masked_words=masked), None, places, labels)

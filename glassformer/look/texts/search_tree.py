@@ -1,0 +1,168 @@
+"""How a model writes behind a prompt, a source or a conversation, recorded step by step as a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from glassformer.answering.answers import predictor_for
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.decode.attention import bytes_for, check_bytes
+from glassformer.decode.record import Recorder
+from glassformer.decode.request import Hypothesis, Request
+from glassformer.look.texts.trace import trace
+from glassformer.look.texts.tree import SearchTree
+from glassformer.look.texts.written import path_of
+from glassformer.look.trace.trace import Trace
+from glassformer.saved.artefact import Artefact
+from glassformer.tasks import VERBS
+from glassformer.tasks.predict import precision
+from glassformer.tasks.writing.chat.chatter import Chatter, joined
+from glassformer.tasks.writing.language_model.generate import SLOTS as PROMPTS
+from glassformer.tasks.writing.language_model.generate import Generate
+from glassformer.tasks.writing.requests import number_of
+from glassformer.tasks.writing.translator import SLOTS as SOURCES
+from glassformer.tasks.writing.translator import Translator
+
+
+class Asked(NamedTuple):
+    """What is asked of a writer: its request, the text that is read, the turns of a conversation that it is of, and
+    what makes text of what was found.
+    """
+
+    writer: Generate | Translator
+    request: Request
+    slots: int
+    text: str
+    answer: Callable[[list[Hypothesis]], str]
+    turns: tuple[str, ...] = ()
+
+
+def search_tree(
+    model: Artefact,
+    text: str | Sequence[str],
+    options: Mapping[str, Any],
+    *,
+    verb: str | None = None,
+    attention: bool = False,
+) -> SearchTree:
+    """The search, or the drawing, that a verb makes with these options, step by step; `text` may be the turns of a
+    conversation. With `attention` the tree keeps where each step looked (`decode/attention.py` tells the memory).
+
+    Watched, attention is computed by its formula and not by the fast kernel: numbers may round otherwise than those of
+    the verb, in their last digits. Raises ConfigError for a model that does not write, and for more attention than is
+    kept; DataError for a text of only blanks, for one that is translated in several parts, and where no answer has the
+    words that are asked for.
+    """
+    if model.config.decoder is None:
+        raise ConfigError(
+            "only a decoder writes, and searches for what it writes",
+            got=f"the family {model.config.family}, an encoder",
+            do="choose a model that translates or continues a text",
+        )
+    verb = verb or writing_verb(model)
+    if not isinstance(text, str) and not VERBS[verb].turns:
+        raise DataError("a search is for one text", got=type(text).__name__)
+    predictor = predictor_for(model, verb, options)
+    limit = model.module.output_stack.max_length
+    asked = asked_of(predictor, text, limit=limit)
+    writer, request = asked.writer, asked.request
+    prompt = (*(request.prompt or (writer.ids.begin,)), *request.prefix)
+    if attention:
+        check_bytes(
+            bytes_for(
+                model.config.output_stack,
+                prompt=len(prompt),
+                tokens=request.max_tokens or writer.settings.max_tokens,
+                hypotheses=writer.settings.width,
+                memory=len(request.source or ()),
+                size=8 if model.module.word_table.dtype == torch.float64 else 4,
+            )
+        )
+    recorder, found = Recorder(attention=attention), None
+    with torch.inference_mode(), precision(model.device, fast=model.fast):
+        for step in writer.steps(model.module, [request], slots=asked.slots, recorder=recorder):
+            found = next((each.hypotheses for each in step.finished), found)
+    tokenizer = writer.tokenizer.target
+    return SearchTree.of(
+        recorder,
+        request.number,
+        writer.settings,
+        source=request.source,
+        prompt=prompt,
+        never=writer.ids.never,
+        # A token without a text, as an end may be, has its name.
+        text_of=lambda token: tokenizer.text(token) or tokenizer.token(token),
+        text=asked.text,
+        answer=asked.answer(found or []),
+        turns=asked.turns,
+        ends=writer.ids.end,
+        most=limit,
+    )
+
+
+def trace_of(model: Artefact, tree: SearchTree) -> Trace:
+    """The run of all that was written, up to the end of the best answer; raises ConfigError where there is none."""
+    return trace(model, tree.text, target_ids=tree.whole_ids(path_of(tree)[-1]))
+
+
+def writing_verb(model: Artefact) -> str:
+    """The verb by which a model writes, where none is named."""
+    if model.task_name == "chat":
+        return "chat"
+    return "generate" if model.config.encoder is None else "translate"
+
+
+def asked_of(predictor: Any, text: str | Sequence[str], *, limit: int | None) -> Asked:
+    """What a predictor would ask of the decoding loop for this text; raises DataError where that is not one request."""
+    if isinstance(predictor, Generate):
+        prompt = predictor.example({"text": text}, "")
+        request = predictor.request(prompt.ids)
+        return Asked(predictor, request, PROMPTS, prompt.text, lambda found: predictor.merge(prompt, [found]).generated)
+    if isinstance(predictor, Chatter):
+        conversation = predictor.example({"turns": text if isinstance(text, str) else list(text)}, "")
+        if conversation.left_out:
+            raise DataError(
+                "the tree of a reply is of turns that are read whole",
+                got=f"{conversation.left_out:,} tokens more than are read at once",
+                do="give a shorter turn",
+            )
+        read = conversation.turns[-conversation.read :]
+        return Asked(
+            predictor.translator,
+            _of_source(predictor.translator, next(predictor.rows(conversation)).ids, limit),
+            SOURCES,
+            joined(read),
+            lambda found: predictor.merge(conversation, [found]).reply,
+            read,
+        )
+    writer = getattr(predictor, "writer", None)
+    if isinstance(writer, Generate):  # a decoder alone, which reads the turns as its template writes them
+        return _of_talk(predictor, writer, text)
+    if not isinstance(predictor, Translator):
+        raise ConfigError("a search tree is of a text that is written", got=type(predictor).__name__)
+    example = predictor.example({"text": text}, "")
+    rows = list(predictor.rows(example))
+    if len(rows) != 1:
+        raise DataError(
+            "a search tree is of one sentence",
+            got=f"a text that is translated in {len(rows)} parts" if rows else "a text of only blanks",
+            do="give one of its sentences" if rows else "give a text with words",
+        )
+    request = _of_source(predictor, rows[0].ids, limit)
+    return Asked(predictor, request, SOURCES, example.text, lambda found: predictor.merge(example, [found]).translation)
+
+
+def _of_talk(predictor: Any, writer: Generate, text: str | Sequence[str]) -> Asked:
+    talk = predictor.example({"turns": text if isinstance(text, str) else list(text)}, "")
+    turns = tuple(each.content for each in talk.messages if each.role != "system")[-talk.read :]
+    request = writer.request(talk.ids)
+    return Asked(
+        writer, request, PROMPTS, joined(turns), lambda found: str(predictor.merge(talk, [found]).reply), turns
+    )
+
+
+def _of_source(translator: Translator, source: Sequence[int], limit: int | None) -> Request:
+    return translator.request(number_of(source), source, translator.most_for(source, limit))

@@ -1,0 +1,353 @@
+"""Sentences that are watched while a model trains: what it answers about each, and what its heads do with it.
+
+A sentence is answered by the same predictor that answers it when the model is trained; one row of a table says how
+for each verb. The attention is that of the same pass, so that looking costs one pass a sentence (of a translation: one
+with the given target, and the search).
+
+A sentence is one line of text. What a task needs beside it stands behind a tab: the translation, the second text of a
+pair, the passage of a question, the candidates.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from glassformer.base.errors import ConfigError, DataError, did_you_mean
+from glassformer.look.summaries.head_measures import MEASURES, measure
+from glassformer.look.summaries.thumbnails import largest_in
+from glassformer.look.texts.trace import closing_ids, shown, target_of
+from glassformer.look.trace.watch import watch
+from glassformer.models.names import tensor_names
+from glassformer.models.transformer import Transformer
+from glassformer.saved.artefact import Artefact
+from glassformer.tasks import TASKS, predictor_of, verb_of
+from glassformer.tasks.predict import predict
+from glassformer.tasks.rows import Row, collate
+from glassformer.tasks.task import Predictor, evaluating
+from glassformer.text.tokenizer import Tokenizer
+
+# Guesses that are kept of each place.
+GUESSES = 5
+# Dots of all heads of all sentences in one record, as far as pictures of so few dots a side allow.
+MOST_DOTS, FEWEST, FINEST = 20_000, 8, 32
+# Sentences that can be watched: each costs a pass at each record.
+MOST_SENTENCES = 16
+BEHIND = "\t"
+
+Guess = tuple[str, float | None]
+"""A word or a label, and how likely it is; None where no probability belongs to it."""
+
+
+class Told(NamedTuple):
+    """What a model answers about a sentence: in words, and the guesses of each place, the likeliest first."""
+
+    says: str
+    places: list[list[Guess]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How sentences are watched that a verb answers. `behind` is the role of what stands behind the tab, `several`
+    whether there may be more than one; `needs` is how many there must be. `told` makes an answer plain, `asked` names
+    the places. `says` is the verb that answers in words, where it is another than the one whose pass is looked at, with
+    its options, and `wrote` are its words.
+    """
+
+    verb: str
+    asked: Callable[[Any, Tokenizer], list[str]]
+    told: Callable[[Any], Told]
+    options: Mapping[str, Any] | None = None
+    behind: str = ""
+    several: bool = False
+    needs: int = 0
+    says: str | None = None
+    says_options: Mapping[str, Any] = field(default_factory=lambda: {"beams": 1})
+    wrote: Callable[[Any], str] = lambda found: str(found.translation)
+    example: str = ""
+
+
+def _filled(found: Any) -> Told:
+    return Told(found.filled, [[(guess.word, guess.probability) for guess in mask.guesses] for mask in found.masks])
+
+
+def _masks(found: Any, tokenizer: Tokenizer) -> list[str]:
+    count = len(found.masks)
+    return ["[MASK]" if count == 1 else f"[MASK] {number + 1}" for number in range(count)]
+
+
+def _labelled(found: Any) -> Told:
+    if not hasattr(found, "probabilities"):  # of a model that answers with a number
+        return Told(f"{found.number:.6g}", [])
+    likeliest = sorted(found.probabilities.items(), key=lambda each: -each[1])[:GUESSES]
+    chosen = getattr(found, "chosen", None)
+    return Told(found.label if chosen is None else ", ".join(chosen), [likeliest])
+
+
+def _label(found: Any, tokenizer: Tokenizer) -> list[str]:
+    return ["label"] if hasattr(found, "probabilities") else []
+
+
+def _chosen(found: Any) -> Told:
+    return Told(found.choice, [list(zip(found.choices, found.probabilities, strict=True))])
+
+
+def _tagged(found: Any) -> Told:
+    likely: dict[int, float] = {}
+    for span in found.spans:
+        likely |= {start: span.probability for start, _ in found.offsets if span.start <= start < span.end}
+    said = ", ".join(f"{span.text}: {span.label}" for span in found.spans)
+    places = [[(tag, likely.get(start))] for tag, (start, _) in zip(found.tags, found.offsets, strict=True)]
+    return Told(said or "no span", places)
+
+
+def _answered(found: Any) -> Told:
+    best = found.best
+    spans: list[Guess] = [(span.text, span.probability) for span in found.spans[:GUESSES]]
+    none: list[Guess] = [] if found.no_answer_probability is None else [("(no answer)", found.no_answer_probability)]
+    return Told("no answer" if best is None else best.text, [[*spans, *none]])
+
+
+def _translated(found: Any) -> Told:
+    return Told("", [[(token.text.strip() or token.token, token.probability)] for token in found.tokens])
+
+
+def _tokens(found: Any, tokenizer: Tokenizer) -> list[str]:
+    return [token.text.strip() or token.token for token in found.tokens]
+
+
+KINDS: Mapping[str, Kind] = {
+    "fill": Kind("fill", _masks, _filled, {"top": GUESSES}, example="The [MASK] sat on the mat."),
+    "classify": Kind("classify", _label, _labelled, behind="pair"),
+    "choose": Kind("choose", lambda found, _: ["candidate"], _chosen, behind="choices", several=True, needs=2),
+    "tag": Kind("tag", lambda found, _: list(found.words), _tagged),
+    "answer": Kind("answer", lambda found, _: ["answer"], _answered, {"top": GUESSES}, "pair", needs=1),
+    "translate": Kind(
+        "score",
+        _tokens,
+        _translated,
+        behind="target",
+        needs=1,
+        says="translate",
+        example="I am a student.<TAB>Je suis étudiant.",
+    ),
+    "chat": Kind(
+        "score",
+        _tokens,
+        _translated,
+        behind="target",
+        needs=1,
+        says="chat",
+        says_options={"beams": 1, "max_tokens": 24},
+        wrote=lambda found: str(found.reply),
+        example="Hi how are you<TAB>I am fine",
+    ),
+    "generate": Kind(
+        "score",
+        _tokens,
+        _translated,
+        says="generate",
+        says_options={"beams": 1, "max_tokens": 12},
+        wrote=lambda found: str(found.text),
+    ),
+}
+"""By the verb of a task how its sentences are watched."""
+
+
+class Probe(NamedTuple):
+    """A watched sentence: as it was given, what its predictor made of it, and how its row is shown."""
+
+    given: str
+    values: Mapping[str, object]
+    example: Any
+    row: Row
+
+
+class Found(NamedTuple):
+    """The answer about a sentence; by attention the weights [H, Q, K]; and of attentions that stand together all
+    weights [H of all, Q, K] and statistics [H of all, 9].
+    """
+
+    answer: Any
+    weights: Mapping[str, Tensor]
+    together: list[Tensor]
+    measured: list[Tensor]
+
+
+class Sentences:
+    """The watched sentences of one training: see `training/watched.py`.
+
+    Raises ConfigError for a task whose sentences cannot be watched, DataError for a sentence that this model cannot
+    answer; both before anything is trained.
+    """
+
+    def __init__(self, model: Artefact, given: Sequence[str]) -> None:
+        task = model.task_name or ""
+        verb = verb_of(task) if task else ""
+        if verb not in KINDS:
+            others = [name for name in TASKS if verb_of(name) in KINDS]
+            raise ConfigError(f"sentences cannot be watched while {task!r} is trained", do=did_you_mean(task, others))
+        if len(given) > MOST_SENTENCES:
+            raise ConfigError(f"at most {MOST_SENTENCES} sentences are watched", got=str(len(given)))
+        self.kind, self.tokenizer, self.model = KINDS[verb], model.tokenizer, model
+        self.predictor = self._predictor(self.kind.verb, self.kind.options)
+        self.words = None if self.kind.says is None else self._predictor(self.kind.says, self.kind.says_options)
+        known = tensor_names(model.module)
+        self.attentions = [name.removesuffix(".weights") for name in known if name.endswith("_attention.weights")]
+        self.names = [f"{each}.{word}" for each in self.attentions for word in ("weights", "may_look")]
+        self.probes = [self._probe(text) for text in given]
+
+    def _predictor(self, verb: str, options: Mapping[str, Any] | None) -> Predictor[Any, Any]:
+        model = self.model
+        return predictor_of(verb, model.task_name, model.config).of(
+            model.module, model.tokenizer, model.context(options or {})
+        )
+
+    # ----------------------------------------------------------------- the sentences
+
+    def _probe(self, given: str) -> Probe:
+        text, *behind = given.split(BEHIND)
+        kind, where = self.kind, f"the watched sentence {short(given)!r}"
+        if not text.strip():
+            raise DataError("a watched sentence has words", got=repr(given))
+        if len(behind) < kind.needs or (len(behind) > 1 and not kind.several) or (behind and not kind.behind):
+            wanted = f"{kind.needs or 'at most 1'} behind the tab: {kind.behind}" if kind.behind else "one text, no tab"
+            raise DataError(
+                f"{where} needs {wanted}", got=str(len(behind)), do=f"write {kind.example}" if kind.example else ""
+            )
+        values: dict[str, object] = {"text": text}
+        if behind:
+            values[kind.behind] = behind if kind.several else behind[0]
+        example = self.predictor.example(values, where)
+        rows = list(self.predictor.rows(example))
+        most, longest = self.model.row_tokens, max(rows, key=lambda row: len(row.ids))
+        tokens = max(len(longest.ids), len(self.tokenizer.encode(text, special=False)))
+        if len(rows) != (len(behind) if kind.several else 1) or (most is not None and tokens > most):
+            raise DataError(
+                f"{where} must be short enough to be read at once: {most} tokens",
+                got=f"{tokens:,}" if most is not None and tokens > most else f"one that is cut into {len(rows)}",
+            )
+        return Probe(given, values, example, longest)
+
+    @cached_property
+    def header(self) -> Mapping[str, Any]:
+        """Texts, tokens, places, and the sizes of the pictures of each attention."""
+        return {
+            "task": self.model.task_name,
+            "statistics": list(MEASURES),
+            "sentences": [
+                {
+                    "text": probe.given,
+                    "words": self._shown(probe),
+                    "hidden": [place for place, masked in enumerate(probe.row.masked_words or ()) if masked],
+                    "places": self.kind.asked(found.answer, self.tokenizer),
+                    "attentions": [
+                        {"name": name, "heads": len(weights), "shape": list(weights.shape[1:])}
+                        | {"picture": [min(size, self._dots) for size in weights.shape[1:]]}
+                        for name, weights in found.weights.items()
+                    ],
+                }
+                for probe, found in zip(self.probes, self._first, strict=True)
+            ],
+        }
+
+    def _shown(self, probe: Probe) -> dict[str, list[str]]:
+        """The tokens as people read them, by side."""
+        words = {"inputs": shown(self.tokenizer, probe.row.ids)}
+        if "target" in probe.values:
+            words["decoder_inputs"] = target_of(self.model, str(probe.values["target"]))[1]
+        return words
+
+    @cached_property
+    def _first(self) -> list[Found]:
+        """What is answered before anything else: it tells what does not change, such as the number of heads."""
+        with evaluating(self.model.module):
+            return list(self._answered(self.model.module))
+
+    @cached_property
+    def _dots(self) -> int:
+        """Dots a side of the picture of a head: so many that a record stays small."""
+        heads = sum(len(weights) for found in self._first for weights in found.weights.values())
+        return min(FINEST, max(FEWEST, math.isqrt(MOST_DOTS // max(1, heads))))
+
+    # ----------------------------------------------------------------- looking
+
+    def look(self, model: Transformer) -> list[dict[str, Any]]:
+        """What the model answers about each sentence, and its heads: see `header` for their names and sizes.
+
+        `dots` are the heads' pictures one after the other, a byte a dot: 255 times the square root of the largest share
+        that it stands for. `measured` are their statistics as little-endian float32. Raises NotFiniteError.
+        """
+        told = []
+        with evaluating(model):
+            said: list[Any] = [None] * len(self.probes)
+            if self.words is not None:
+                texts = [self.words.example({"text": probe.values["text"]}, "") for probe in self.probes]
+                said = list(predict(self.words, model, texts))
+            for found, words in zip(self._answered(model), said, strict=True):
+                answer = self.kind.told(found.answer)
+                told.append(
+                    {
+                        "says": answer.says if words is None else self.kind.wrote(words),
+                        "places": answer.places,
+                        "dots": _packed([_picture(weights, self._dots) for weights in found.together]),
+                        "measured": _packed(found.measured),
+                    }
+                )
+        return told
+
+    def _answered(self, model: Transformer) -> Iterator[Found]:
+        """The answer about each sentence, with its attention."""
+        with watch(model, self.names) as seen:
+            for probe in self.probes:
+                (answer,) = predict(self.predictor, model, [probe.example])
+                if model.sentence_head is not None:  # it reads one token: the last block has computed no others
+                    batch = collate([probe.row], pad_id=self.tokenizer.pad_id or 0).to(next(model.parameters()).device)
+                    with torch.no_grad():
+                        model(batch.inputs, heads=())
+                weights = {name: seen[f"{name}.weights"][0].float().cpu() for name in self.attentions}
+                together, measured = [], []
+                # Attentions between the same tokens are measured at once: one by one it would take as long as the pass.
+                for crossing, names in groupby(self.attentions, key=_texts):
+                    of = list(names)
+                    heads = torch.cat([weights[name] for name in of])  # [H of all, Q, K]
+                    looks = torch.cat([(seen[f"{name}.may_look"][0].cpu() > 0).expand_as(weights[name]) for name in of])
+                    separators = self._separators(probe, heads.shape[2]) if crossing == "encoder" else None
+                    together.append(heads)
+                    measured.append(measure(heads, looks, None, separators, crossing=crossing == "cross").float())
+                yield Found(answer, weights, together, measured)
+
+    def _separators(self, probe: Probe, keys: int) -> Tensor | None:
+        """Which tokens of the encoder close a text, where that is known. [K]"""
+        id_ = closing_ids(self.model).get("inputs")
+        return None if id_ is None or len(probe.row.ids) != keys else torch.tensor(list(probe.row.ids)) == id_
+
+
+def _texts(attention: str) -> str:
+    """Between which texts an attention looks."""
+    return "cross" if "cross_attention" in attention else attention.partition(".")[0]
+
+
+def _picture(weights: Tensor, dots: int) -> Tensor:
+    """[H, Q, K] shares to [H, R, C] bytes, by their square roots, as the page colours them."""
+    return (255 * largest_in(weights, dots).clamp(0, 1).sqrt()).round().to(torch.uint8)
+
+
+def _packed(tensors: Sequence[Tensor]) -> str:
+    """The numbers one after the other, little-endian, as base64."""
+    whole = torch.cat([tensor.flatten() for tensor in tensors]) if tensors else torch.zeros(0)
+    numbers = whole.numpy()
+    return base64.b64encode(numbers.astype(numbers.dtype.newbyteorder("<")).tobytes()).decode()
+
+
+def short(text: str, most: int = 40) -> str:
+    """A text that fits into a sentence."""
+    return text if len(text) <= most else text[: most - 1] + "…"

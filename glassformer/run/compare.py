@@ -1,0 +1,129 @@
+"""Whether one of two models is better: both are measured on the same examples, and their scores compared by the paired
+bootstrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from glassformer.base.errors import ConfigError
+from glassformer.data.stores.split import Split
+from glassformer.run.evaluate import evaluate
+from glassformer.saved.artefact import Artefact
+from glassformer.saved.opening import load
+from glassformer.scoring.score import THIS_MODEL
+from glassformer.scoring.verdict import Difference, differences
+from glassformer.tasks import task_named
+from glassformer.training.progress import NoProgress, Progress, ToldOnce
+
+# Settings of `[data]` that decide which records are held out, and what is read of them.
+_SAME = (
+    *("files", "validation_files", "target_files", "validation_target_files", "validation", "test", "seed"),
+    *("text", "pair", "target", "label", "answers", "header"),
+)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The scores that two models share, on the same `count` things of a kind, over which the bootstrap draws; `best` is
+    the score they are judged by (`-loss`, `accuracy`). `left_out` are scores per token where their tokens differ.
+    """
+
+    differences: Mapping[str, Difference]
+    count: int
+    unit: str
+    best: str
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def judged(self) -> Difference:
+        """The difference by which they are judged."""
+        return self.differences.get(self.best.removeprefix("-")) or next(iter(self.differences.values()))
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in plain words, of the first model beside the second."""
+        opening = {
+            "better": "the first model is better",
+            "worse": "the second model is better",
+            "not different": f"neither is better, as far as {self.count:,} {self.unit} can tell",
+        }[self.judged.verdict]
+        return f"{opening}: {self.judged.told}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values, for JSON."""
+        return {
+            "count": self.count,
+            "unit": self.unit,
+            "verdict": self.judged.verdict,
+            "sentence": self.sentence,
+            "left_out": list(self.left_out),
+            "scores": {name: each.to_dict() for name, each in self.differences.items()},
+        }
+
+
+def compare(
+    model: Artefact | str | Path,
+    other: Artefact | str | Path,
+    *files: str | Path,
+    split: Split | None = None,
+    columns: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Compare two models on these files; without files, on what both held out in training.
+
+    Models are opened ones, folders, or names. Raises ConfigError for models of different tasks or labels, for a task
+    that is not measured example by example, and where both did not hold out the same records.
+    """
+    pair = [each if isinstance(each, Artefact) else load(each) for each in (model, other)]
+    _check_comparable(pair[0], pair[1], files=bool(files))
+    told = ToldOnce(progress or NoProgress())
+    found = [evaluate(each, files, split=split, columns=columns, baselines=False, progress=told) for each in pair]
+    measures = [scores.measures.get(THIS_MODEL) for scores in found]
+    if measures[0] is None or measures[1] is None:
+        raise ConfigError(
+            "only scores that are measured example by example can be compared",
+            got=f"the task {pair[0].measured_as.name}, whose scores are sums over all text",
+            do="measure each of them with: glassformer evaluate",
+        )
+    if len(measures[0]) != len(measures[1]):
+        raise ConfigError(
+            "two models are compared on the same examples",
+            got=f"{len(measures[0]):,} examples of the first and {len(measures[1]):,} of the second",
+            do="compare them on files of which both can use every row",
+        )
+    compared, kind = differences(measures[0], measures[1]), task_named(pair[0].measured_as.name)
+    same_tokens = pair[0].tokenizer.fingerprint == pair[1].tokenizer.fingerprint
+    left_out = () if same_tokens else tuple(name for name in compared if name in kind.of_tokens)
+    compared = {name: each for name, each in compared.items() if name not in left_out}
+    if not compared:
+        raise ConfigError("two models are compared by scores that both have", got="no such score")
+    # What the bootstrap draws: for tags that are sentences, though the scores are of their words.
+    count = len(measures[0])
+    unit = found[0].unit if count == found[0].count else "examples"
+    return Comparison(compared, count, unit, kind.compared_by(pair[0].measured_as), left_out)
+
+
+def _check_comparable(model: Artefact, other: Artefact, *, files: bool) -> None:
+    tasks = [each.measured_as.name for each in (model, other)]
+    if tasks[0] != tasks[1]:
+        raise ConfigError("two models of one task can be compared", got=f"the tasks {' and '.join(tasks)}")
+    if set(model.labels) != set(other.labels):
+        only = sorted(set(model.labels) ^ set(other.labels))
+        raise ConfigError(
+            "two models with the same labels can be compared",
+            got=f"labels that only one of them has: {', '.join(only[:5])}{' …' if len(only) > 5 else ''}",
+        )
+    if files:
+        return
+    for name in _SAME:
+        one, two = getattr(model.data, name, None), getattr(other.data, name, None)
+        if one != two:
+            raise ConfigError(
+                "without files two models are compared on what both held out of the same data",
+                got=f"data.{name} = {one!r} and {two!r}",
+                do="name files that neither has learned from",
+            )

@@ -1,0 +1,268 @@
+"""Measuring a model on data it has not learned from, and the baselines that it has to beat."""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.paths import refuse_no_path
+from glassformer.data.readers.files import files_for
+from glassformer.data.readers.rows import named
+from glassformer.data.readers.table_format import names_columns
+from glassformer.data.settings import CorpusSection, DataSection, RecordSection, TranslateData
+from glassformer.data.stores.corpus import fingerprint_of
+from glassformer.data.stores.split import Split
+from glassformer.saved.artefact import Artefact
+from glassformer.scoring.baselines import repeated
+from glassformer.scoring.score import Scores
+from glassformer.tasks import task_of
+from glassformer.tasks.predict import precision
+from glassformer.tasks.task import Preparation, Source
+from glassformer.training.progress import NoProgress, Progress
+
+# Rows of a model that has not been trained here, where no length is known.
+_LENGTH = 128
+# Settings of `[data]` that name columns.
+_ROLES = ("text", "pair", "choices", "label", "answers", "words", "tags")
+# The most files that a note names.
+_NAMED = 4
+# From so many labels on, an evaluation has at most so many scores in memory, and measures no fewer records than these.
+_MANY_LABELS, _NUMBERS, _FEWEST = 500, 20_000_000, 1000
+
+
+def evaluate(
+    model: Artefact,
+    files: Sequence[str | Path] = (),
+    *,
+    split: Split | None = None,
+    columns: Mapping[str, Any] | None = None,
+    baselines: bool = True,
+    rejects: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Scores:
+    """The scores of the model's task, and of the baselines; without those that are fitted on the training data where
+    `baselines` is False, or where this cannot be read again. `rejects` is a file for records that cannot be used, which
+    are left out then.
+
+    On all of `files`; without files, on the held-out `split` (validation by default) of the data that the model was
+    trained on, found again by its hash. `columns` are settings of the data section, for tables whose columns have other
+    names than those of the training files. A model without a task is measured by masked words, one that translates by
+    its translations.
+    Raises DataError when the files cannot be read, ConfigError when nothing was held out, or for a model that cannot do
+    the task.
+    """
+    for path in files:
+        refuse_no_path(path, DataError)
+    progress = NoProgress() if progress is None else progress
+    section = model.measured_as
+    kind = task_of(section.name, model.config)
+    kind.check_body(section, model.config)
+    if files and split is not None:
+        raise ConfigError(
+            "a split is a part of the text that the model was trained on",
+            got=f"files together with the split {split}",
+            do="leave one of them out: all of the files is measured",
+        )
+    split = split or "validation"
+    data = _named_files(model, kind.Data(), files, columns or {}) if files else _own_text(model, split)
+    if files and (known := _learned_from(model, data)):
+        progress.note(
+            f"{', '.join(path.name for path in known[:_NAMED])}{' and more' if len(known) > _NAMED else ''}: the model "
+            "has learned from this text, and these scores also measure what it remembers; without files, evaluate "
+            "measures what was held out"
+        )
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Windows deletes no mapped file
+        shares = data.shares
+        cache = (None if files else _tokens_of_the_run(model, data, shares, progress)) or Path(folder)
+        guesses_words = model.config.head is not None and isinstance(data, CorpusSection | TranslateData)
+        if guesses_words and "unigram_counts" not in model.metrics:
+            progress.note("the unigram baseline is counted on the measured text: the training text's is not known")
+        preparation = Preparation(
+            data=_with_rejects(data, rejects),
+            tokenizer=model.tokenizer,
+            body=model.config,
+            cache=cache,
+            shares=shares,
+            seed=data.seed,
+            facts=model.metrics,
+            log=progress.note,
+            stage=progress.reading,
+            measuring=True,
+            search=model.search[0],
+            templates=model.templates,
+        )
+        task, sources = kind.prepared(section, preparation)
+        source = sources.get("train" if files else split)
+        if source is None:
+            raise DataError(
+                f"held-out text is needed to measure on (split {split})", got="no document", do="name files"
+            )
+        if left_out := getattr(source, "left_out", 0):  # pairs, which cannot be cut into rows
+            there = len(getattr(source, "examples", ()))
+            progress.note(
+                f"{left_out:,} of {there:,} pairs are not measured: they have a side of more than data.length = "
+                f"{data.length} tokens"
+            )
+        limit = _affordable(model, source, progress)
+        with precision(model.device, fast=model.fast):
+            scores = task.evaluate(model.module, source, limit=limit)
+        fits = task.fits_baselines or isinstance(data, RecordSection)
+        if not baselines or model.task is None or not fits:
+            return scores
+        told = progress if task.fits_baselines else NoProgress()
+        train = _training_source(model, preparation, told) if files else sources.get("train")
+        if train is None:
+            return scores
+        if files and isinstance(data, RecordSection):
+            _note_repeats(task, train, source, progress)
+        return task.beside(scores, train, source, limit=limit, log=progress.note)
+
+
+def _with_rejects(data: DataSection, rejects: str | Path | None) -> DataSection:
+    """The data without the file of the training's own rejects, and with one of this measurement where it is named."""
+    if not isinstance(data, RecordSection):
+        if rejects is not None:
+            raise ConfigError("only records of tables can be set aside", got="running text", do="leave --rejects out")
+        return data
+    if rejects is None:
+        return data.model_copy(update={"rejects": None})
+    return data.model_copy(update={"rejects": os.path.abspath(rejects), "on_bad_row": "skip"})
+
+
+def _affordable(model: Artefact, source: Source, progress: Progress) -> int | None:
+    """How many examples to measure where each has a score for each of very many labels; None for all."""
+    most = max(_FEWEST, _NUMBERS // max(1, len(model.labels)))
+    if len(source) <= most or len(model.labels) < _MANY_LABELS:
+        return None
+    progress.note(f"{len(model.labels):,} labels: measured on {most:,} of {len(source):,} records, drawn at random")
+    return most
+
+
+def _training_source(model: Artefact, asked: Preparation, progress: Progress) -> Source | None:
+    """The training records of a model, read again for the baselines; a note where that is not possible."""
+    try:
+        data = _with_rejects(_own_text(model, "train"), None)
+        again = replace(asked, data=data, shares=data.shares, log=_nothing)
+        return task_of(model.measured_as.name, model.config).prepared(model.measured_as, again)[1]["train"]
+    except (ConfigError, DataError) as error:
+        progress.note(
+            f"no baseline is fitted on the training data, which cannot be read again ({error.got or error.wanted})"
+        )
+        return None
+
+
+def _nothing(message: str) -> None:
+    """What would be noted about training data was noted in training."""
+
+
+def _note_repeats(task: Any, train: Any, source: Any, progress: Progress) -> None:
+    """Note how many measured records repeat a training record."""
+    if count := repeated(task, train.examples, source.examples):
+        progress.note(
+            f"{count:,} of the {len(source.examples):,} records have the text of a training record: "
+            "their scores are too high"
+        )
+
+
+def _named_files(
+    model: Artefact, usual: DataSection, files: Sequence[str | Path], columns: Mapping[str, Any]
+) -> DataSection:
+    """Settings for all of these files, cut into rows as the training text was."""
+    limit = model.config.output_stack.max_length or _LENGTH
+    known = {"files", *columns} - set(type(usual).model_fields)
+    if known:
+        raise ConfigError(f"the data of this task has no setting {sorted(known)[0]!r}")
+    trained = model.data or usual
+    return trained.model_copy(
+        update={
+            **_by_role(trained, usual, files),
+            "files": tuple(map(str, files)),
+            "validation_files": (),
+            "validation": 0.0,
+            "test": 0.0,
+            **({"end": 0.0} if "end" in type(usual).model_fields else {}),
+            "length": min(model.length or _LENGTH, limit),
+            **{name: () for name in ("target_files", "validation_target_files") if name in type(usual).model_fields},
+            **columns,
+        }
+    )
+
+
+def _by_role(trained: DataSection, usual: DataSection, files: Sequence[str | Path]) -> dict[str, Any]:
+    """Where the training table had numbered columns and all files name theirs, the columns by their usual names, else
+    by their roles.
+    """
+    if not isinstance(trained, RecordSection):
+        return {}
+    if not all(map(names_columns, files_for(trained, files))):
+        return {}
+    columns = {role: of for role in _ROLES if (of := getattr(trained, role, None)) is not None}
+    found = named(columns, {role: getattr(usual, role) or role for role in columns})
+    return {role: of for role, of in found.items() if of != columns[role]}
+
+
+def _learned_from(model: Artefact, asked: DataSection) -> list[Path]:
+    """Those of the files to measure on that the model has learned from: the same ones, or copies of them."""
+    if model.data is None:
+        return []
+    learned = [path for path in map(Path, model.data.files) if path.exists()]
+    own: tuple[Path, ...] = ()
+    with suppress(DataError):  # it may have changed since, or be gone
+        own = files_for(model.data, learned) if learned else ()
+    sizes: dict[int, list[Path]] = {}
+    for path in own:
+        sizes.setdefault(path.stat().st_size, []).append(path)
+    return [
+        path
+        for path in files_for(asked, asked.files)
+        if any(
+            path.samefile(other) or filecmp.cmp(path, other, shallow=False)
+            for other in sizes.get(path.stat().st_size, ())
+        )
+    ]
+
+
+def _own_text(model: Artefact, split: Split) -> DataSection:
+    """Settings for the text that the model was trained on, with its held-out splits."""
+    data = model.data
+    if data is None:
+        raise ConfigError(
+            "files to measure on are needed", got="none", do="the model does not know the text it was trained on"
+        )
+    if data.files and not any(map(os.path.isabs, data.files)):  # so packed: a training run has absolute paths
+        raise ConfigError(
+            "files to measure on are needed",
+            got="none, and the text that the model was trained on did not come with it",
+            do="name files",
+        )
+    shares = data.shares
+    held_out = {"validation": shares["validation"] or shares.get("end", 0.0), "test": data.test, "train": 1.0}[split]
+    if not held_out and not (data.validation_files and split == "validation"):
+        other = next((name for name in ("validation", "test") if shares[name]), None)
+        raise ConfigError(
+            "held-out text is needed" if other is None else f"held-out text of the split {split} is needed",
+            got=f"a model that was trained on all of its text{'' if other is None else f' but the split {other}'}",
+            do="name files" if other is None else f"ask for the split {other}, or name files",
+        )
+    return data
+
+
+def _tokens_of_the_run(
+    model: Artefact, data: DataSection, shares: Mapping[str, float], progress: Progress
+) -> Path | None:
+    """The folder in which the training run has kept this text as tokens. Notes when the text has changed since."""
+    if not isinstance(data, CorpusSection):
+        return None
+    fingerprint = fingerprint_of(data, model.tokenizer, shares)
+    if model.metrics.get("text_fingerprint") not in (None, fingerprint):
+        progress.note("the text has changed since training: the model may have learned from what is held out now")
+    left = None if model.source is None else model.source / "tokens"
+    # Another text would be tokenized and written there, but measuring a model must not change its folder.
+    return left if left is not None and (left / fingerprint[:16]).is_dir() else None

@@ -1,0 +1,90 @@
+"""The formats that a model is exported to: one row of a table each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import NamedTuple
+
+from glassformer.base.errors import ConfigError, did_you_mean
+from glassformer.run.onnx_folder import OnnxExport, write_onnx
+from glassformer.saved.artefact import Artefact
+from glassformer.training.progress import NoProgress, Progress
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """What can be asked of an export. `features`: the states in place of the answers; `pooling`: how they become the
+    vector of a text; `int8`: also with matrices of 8 bits; `texts` and labelled `data`: what it is checked on.
+    """
+
+    features: bool = False
+    pooling: str = "mean"
+    int8: bool = False
+    texts: Sequence[str] = ()
+    data: Sequence[str | Path] = ()
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The options that are not as usual."""
+        return tuple(field.name for field in fields(self) if getattr(self, field.name) != field.default)
+
+
+class Export(NamedTuple):
+    """A folder that was written: its format, what stays behind, in sentences, and what an export to ONNX found."""
+
+    folder: Path
+    format: str
+    left_behind: tuple[str, ...]
+    onnx: OnnxExport | None = None
+
+
+class Format(NamedTuple):
+    """How a format is written, and which options it has."""
+
+    write: Callable[[Artefact, Path, ExportOptions, Progress], Export]
+    options: tuple[str, ...] = ()
+
+
+def _huggingface(model: Artefact, folder: Path, options: ExportOptions, progress: Progress) -> Export:
+    from glassformer.saved.foreign import write_foreign
+
+    return Export(folder, "huggingface", write_foreign(model, folder))
+
+
+def _onnx(model: Artefact, folder: Path, options: ExportOptions, progress: Progress) -> Export:
+    found = write_onnx(
+        model,
+        folder,
+        features=options.features,
+        pooling=options.pooling,
+        int8=options.int8,
+        texts=options.texts,
+        data=options.data,
+        progress=progress,
+    )
+    return Export(folder, "onnx", found.left_behind, found)
+
+
+FORMATS: Mapping[str, Format] = {
+    "huggingface": Format(_huggingface),
+    "onnx": Format(_onnx, ("features", "pooling", "int8", "texts", "data")),
+}
+
+
+def export(
+    model: Artefact, folder: str | Path, to: str, options: ExportOptions, progress: Progress | None = None
+) -> Export:
+    """Write a model in a format; raises ConfigError for an unknown one and for an option that it does not have."""
+    if to not in FORMATS:
+        raise ConfigError(f"there is no format {to!r}", do=did_you_mean(to, FORMATS))
+    for name in options.chosen:
+        if name not in FORMATS[to].options:
+            having = [other for other, its in FORMATS.items() if name in its.options]
+            raise ConfigError(
+                f"{name} is an option of an export to {' or '.join(having)}",
+                got=f"an export to {to}",
+                do="leave it out",
+            )
+    return FORMATS[to].write(model, Path(folder), options, progress or NoProgress())

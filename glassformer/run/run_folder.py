@@ -1,0 +1,123 @@
+"""The folder of a training: which run may begin or go on in it, and what one that is refused leaves behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from glassformer.base.errors import ConfigError, GlassformerError, TrainingError
+from glassformer.saved import store
+from glassformer.saved.recipe import RECIPE, Recipe, read_saved_recipe
+from glassformer.saved.sections import OF_THE_TEACHER
+from glassformer.tasks import task_named
+from glassformer.training.checkpoint import Checkpoints
+
+# Tables of the recipe that must not change when a run is resumed: its checkpoints depend on them.
+_FIXED = ("task", "data", "tokenizer", "model", "tune", "distil")
+# Shares that are raised when there are few documents, and what identifies the teacher.
+_RESOLVED_BY_THE_RUN = (("data", "validation"), ("data", "test"), ("data", "end"), ("distil", "fingerprint"))
+CHECKPOINTS = "checkpoints"
+_WRITTEN_BEFORE_TRAINING = (
+    "tokens",
+    *store.TOKENIZERS,
+    RECIPE,
+    "metrics.jsonl",
+    "watched.jsonl",
+    "adapters.safetensors",
+    "tensorboard",
+)
+
+
+def recorded(out: Path, *, resume: bool) -> Recipe:
+    """The recipe of the run in a folder; raises ConfigError when there is no run to resume."""
+    known = read_saved_recipe(out) if resume else None
+    if known is None:
+        raise ConfigError(
+            "a training needs a recipe",
+            got=f"none, and nothing to resume: there is no {RECIPE} in {out}" if resume else "none",
+            do="name one, or masked-lm and text files",
+        )
+    return known
+
+
+def begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
+    """The recipe of the run that is resumed in this folder, None for a new run.
+
+    Raises ConfigError when the folder holds another run, CheckpointError when it holds a model and no checkpoint.
+    """
+    if not Checkpoints(out / CHECKPOINTS):
+        store.refuse_a_model(out, "a training that has no checkpoint to go on from" if resume else "a new run")
+    known = read_saved_recipe(out)
+    if known is None:
+        return None
+    if not resume:
+        raise holds_a_run(out)
+    for name in _FIXED:
+        was, now = getattr(known, name).model_dump(), getattr(recipe, name).model_dump()
+        for key in now:
+            open_before = {*recipe.task.found, *(OF_THE_TEACHER if recipe.distil.teacher is not None else ())}
+            found_by_the_run = (name, key) in _RESOLVED_BY_THE_RUN or (
+                name == "task" and key in open_before and now[key] == type(recipe.task).model_fields[key].default
+            )
+            if now[key] != was.get(key) and not found_by_the_run:
+                raise _changed(f"{name}.{key}", was.get(key), repr(now[key]))
+    _check_shares(recipe, known)
+    if known.train.seeds > 1:
+        raise _changed("train.seeds", known.train.seeds, "1")
+    return known
+
+
+def holds_a_run(out: Path) -> ConfigError:
+    """What a new run is refused with where another one is."""
+    return ConfigError(
+        "a new run needs a folder without a run",
+        got=f"{out}, which holds a run",
+        do="add --resume to go on with it, or choose another --out",
+    )
+
+
+def _check_shares(recipe: Recipe, known: Recipe) -> None:
+    """Raise ConfigError when the shares asked for give another split: documents already learned from must not be held
+    out.
+    """
+    asked, was = recipe.data.shares, known.data.shares
+    if asked == was:
+        return
+    now = task_named(recipe.task.name).resolve_shares(recipe.data)
+    for key in {**now, **was}:
+        mine, before, its = (each.get(key, 0.0) for each in (now, was, asked))
+        if mine != before:
+            widened = "" if mine == its else f", which with this text comes to {mine!r}"
+            raise _changed(f"data.{key}", before, f"{its!r}{widened}")
+
+
+def _changed(name: str, was: object, got: str) -> ConfigError:
+    return ConfigError(
+        f"a run goes on as it began, with {name} = {was!r}",
+        got=got,
+        do="leave the setting as it was, or choose another --out",
+    )
+
+
+@contextmanager
+def remove_files_if_refused(out: Path) -> Iterator[None]:
+    """Inside, an error before the first checkpoint removes what this run has written to `out`, and nothing else."""
+    new_folders = [folder for folder in (out, *out.parents) if not os.path.exists(folder)]
+    new_names = [name for name in _WRITTEN_BEFORE_TRAINING if not os.path.exists(out / name)]
+    try:
+        yield
+    except TrainingError:
+        raise  # the run has saved its state and the batch in the folder
+    except GlassformerError:
+        if not (out / CHECKPOINTS).exists():
+            for path in (out / name for name in new_names):
+                shutil.rmtree(path, ignore_errors=True)  # a folder
+                with suppress(OSError):
+                    path.unlink()
+            with suppress(OSError):  # a folder that is not empty holds files of others
+                for folder in new_folders:
+                    folder.rmdir()
+        raise

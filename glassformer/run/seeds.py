@@ -1,0 +1,92 @@
+"""Several runs of one recipe that differ in their seed only: their scores, mean and deviation, and the best of them."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from glassformer.base.atomic import atomic_write, current
+from glassformer.saved import store
+from glassformer.saved.recipe import Recipe, read_saved_recipe
+from glassformer.scoring.verdict import shown
+
+SEEDS = "seeds.json"
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """The scores of each run by its seed, and the name of the score that keeps the best model (`-loss`, `accuracy`).
+    `baseline_names`: see `Task`.
+    """
+
+    runs: Mapping[int, Mapping[str, float]]
+    best_score: str
+    baseline_names: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> int:
+        """The seed of the run with the best score."""
+        name, sign = self.best_score.removeprefix("-"), -1 if self.best_score.startswith("-") else 1
+        return max(self.runs, key=lambda seed: sign * self.runs[seed][name])
+
+    @property
+    def names(self) -> list[str]:
+        """The model's own scores that all runs have."""
+        runs = list(self.runs.values())
+        # A score that is not a number is null in the file of a finished run.
+        shared = [name for name in runs[0] if all(run.get(name) is not None for run in runs)]
+        return [name for name in shared if name != "targets" and not name.startswith(self.baseline_names)]
+
+    def of(self, name: str) -> list[float]:
+        """A score, run by run."""
+        return [scores[name] for scores in self.runs.values()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: each run with its folder and scores; of each score the mean and the sample standard deviation."""
+        return {
+            "runs": [{"seed": seed, "folder": folder(seed), "scores": dict(its)} for seed, its in self.runs.items()],
+            "scores": {
+                name: {"mean": statistics.mean(self.of(name)), "deviation": statistics.stdev(self.of(name))}
+                for name in self.names
+            },
+            "best": folder(self.best),
+            "best_by": self.best_score.removeprefix("-"),
+        }
+
+    def write(self, out: Path) -> None:
+        """Write `seeds.json`."""
+        with atomic_write(out / SEEDS) as draft:
+            draft.write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
+
+
+def lines(found: Mapping[str, Any]) -> list[Sequence[str]]:
+    """For a table, from `Seeds.to_dict`: each score with its mean, its deviation, and its lowest and highest value."""
+    shown_lines: list[Sequence[str]] = []
+    for name, its in found["scores"].items():
+        values = [run["scores"][name] for run in found["runs"]]
+        bounds = f"{shown(name, min(values))} … {shown(name, max(values))}"
+        deviation = f"± {shown(name, its['deviation'])}"
+        shown_lines.append((name.replace("_", " "), shown(name, its["mean"]), deviation, bounds))
+    return shown_lines
+
+
+def folder(seed: int) -> str:
+    """The folder of a run inside that of all runs."""
+    return f"seed-{seed}"
+
+
+def recipe_of(recipe: Recipe, seed: int) -> Recipe:
+    """The recipe of one run."""
+    return recipe.model_copy(update={"train": recipe.train.model_copy(update={"seed": seed, "seeds": 1})})
+
+
+def is_finished(out: Path, recipe: Recipe) -> bool:
+    """Whether a folder holds the finished model of this run: with the same settings of training."""
+    if not (current(out) / store.SETTINGS).is_file():
+        return False
+    known = read_saved_recipe(out)
+    return known is not None and known.train == recipe.train

@@ -1,0 +1,247 @@
+"""What is saved: a model with its tokenizer, its task, and the facts known about how it was made."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn, Self
+
+import torch
+
+from glassformer.base.errors import ConfigError, PickleRefusedError, TokenizerError
+from glassformer.config import ModelConfig
+from glassformer.data.settings import DataSection
+from glassformer.decode.defaults import SearchDefaults
+from glassformer.models.transformer import Transformer
+from glassformer.runtime.device import has_fast_bfloat16
+from glassformer.runtime.int8 import is_int8
+from glassformer.saved.recipe import Recipe, read_saved_recipe
+from glassformer.tasks import task_named
+from glassformer.tasks.task import Context, TaskSection
+from glassformer.text.chat_template import ChatTemplates
+from glassformer.text.compatible import check_compatible
+from glassformer.text.tokenizer import Tokenizer
+
+
+class Artefact:
+    """Weights, tokenizer, task and provenance together. Only the module is required; what is unknown is None or empty.
+
+    `module` is the plain `nn.Module`, in eval mode. `length`: tokens in the longest row that the model has learned
+    from, or that an imported one says it is for. `data`: its files, and how they were split and cut into rows.
+    `token_settings`: Hugging Face's tokens with a role (decoder_start_token_id …), for decoding and export.
+    `generation`: its settings of generation, by which it is searched, and for export. `templates`: how a decoder alone
+    writes the turns of a conversation. `notes`: files that could not be read and are not needed, a
+    sentence each. `source`: the folder it was read from; `saved_as`: the type of the weights there. `fast`: predict in
+    bfloat16; the weights, the traces and the saved model keep their type.
+    """
+
+    def __init__(
+        self,
+        module: Transformer,
+        tokenizer: Tokenizer | None = None,
+        *,
+        task: TaskSection | None = None,
+        length: int | None = None,
+        data: DataSection | None = None,
+        recipe: Recipe | None = None,
+        metrics: Mapping[str, Any] | None = None,
+        token_settings: Mapping[str, Any] | None = None,
+        generation: Mapping[str, Any] | None = None,
+        templates: ChatTemplates | None = None,
+        card: str = "",
+        notes: tuple[str, ...] = (),
+        fast: bool = False,
+        source: Path | None = None,
+    ) -> None:
+        if tokenizer is not None:
+            check_compatible(tokenizer, module.config)
+        self.module = module.eval()
+        self._tokenizer = tokenizer
+        self.task, self.length, self.data = task, length, data
+        self.metrics: Mapping[str, Any] = metrics or {}
+        self.token_settings: Mapping[str, Any] = token_settings or {}
+        self.generation: Mapping[str, Any] = generation or {}
+        self.templates = templates
+        self.card, self.notes, self._fast, self.source = card, notes, fast, source
+        self.saved_as = None if source is None else next(module.parameters()).dtype
+        if recipe is not None:
+            self.recipe = recipe
+
+    @property
+    def fast(self) -> bool:
+        """Whether it predicts in bfloat16: as asked for, but not where this machine only emulates it, which is slower
+        than float32, and never with float64 weights, which autocast does not convert.
+        """
+        return self._fast and self.can_be_fast
+
+    @property
+    def can_be_fast(self) -> bool:
+        """Whether it would predict in bfloat16 where that is asked for."""
+        return has_fast_bfloat16(self.device) and self._converted
+
+    @property
+    def fast_told(self) -> str:
+        """What being fast changes of its predictions on this machine, in one sentence."""
+        if not self._converted:
+            return "its weights are float64: predictions stay in float64, as without it"
+        if not has_fast_bfloat16(self.device):
+            return (
+                "this machine has no bfloat16 instructions, so that predictions stay in float32, as without it "
+                "(nothing is compiled)"
+            )
+        return (
+            "matrix products are computed in bfloat16, sums between the blocks, norms and softmax in float32 (nothing "
+            "is compiled): a vector has a cosine of 0.999 or more with that of float32, other numbers two or three "
+            "digits of theirs"
+        )
+
+    @property
+    def only_emulated(self) -> bool:
+        """Whether it was asked to be fast on a machine where bfloat16 is not."""
+        return self._fast and not has_fast_bfloat16(self.device) and self._converted
+
+    @property
+    def int8(self) -> bool:
+        """Whether its matrices are held in 8 bits, for prediction alone."""
+        return is_int8(self.module)
+
+    def needs_weights(self, what: str) -> None:
+        """Raise ConfigError where `what`, as "a trace", needs the weights and they were rounded to 8 bits."""
+        if self.int8:
+            raise ConfigError(
+                f"{what} needs the model's weights", got="a model opened with int8", do="open it without int8"
+            )
+
+    @property
+    def _converted(self) -> bool:
+        return next(self.module.parameters()).dtype != torch.float64
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A copy with weights of its own, as `copy.deepcopy` makes it where it does not ask for a pickle."""
+        new = type(self).__new__(type(self))
+        memo[id(self)] = new
+        new.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return new
+
+    def __copy__(self) -> Self:
+        """The same model under another name."""
+        new = type(self).__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        return new
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise PickleRefusedError(
+            "a model is never written by pickle, joblib or another process",
+            got=type(self).__name__,
+            do="write it with save(FOLDER), an estimator as well, and open it with gf.load(FOLDER) or the estimator's "
+            "own load(FOLDER)",
+        )
+
+    @property
+    def config(self) -> ModelConfig:
+        """The tree of settings the model was built from."""
+        return self.module.config
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer; raises TokenizerError when the model came without one."""
+        if self._tokenizer is None:
+            raise TokenizerError(
+                "text needs a tokenizer", got="a model that was saved without one", do="use model.module with ids"
+            )
+        return self._tokenizer
+
+    @property
+    def has_tokenizer(self) -> bool:
+        """Whether the model has a tokenizer."""
+        return self._tokenizer is not None
+
+    @cached_property
+    def recipe(self) -> Recipe | None:
+        """The recipe the model was made from, where that is known; read from its folder on first access."""
+        return None if self.source is None else read_saved_recipe(self.source)
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the weights."""
+        return next(self.module.parameters()).device
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the sentence head's labels, () where it has none."""
+        return tuple(getattr(self.task, "labels", ()))
+
+    @property
+    def task_name(self) -> str | None:
+        """The name of its task; an encoder–decoder without one, as imported ones are, translates where it can."""
+        if self.task is not None:
+            return self.task.name
+        config = self.config
+        if config.decoder is None or config.head is None:
+            return None
+        return "language-model" if config.encoder is None else "translate"
+
+    @property
+    def measured_as(self) -> TaskSection:
+        """The task by which it is measured: its own; of a model without one translation, or masked words."""
+        if self.task is not None:
+            return self.task
+        name = self.task_name or "masked-lm"
+        return task_named(name).Section.model_validate({"name": name})
+
+    @property
+    def row_tokens(self) -> int | None:
+        """Tokens in the longest row that the model reads: limited by its positions and by the rows it has learned
+        from.
+        """
+        limits = [limit for limit in (self.config.output_stack.max_length, self.length) if limit is not None]
+        return min(limits) if limits else None
+
+    @property
+    def max_text_tokens(self) -> int | None:
+        """Tokens of text that the model reads at once: a row without its special tokens."""
+        return None if self.row_tokens is None else self.row_tokens - sum(self.tokenizer.frame)
+
+    def context(self, options: Mapping[str, Any]) -> Context:
+        """The facts about this model that a predictor uses, with the options of its verb."""
+        return Context(
+            section=self.task,
+            data=self.data,
+            length=self.row_tokens,
+            options=options,
+            search=self.search[0],
+            templates=self.templates,
+        )
+
+    @cached_property
+    def search(self) -> tuple[SearchDefaults | None, Mapping[str, str]]:
+        """How an imported model that writes is searched by the settings that came with it, and why those are left
+        aside that have no counterpart; None for a model that was trained here. A decoder alone of which nothing is
+        told but its tokens is drawn from as those that are trained here.
+        """
+        writes = self.config.decoder is not None and self.config.head is not None
+        if self.task is not None or not writes or not (self.generation or self.token_settings):
+            return None, {}
+        from glassformer.convert.search import says_how, search_of
+
+        found, aside = search_of(self.generation, self.token_settings, alone=self.alone)
+        if not self.alone:
+            return found, aside
+        if not says_how(self.generation):
+            from glassformer.tasks.writing.language_model.generate import USUAL
+
+            found = replace(found, settings=USUAL)
+        return replace(found, aside=aside), aside
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is a decoder alone."""
+        return self.config.encoder is None and self.config.decoder is not None
+
+    def __repr__(self) -> str:
+        parameters = sum(parameter.numel() for parameter in self.module.parameters())
+        task = f", {self.task.name}" if self.task else ""
+        return f"{type(self).__name__}({self.config.family}{task}, {parameters:,} parameters, {self.device})"

@@ -1,0 +1,214 @@
+"""Reading and writing models in Hugging Face's format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, get_args
+
+import torch
+from torch import Tensor
+
+from glassformer.base.errors import ConfigError
+from glassformer.config import ModelConfig
+from glassformer.convert.heads import LABEL_TASKS, LabelUse
+from glassformer.convert.huggingface import Report, read_huggingface, write_huggingface
+from glassformer.models.transformer import Transformer
+from glassformer.saved.artefact import Artefact
+from glassformer.saved.recipe import HUB
+from glassformer.saved.store import refuse_a_model
+from glassformer.tasks import TASKS, predictor_of, task_named
+from glassformer.tasks.task import TaskSection
+from glassformer.tasks.writing.target_task import TargetSection
+from glassformer.tasks.writing.translator import special_ids
+from glassformer.text.tokenizer import TARGET_FILE, Tokenizer
+
+Kind = TypeVar("Kind", bound=Artefact)
+LAST, LAST_BIAS = "sentence_head.output.weight", "sentence_head.output.bias"
+
+
+def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
+    """The model in a Hugging Face folder, with its weights in the type in which they are stored, and a report of what
+    was left aside and why.
+
+    `hub:owner/name` fetches it first. Raises CheckpointError for what cannot be read, MissingExtraError for a hub id
+    without huggingface_hub.
+    """
+    folder = Path(path)
+    if str(path).startswith(HUB):
+        from glassformer.convert.hub import fetch
+
+        folder = fetch(str(path).removeprefix(HUB))
+    found = read_huggingface(folder)
+    with torch.device("meta"):  # without memory for weights: they come from the file
+        module = Transformer(found.config)
+    module.load_state_dict(found.state, assign=True)
+    report = found.report
+    saved = kind(
+        module,
+        found.tokenizer,
+        task=section_of(found.config, report.use),
+        length=report.length,
+        token_settings=report.token_settings,
+        generation=report.generation,
+        templates=found.templates,
+        source=folder,
+    )
+    return saved, report
+
+
+def section_of(config: ModelConfig, use: LabelUse) -> TaskSection | None:
+    """The section of the task whose verb answers with an imported head, with what its file says; None without one."""
+    head = config.sentence_head or config.token_head
+    if not use.task or use.task not in TASKS or head is None:
+        return None
+    kind = task_named(use.task).Section
+    said: dict[str, object] = {"labels": use.labels, "several": use.several, "dropout": head.dropout}
+    if use.task == "regress":
+        said |= {"mean": 0.0, "deviation": 1.0}  # its scores are the numbers
+    if config.sentence_head is not None and "pooling" in kind.model_fields:
+        word = config.sentence_head.pooling.replace("mean_pooler", "mean")
+        said["pooling"] = word if word in get_args(kind.model_fields["pooling"].annotation) else ""
+    own = {name: value for name, value in said.items() if name in kind.model_fields and value not in ((), "")}
+    return kind.model_validate({"name": use.task, **own})
+
+
+def use_of(model: Artefact) -> LabelUse:
+    """What the labels of a model are for."""
+    section = model.task
+    if section is None or section.name not in LABEL_TASKS:
+        return LabelUse(labels=model.labels)
+    return LabelUse(section.name, model.labels, several=bool(getattr(section, "several", False)))
+
+
+def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
+    """Write a folder that `transformers` loads as a model with the same outputs. Returns what stays behind, such as the
+    scores of a CRF, in sentences.
+
+    Raises ConfigError for a family or a head that Hugging Face does not have, CheckpointError when the folder cannot be
+    written, or holds a model, which may be the only copy.
+    """
+    refuse_a_model(directory, "an export")
+    model.needs_weights("an export")
+    state = {name: value.detach().cpu() for name, value in model.module.named_parameters()}
+    state |= rescaled(model.task, state)
+    tokenizer = model.tokenizer if model.has_tokenizer else None
+    said = searched(model)
+    left = write_huggingface(
+        directory,
+        model.config,
+        state,
+        tokenizer,
+        token_settings=said.tokens,
+        generation=said.generation,
+        use=use_of(model),
+        length=model.length,
+        start=said.start,
+        templates=model.templates,
+    )
+    return (*left, *said.told, *_of_two_vocabularies(tokenizer), *applied_after(model.task))
+
+
+def _of_two_vocabularies(tokenizer: Tokenizer | None) -> tuple[str, ...]:
+    """What programs that read one tokenizer do not find by themselves: a sentence."""
+    if tokenizer is None or len(tokenizer.sides) == 1:
+        return ()
+    return (
+        f"the tokenizer of translations is {TARGET_FILE}, for PreTrainedTokenizerFast of transformers; ctranslate2 "
+        "reads one vocabulary alone, and would give wrong words",
+    )
+
+
+class Searched(NamedTuple):
+    """How a model is searched, in words of Hugging Face: tokens with a role, settings of generation, the token that the
+    decoder begins with where no answer has it, and what they cannot say, in sentences.
+    """
+
+    tokens: Mapping[str, Any]
+    generation: Mapping[str, Any]
+    start: int | None = None
+    told: tuple[str, ...] = ()
+
+
+def searched(model: Artefact) -> Searched:
+    """What came with an imported model; of one that was trained to translate or to write, what its own search does."""
+    section = model.task
+    if section is not None and model.alone and model.has_tokenizer:
+        return _written(model)
+    if not isinstance(section, TargetSection) or not model.has_tokenizer:
+        return Searched(model.token_settings, model.generation)
+    target = model.tokenizer.target
+    ids, pad = special_ids(target), target.pad_id
+    if (pad or 0) >= model.tokenizer.vocabulary_size:
+        raise ConfigError(
+            "transformers needs a padding of targets that is a token of the sources as well",
+            got=f"token {pad} of {model.tokenizer.vocabulary_size}",
+            do="train with a tokenizer.vocabulary that both sides reach",
+        )
+    tokens: dict[str, Any] = {"eos_token_id": ids.end[0], "decoder_start_token_id": ids.begin}
+    generation: dict[str, Any] = {
+        **tokens,
+        "max_length": model.config.output_stack.embed.position.max_length,
+        "num_beams": section.beams,
+        "length_penalty": section.length_penalty,
+        "early_stopping": True,
+    }
+    if pad is not None:
+        generation |= {"pad_token_id": pad, "bad_words_ids": [[pad]]}
+    told = []
+    if section.beams > 1 and section.length_penalty:
+        told.append(
+            f"the length penalty {section.length_penalty:g} divides scores by ((5 + n) / 6)^{section.length_penalty:g} "
+            f"here and by n^{section.length_penalty:g} there, for an answer of n tokens: some translations differ"
+        )
+    if model.config.family == "marian" and pad != target.vocabulary_size - 1:
+        told.append("ctranslate2 cannot read it: its padding is not the last token of the vocabulary")
+    # Their default would end the longest texts, which we cut.
+    tokens = {**model.token_settings, **tokens, "forced_eos_token_id": None}
+    return Searched(tokens, generation, start=ids.begin if ids.begin in ids.never else None, told=tuple(told))
+
+
+def _written(model: Artefact) -> Searched:
+    """How a decoder that was trained here draws its tokens."""
+    kind = predictor_of("chat" if model.templates is not None else "generate", model.task_name, model.config)
+    writer: Any = kind.of(model.module, model.tokenizer, model.context({}))
+    writer = getattr(writer, "writer", writer)
+    ends, never, settings = writer.ids.end, writer.ids.never, writer.settings
+    generation: dict[str, Any] = {
+        "do_sample": True,
+        "temperature": settings.temperature,
+        "top_p": settings.top_p,
+        "top_k": 0,
+        "max_new_tokens": settings.max_tokens,
+        "bos_token_id": writer.ids.begin,
+        **({"eos_token_id": list(ends) if len(ends) > 1 else ends[0]} if ends else {}),
+        **({"pad_token_id": model.tokenizer.pad_id if model.tokenizer.pad_id is not None else ends[0]} if ends else {}),
+        **({"suppress_tokens": list(never)} if never else {}),
+    }
+    return Searched(model.token_settings, generation)
+
+
+def rescaled(section: TaskSection | None, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The last layer of the head with what the task does to its outputs: a classifier's are divided by its temperature,
+    a regression's become numbers by their deviation and mean.
+    """
+    by = getattr(section, "deviation", None) or 1.0 / getattr(section, "temperature", 1.0)
+    more = getattr(section, "mean", None) or 0.0
+    if (by, more) == (1.0, 0.0) or LAST not in state:
+        return {}
+    weight, bias = state[LAST].double(), state[LAST_BIAS].double()
+    return {LAST: (weight * by).to(state[LAST].dtype), LAST_BIAS: (bias * by + more).to(state[LAST_BIAS].dtype)}
+
+
+def applied_after(section: TaskSection | None) -> tuple[str, ...]:
+    """What is done with the scores of this model and has no place in a folder of theirs: sentences."""
+    if section is None:
+        return ()
+    threshold, told = getattr(section, "threshold", None), []
+    if threshold is not None and threshold != type(section).model_fields["threshold"].default:
+        told.append(f"the threshold {threshold:.4g} stays behind: it is applied to the scores")
+    if getattr(section, "temperature", 1.0) != 1.0:
+        told.append("the temperature is written into the last layer: its scores are divided by it there as well")
+    if getattr(section, "deviation", None) is not None:
+        told.append("mean and deviation of the numbers are written into the last layer: it gives the number itself")
+    return tuple(told)

@@ -1,0 +1,136 @@
+"""The demo from its first line to its last, on less text and for a shorter time."""
+
+from __future__ import annotations
+
+import io
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from glassformer.api.model import Model
+from glassformer.bundled import travelling
+from glassformer.bundled.texts import slides
+from glassformer.cli.__main__ import main
+from glassformer.cli.train.train import demo_run as demo
+from glassformer.cli.train.train import demo_writing
+from glassformer.cli.verbs import VERBS
+from glassformer.saved.opening import load
+from glassformer.tasks.writing.chat.task import ChatSection
+from tests.translators import translating
+from tests.writers import writing
+
+
+def test_the_demo_shows_what_it_promises_and_can_be_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(demo, "ENGLISH_MINUTES", 0.01)
+    monkeypatch.setattr(demo, "CORPUS_CHARACTERS", 60_000)
+    monkeypatch.setenv("COLUMNS", "120")
+    demo.run(tmp_path)
+    first = capsys.readouterr().out
+    demo.run(tmp_path)
+    again = capsys.readouterr().out
+
+    for shown in (first, again):
+        assert right(shown, "two heads (the slides)") == 4
+        assert right(shown, "two heads, zeroed after the position is added") < 4
+        assert "Promise kept: all four masked words are right." in shown
+        assert demo.promise_of_english(scores_of(tmp_path / "english")).sentence in shown
+        commands = [shlex.split(line) for line in shown.splitlines() if line.startswith("  glassformer ")]
+        assert {words[1] for words in commands} >= {"explain", "verify", "fill", "evaluate", "translate", "train"}
+        assert demo.promise_of_translation(demo.TRANSLATION).sentence in shown
+        assert any(word.endswith("[head=1,query=likes,key=She]") for words in commands for word in words)
+        assert {words[1] for words in commands} <= {verb for group in VERBS.values() for verb in group}
+    # The second time shows the models of the first: every number of the tables is the same.
+    assert tables(again) == tables(first)
+
+
+def test_a_broken_promise_is_said_and_ends_with_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(demo, "SLIDES_STEPS", (1, 2))
+    monkeypatch.setattr(demo, "ENGLISH_MINUTES", 1e-4)
+    monkeypatch.setattr(demo, "CORPUS_CHARACTERS", 60_000)
+    assert main(["demo", "--out", str(tmp_path)]) == 1
+    slides, english = capsys.readouterr().err.splitlines()[-2:]
+    assert slides.startswith("glassformer: Promise broken: ")
+    assert slides.endswith(" of the slides' four masked words are right, all were promised.")
+    assert english == f"glassformer: {demo.promise_of_english(scores_of(tmp_path / 'english')).sentence}"
+    assert load(tmp_path / "slides").metrics["steps"] == 2  # it went on for as long as it may
+    assert load(tmp_path / "english").has_tokenizer
+
+
+@pytest.mark.long
+def test_the_demo_keeps_its_promises(tmp_path: Path) -> None:
+    """All of it, as people see it: two minutes on all cores."""
+    assert main(["demo", "--out", str(tmp_path)]) == 0
+    scores = scores_of(tmp_path / "english")
+    assert scores["accuracy"] >= 1.3 * scores["unigram_accuracy"] > 0
+    small = load(tmp_path / "slides")
+    for sentence in slides().sentences:
+        guessed = tuple(mask.guesses[0].word for mask in small.fill(sentence.masked, top=1).masks)
+        assert guessed == sentence.answers
+
+
+def scores_of(folder: Path) -> dict[str, float]:
+    scores: dict[str, float] = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["scores"]
+    return scores
+
+
+def right(shown: str, model: str) -> int:
+    """How many of the four masked words the table of the three trainings gives a model."""
+    rows = [[cell.strip() for cell in line.split("│")] for line in tables(shown)]
+    (count,) = [row[2].removesuffix(" of 4") for row in rows if row[1] == model]
+    return int(count)
+
+
+def tables(shown: str) -> list[str]:
+    return [line for line in shown.splitlines() if line.startswith("│")]
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "baseline", "told"),
+    [
+        (0.26, 0.2, "Promise kept: 1.30 x the baseline's"),
+        (0.25, 0.2, "Promise broken: 1.25 x the baseline's"),
+        (0.1, 0.0, "Promise kept: 10.0% beside a baseline of 0"),
+        (0.0, 0.0, "Promise broken: 0.0% beside a baseline of 0"),
+    ],
+)
+def test_the_promise_is_said_to_be_kept_or_broken(accuracy: float, baseline: float, told: str) -> None:
+    kept, sentence = demo.promise_of_english({"accuracy": accuracy, "unigram_accuracy": baseline})
+    assert sentence.startswith(told)
+    assert kept == told.startswith("Promise kept")
+
+
+@pytest.mark.parametrize(("translation", "kept"), [("Je suis étudiant.", True), ("Je suis un étudiant.", False)])
+def test_the_promised_translation_is_that_of_the_guide(translation: str, kept: bool) -> None:
+    assert demo.promise_of_translation(translation).kept is kept
+
+
+@pytest.mark.parametrize(("reply", "kept"), [("I am fine", True), ("I am fine, thank you", False), ("", False)])
+def test_the_promised_reply_is_that_of_the_guide(reply: str, kept: bool) -> None:
+    assert demo.promise_of_reply(reply).kept is kept
+
+
+def test_the_models_that_write_are_shown_where_the_package_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = translating(double=False)
+    Model(bare.module, bare.tokenizer, task=ChatSection(), length=24).save(tmp_path / "chat")
+    console = Console(record=True, width=80, file=io.StringIO())
+    monkeypatch.setattr(travelling, "PLACE", tmp_path)
+    assert not demo_writing.show_story(console)
+    assert "writer is not in this package yet" in console.export_text()
+    writing("llama").save(tmp_path / "writer")
+    assert demo_writing.show_story(console)
+    story = load(tmp_path / "writer").generate(demo_writing.PROMPT, max_tokens=demo_writing.TOKENS)
+    shown = console.export_text()
+    assert "".join(story.text.split())[:60] in "".join(shown.split())
+    assert "step 2" in shown
+    assert "agree with one run" in shown
+    assert demo_writing.show_reply(console) == load(tmp_path / "chat").chat(demo_writing.ASKED, beams=1).reply
+    assert len(demo_writing.commands()) == 2

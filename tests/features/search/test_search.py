@@ -1,0 +1,277 @@
+"""An index of texts: exact, whole or absent, and true to its model."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from torch import nn
+
+import glassformer as gf
+from glassformer.api.model import Model
+from glassformer.base.errors import CheckpointError, DataError, MissingExtraError, ShapeError
+from glassformer.cli.__main__ import main
+from glassformer.features.search import nearest as nearest_module
+from glassformer.features.search.index import SearchIndex
+from glassformer.features.search.nearest import Exact, Faiss, nearest
+from glassformer.models.families import bert
+from glassformer.models.transformer import build
+from glassformer.text.train import train_tokenizer
+from tests.contracts.tasks import SENTENCES
+from tests.refusals import refused
+
+TEXTS = [f"{sentence} {number}" for number in range(4) for sentence in SENTENCES]
+
+
+@pytest.fixture
+def model(shake: Callable[[nn.Module], None]) -> Model:
+    tokenizer = train_tokenizer("wordpiece", SENTENCES * 3, vocabulary=160)
+    module = build(bert(size="tiny", layers=2, width=16, heads=2, vocabulary=tokenizer.vocabulary_size, max_length=24))
+    shake(module)
+    return Model(module, tokenizer, length=16)
+
+
+@pytest.fixture
+def saved(model: Model, tmp_path: Path) -> Path:
+    return model.save(tmp_path / "model")
+
+
+def drawn(rows: int, width: int, seed: int) -> Any:
+    vectors = np.random.default_rng(seed).normal(size=(rows, width)).astype(np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("top", [1, 7, 500])
+def test_the_exact_search_is_what_sorting_all_of_them_gives(monkeypatch: pytest.MonkeyPatch, top: int) -> None:
+    monkeypatch.setattr(nearest_module, "_BLOCK", 37)
+    monkeypatch.setattr(nearest_module, "_QUESTIONS", 3)
+    vectors, questions = drawn(200, 8, 0), drawn(10, 8, 1)
+    vectors[150:170] = vectors[10:30]  # equal ones, in other blocks: the smaller row first
+    scores, rows = Exact(vectors).find(questions, top)
+    products = questions @ vectors.T
+    exact = questions.astype(np.float64) @ vectors.T.astype(np.float64)
+    for number in range(10):
+        order = sorted(range(200), key=lambda row: (-products[number][row], row))[:top]
+        assert np.abs(scores[number] - exact[number][rows[number]]).max() <= 1e-6
+        # Where the products differ by more than rounding, the rows are those of the sorting.
+        for ours, theirs in zip(rows[number].tolist(), order, strict=True):
+            assert ours == theirs or abs(exact[number][ours] - exact[number][theirs]) <= 1e-6
+    assert rows.shape == (10, min(top, 200))
+    assert Exact(vectors).find(questions[:0], top)[0].shape == (0, min(top, 200))
+
+
+def test_equal_vectors_come_in_the_order_of_their_rows() -> None:
+    vectors = np.repeat(drawn(1, 4, 0), 9, axis=0)
+    assert Exact(vectors).find(vectors[:1], 5)[1].tolist() == [[0, 1, 2, 3, 4]]
+
+
+def test_faiss_finds_the_same_where_it_is_installed() -> None:
+    """Equal wherever the scores differ by more than 1e-6. Runs only where faiss is there: no double stands for it."""
+    pytest.importorskip("faiss")
+    vectors, questions = drawn(5000, 64, 0), drawn(50, 64, 1)
+    vectors[4000:4500] = vectors[:500]
+    ours, theirs = Exact(vectors).find(questions, 20), Faiss(vectors).find(questions, 20)
+    assert np.abs(ours[0] - theirs[0]).max() <= 1e-6
+    exact = questions.astype(np.float64) @ vectors.T.astype(np.float64)
+    for number in range(50):
+        for one, two in zip(ours[1][number], theirs[1][number], strict=True):
+            assert one == two or abs(exact[number][one] - exact[number][two]) <= 1e-6
+    assert isinstance(nearest(vectors), Faiss)
+
+
+def test_scores_that_differ_by_rounding_are_equal_and_empty_rows_are_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors, noise = drawn(300, 8, 0), np.random.default_rng(2)
+    twins = [5, 40, 41, 90, 200, 299]
+    vectors[twins] = vectors[5] + noise.normal(scale=2e-8, size=(6, 8)).astype(np.float32)
+    asked = vectors[5:6] + 0
+    vectors[7] = 0
+    for block in (37, 1 << 16):
+        monkeypatch.setattr(nearest_module, "_BLOCK", block)
+        for top in (1, 3, 6):
+            assert Exact(vectors, [7]).find(asked, top)[1].tolist() == [twins[:top]]
+        found = Exact(vectors, [7]).find(-asked, 400)[1]
+        assert found.shape == (1, 299)
+        assert 7 not in found
+        assert found[0, -6:].tolist() == twins
+
+
+def test_faiss_is_asked_for_and_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with refused(MissingExtraError, wanted="faiss-cpu"):
+        nearest(drawn(3, 4, 0), "faiss")
+    assert isinstance(nearest(drawn(3, 4, 0)), Exact)
+
+
+def test_an_index_finds_what_cosines_say(model: Model, tmp_path: Path) -> None:
+    index = SearchIndex.build(tmp_path / "index", TEXTS, model, strategy="last", pooling="mean", backend="exact")
+    assert len(index) == len(TEXTS)
+    asked = ["the dog and the fox", "food for friends"]
+    vectors, questions = model.embed(TEXTS), model.embed(asked)
+    cosines = (questions @ vectors.T) / np.linalg.norm(questions, axis=1)[:, None] / np.linalg.norm(vectors, axis=1)
+    for hits, expected in zip(index.ask(asked, top=6), cosines, strict=True):
+        assert [hit.rank for hit in hits] == [1, 2, 3, 4, 5, 6]
+        assert [hit.score for hit in hits] == pytest.approx(sorted(expected, reverse=True)[:6], abs=1e-6)
+        assert all(hit.text == TEXTS[hit.row] for hit in hits)
+        assert all(hit.score == pytest.approx(expected[hit.row], abs=1e-6) for hit in hits)
+    again = SearchIndex.open(tmp_path / "index", model)
+    assert again.ask(asked[0], top=3) == index.ask(asked[0], top=3)
+    assert "20 texts" in repr(index)
+    with refused(DataError, got="''"):
+        index.ask("")
+
+
+def test_an_index_of_another_model_an_empty_and_a_damaged_one_are_refused(
+    model: Model, saved: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "index"
+    with refused(DataError, got="none"):
+        SearchIndex.build(out, [], model)
+    assert not out.exists()
+    SearchIndex.build(out, TEXTS, gf.load(saved))
+    other = gf.load(saved)
+    next(other.module.parameters()).data += 1e-3
+    with refused(CheckpointError, got="another", do="--model"):
+        SearchIndex.open(out, other)
+    with refused(DataError, got=str(out)):
+        SearchIndex.build(out, TEXTS, model)
+    saved.rename(tmp_path / "elsewhere")
+    with refused(CheckpointError, do="--model"):
+        SearchIndex.open(out)
+    assert len(SearchIndex.open(out, gf.load(tmp_path / "elsewhere"))) == len(TEXTS)
+    data = bytearray((out / "vectors.npy").read_bytes())
+    data[-3] ^= 1
+    (out / "vectors.npy").write_bytes(data)
+    with refused(CheckpointError, wanted=str(out), got="vectors.npy"):
+        SearchIndex.open(out, model)
+    with refused(CheckpointError, wanted=str(tmp_path / "none"), do="search build"):
+        SearchIndex.open(tmp_path / "none", model)
+
+
+def test_one_text_is_no_list_of_texts_and_a_model_may_be_named(saved: Path, tmp_path: Path) -> None:
+    with refused(DataError, got="'the dog'"):
+        SearchIndex.build(tmp_path / "letters", "the dog", gf.load(saved))  # else an index of letters
+    with refused(DataError, wanted="text 2", got="None"):
+        SearchIndex.build(tmp_path / "none", ["the dog", None], gf.load(saved))  # type: ignore[list-item]
+    built = SearchIndex.build(tmp_path / "index", TEXTS, str(saved))
+    assert SearchIndex.open(tmp_path / "index", saved).ask("the dog", top=2) == built.ask("the dog", top=2)
+    with refused(DataError, wanted="question 2 of 2", got="''"):
+        built.ask(["the dog", ""])
+    with refused(ShapeError, wanted="16", got="[3]"):
+        built.near(np.ones(3))
+    with refused(DataError, got="None"):
+        built.ask(None)  # type: ignore[call-overload]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["index", saved.name]
+
+
+def test_an_interrupted_build_leaves_nothing(model: Model, tmp_path: Path) -> None:
+    def stopping() -> Any:
+        yield from TEXTS
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        SearchIndex.build(tmp_path / "index", stopping(), model)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_commands(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "texts.jsonl"
+    file.write_text("".join(json.dumps({"id": number, "body": text}) + "\n" for number, text in enumerate(TEXTS)))
+    index = str(tmp_path / "index")
+    assert main(["search", "build", str(saved), str(file), "--column", "body", "--out", index]) == 0
+    capsys.readouterr()
+    assert main(["search", "ask", index, "the dog", "--top", "2", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [hit["text"] for hit in told["hits"]] == [TEXTS[hit["id"]] for hit in told["hits"]]
+    assert main(["search", "ask", index, "the dog"]) == 0
+    assert "cosine" in capsys.readouterr().out
+    assert main(["search", "ask", index, "the dog", "--out", f"{index}/texts.jsonl"]) == 2
+    assert main(["search", "ask", index, "the dog"]) == 0
+    capsys.readouterr()
+    assert main(["search"]) == 2
+    assert "search build" in capsys.readouterr().err
+    assert main(["search", "ask", str(saved), "x"]) == 2
+
+
+BLANK = ["the dog and the fox", "", "\u200b", "food for friends", "   "]
+
+
+def test_a_text_without_tokens_is_never_found_and_such_a_question_finds_nothing(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its row stays: row n is text n."""
+    texts, index = tmp_path / "texts.txt", tmp_path / "index"
+    texts.write_text("".join(f"{line}\n" for line in BLANK))
+    assert main(["search", "build", str(saved), str(texts), "--out", str(index)]) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert all(f"line {number}" in told for number in (2, 3, 5))
+    assert "line 4" not in told
+    found = SearchIndex.open(index)
+    assert len(found) == len(BLANK)
+    assert sorted(hit.row for hit in found.ask(".", top=5)) == [0, 3]
+    questions = tmp_path / "questions.txt"
+    questions.write_text("the dog\n\u200b\n\nfood\n")
+    asked = ["search", "ask", str(index), "--file", str(questions), "--json", "--out", str(tmp_path / "a.jsonl")]
+    assert main(asked) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert all(f"line {number}" in told for number in (2, 3))
+    answers = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    assert [(each["text"], len(each["hits"])) for each in answers] == [
+        ("the dog", 2),
+        ("\u200b", 0),
+        ("", 0),
+        ("food", 2),
+    ]
+    with refused(DataError, got="'\\u200b'"):
+        found.ask("\u200b")
+    with refused(DataError, got="2"):
+        SearchIndex.build(tmp_path / "none", ["", " "], saved)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_build_that_was_stopped_goes_on_to_the_same_index(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from glassformer.cli.vectors import embed_fill
+    from glassformer.features.streams import VectorsFile
+
+    monkeypatch.setattr(embed_fill, "_TOGETHER", 8)
+    texts = tmp_path / "texts.txt"
+    texts.write_bytes(b"".join(f"{line}\n".encode() for line in TEXTS) + b"\xff\n")
+    common = ["search", "build", str(saved), str(texts), "--rejects", str(tmp_path / "rejects.jsonl"), "--out"]
+    assert main([*common, str(tmp_path / "whole")]) == 0
+    assert len((tmp_path / "rejects.jsonl").read_text().splitlines()) == 1
+    plain = VectorsFile.commit
+
+    def stopping(self: VectorsFile) -> None:
+        plain(self)
+        if self.kept == 8:
+            raise KeyboardInterrupt
+
+    index = tmp_path / "index"
+    with monkeypatch.context() as patch:
+        patch.setattr(VectorsFile, "commit", stopping)
+        assert main([*common, str(index)]) == 130
+    capsys.readouterr()
+    assert not index.exists()
+    assert main([*common, str(index)]) == 2
+    assert "--resume" in capsys.readouterr().err
+    assert main([*common, str(index), "--resume", "-p", "first"]) == 2
+    assert "'first' instead of 'mean'" in capsys.readouterr().err
+    assert main([*common, str(index), "--resume"]) == 0
+    assert "going on after 8 texts" in capsys.readouterr().err
+    for file in (tmp_path / "whole").iterdir():
+        assert (index / file.name).read_bytes() == file.read_bytes()
+    assert not list(tmp_path.glob("*.partial"))
+    assert main(["search", "build", str(saved), str(texts), "-s", "last", "-s", "0", "--out", str(tmp_path / "x")]) == 2
+    assert "last, 0" in capsys.readouterr().err
+
+
+def test_a_model_of_the_package_is_named_and_not_where_it_lies(tmp_path: Path) -> None:
+    SearchIndex.build(tmp_path / "index", ["the dog"], gf.load("english"))
+    assert json.loads((tmp_path / "index" / "index.json").read_text())["model"] == "english"
+    assert len(SearchIndex.open(tmp_path / "index")) == 1
