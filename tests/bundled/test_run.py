@@ -14,8 +14,8 @@ from glassformer.api.model import Model
 from glassformer.bundled import travelling
 from glassformer.bundled.texts import slides
 from glassformer.cli.__main__ import main
-from glassformer.cli.train.train import demo_run as demo
-from glassformer.cli.train.train import demo_writing
+from glassformer.cli.train import demo_run as demo
+from glassformer.cli.train import demo_writing
 from glassformer.cli.verbs import VERBS
 from glassformer.saved.opening import load
 from glassformer.tasks.writing.chat.task import ChatSection
