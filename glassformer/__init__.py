@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from glassformer.api.estimators.classifier import TextClassifier
     from glassformer.api.estimators.features import TextFeatures
     from glassformer.api.estimators.tagger import Tagger
+    from glassformer.api.load import load
     from glassformer.api.model import Model
+    from glassformer.api.trace import Trace, load_trace, trace
+    from glassformer.api.train import train
     from glassformer.base.errors import GlassformerError
     from glassformer.config import ModelConfig
     from glassformer.decode.settings import DecodeSettings
@@ -37,9 +40,6 @@ if TYPE_CHECKING:
         zero_head,
         zero_layer,
     )
-    from glassformer.look.trace.load import load_trace
-    from glassformer.look.trace.run import trace
-    from glassformer.look.trace.trace import Trace
     from glassformer.look.trace.watch import watch
     from glassformer.models.families import family_config
     from glassformer.models.inputs import Inputs
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from glassformer.models.transformer import Transformer, build
     from glassformer.parts.activity import activity_matrix
     from glassformer.run.compare import compare
-    from glassformer.run.train import train
-    from glassformer.saved.opening import load
     from glassformer.saved.recipe import Recipe
     from glassformer.text.tokenizer import Tokenizer
 
@@ -114,7 +112,7 @@ _MODULES = {
     "TextClassifier": "api.estimators.classifier",
     "TextFeatures": "api.estimators.features",
     "Tokenizer": "text.tokenizer",
-    "Trace": "look.trace.trace",
+    "Trace": "api.trace",
     "Transformer": "models.transformer",
     "activity_matrix": "parts.activity",
     "allow": "look.trace.interventions",
@@ -127,16 +125,16 @@ _MODULES = {
     "forbid": "look.trace.interventions",
     "head_importance": "look.texts.importance",
     "heads": "look.summaries.head_jobs",
-    "load": "saved.opening",
-    "load_trace": "look.trace.load",
+    "load": "api.load",
+    "load_trace": "api.trace",
     "logit_lens": "look.summaries.lens",
     "patch": "look.trace.interventions",
     "rollout": "look.summaries.rollout",
     "set_number": "look.trace.interventions",
     "tensor_names": "models.names",
     "ties": "look.summaries.ties",
-    "trace": "look.trace.run",
-    "train": "run.train",
+    "trace": "api.trace",
+    "train": "api.train",
     "watch": "look.trace.watch",
     "zero_head": "look.trace.interventions",
     "zero_layer": "look.trace.interventions",

@@ -91,8 +91,8 @@ class Models:
         """A page as a file: of the slides' three sentences, or of the package's model."""
         place = self.folder / f"{name}.html"
         if not place.exists():
+            from glassformer.api.load import load
             from glassformer.bundled.texts import slides, slides_model
-            from glassformer.saved.opening import load
 
             texts = [sentence.masked for sentence in slides().sentences]
             if name == "slides":

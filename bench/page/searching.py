@@ -72,7 +72,7 @@ def searched(models: Models) -> Path:
     """A page that carries the search."""
     place = models.folder / "searched.html"
     if not place.exists():
-        from glassformer.saved.opening import load
+        from glassformer.api.load import load
 
         model = load("en-fr")
         model.trace(TEXT).to_html(place, searches=[model.search_tree(TEXT, beams=5)])

@@ -11,7 +11,9 @@ import torch
 
 from experiments import results
 from experiments.small import dialogues
+from glassformer.api.load import load
 from glassformer.api.model import Model
+from glassformer.api.train import train as run_recipe
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError
 from glassformer.base.settings import read_toml
@@ -19,8 +21,7 @@ from glassformer.bundled.travelling import LICENCE, PLACE
 from glassformer.data.stores.split import Split
 from glassformer.run.card import write_card
 from glassformer.run.evaluate import evaluate
-from glassformer.run.train import train as run_recipe
-from glassformer.saved.opening import load, open_as_saved
+from glassformer.saved.opening import open_as_saved
 from glassformer.saved.recipe import Recipe, resolve
 from glassformer.saved.store import WEIGHTS
 from glassformer.scoring.verdict import intervals_by_flat_name
@@ -215,7 +216,7 @@ def score(small: Small, run: Path, folder: Path) -> dict[str, Any]:
     found, after = (evaluate(each, progress=ConsoleProgress(), **asked) for each in (whole, packed))
     of_run, scores = found.flat(), after.flat()
     told = small.told or _measured_on(whole.data.model_dump(), split)
-    saved = open_as_saved(folder)
+    saved = open_as_saved(folder, Model)
     known = {name: value for name, value in saved.metrics.items() if name not in _OF_THE_TRAINING}
     saved.metrics = {**known, "scores": scores, "measured_on": told, "intervals": intervals_by_flat_name(after)}
     before = ", ".join(f"{name} {figure.format(of_run[name])}" for name, figure in _BRIEF.items() if name in of_run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -14,16 +14,24 @@ from glassformer.answering.texts import Texts, listed, numbered, texts_and_words
 from glassformer.api.reading import Answering
 from glassformer.api.writing import Writing
 from glassformer.saved import store
+from glassformer.saved.artefact import Artefact
 
 if TYPE_CHECKING:
+    from glassformer.api.trace import Trace
     from glassformer.features.mix import Mix
     from glassformer.look.trace.interventions import Intervention
-    from glassformer.look.trace.trace import Trace
     from glassformer.run.exports import Export
 
 
 class Model(Answering, Writing):
     """A saved or trained model that takes raw text and answers about this text."""
+
+    @classmethod
+    def of(cls, record: Artefact) -> Self:
+        """The model of a record, with the same weights."""
+        model = cls.__new__(cls)
+        model.__dict__.update(record.__dict__)
+        return model
 
     def evaluate(self, *files: str | Path) -> dict[str, float]:
         """The task's scores on these files, beside baselines.
@@ -56,23 +64,26 @@ class Model(Answering, Writing):
         `glassformer.trace`. Without a target an encoder–decoder reads its own translation; `target_ids` are what its
         decoder reads as tokens, its start token first, for each text. Raises DataError for blanks.
         """
+        from glassformer.api.trace import Trace
         from glassformer.look.texts.trace import trace
         from glassformer.runtime.device import check_float64
 
         check_float64(self.device, dtype)
-        return trace(
-            self,
-            text,
-            pair,
-            scored_at=scored_at,
-            labels=labels,
-            keep=keep,
-            dtype=dtype,
-            predicts_in=predicts_in,
-            interventions=interventions,
-            gradients=gradients,
-            choices=choices,
-            target_ids=target_ids,
+        return Trace.of(
+            trace(
+                self,
+                text,
+                pair,
+                scored_at=scored_at,
+                labels=labels,
+                keep=keep,
+                dtype=dtype,
+                predicts_in=predicts_in,
+                interventions=interventions,
+                gradients=gradients,
+                choices=choices,
+                target_ids=target_ids,
+            )
         )
 
     def embed(

@@ -13,7 +13,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.data.stores.split import Split
 from glassformer.run.evaluate import evaluate
 from glassformer.saved.artefact import Artefact
-from glassformer.saved.opening import load
+from glassformer.saved.opening import open_model
 from glassformer.scoring.score import THIS_MODEL
 from glassformer.scoring.verdict import Difference, differences
 from glassformer.tasks import task_named
@@ -78,7 +78,7 @@ def compare(
     Models are opened ones, folders, or names. Raises ConfigError for models of different tasks or labels, for a task
     that is not measured example by example, and where both did not hold out the same records.
     """
-    pair = [each if isinstance(each, Artefact) else load(each) for each in (model, other)]
+    pair = [each if isinstance(each, Artefact) else open_model(each, Artefact) for each in (model, other)]
     _check_comparable(pair[0], pair[1], files=bool(files))
     told = ToldOnce(progress or NoProgress())
     found = [evaluate(each, files, split=split, columns=columns, baselines=False, progress=told) for each in pair]

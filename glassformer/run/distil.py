@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
-from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
-from glassformer.look.trace.saved import fingerprint
+from glassformer.models.fingerprint import fingerprint
 from glassformer.models.transformer import Transformer
-from glassformer.saved.opening import load
+from glassformer.saved.artefact import Artefact
+from glassformer.saved.opening import open_model
 from glassformer.saved.recipe import Recipe
 from glassformer.saved.sections import OF_THE_TEACHER, DistilSection
 from glassformer.tasks import task_named
@@ -23,7 +23,7 @@ from glassformer.tasks.task import Source, Task, TaskSection
 _BLOCK = re.compile(r"encoder\.blocks\.(\d+)\.")
 
 
-def teacher_of(recipe: Recipe) -> tuple[Model, Recipe]:
+def teacher_of(recipe: Recipe) -> tuple[Artefact, Recipe]:
     """The teacher that a recipe names, and the recipe with its labels and its fingerprint.
 
     Raises ConfigError for a task that has no teachers, a teacher of another task, and one that has changed since the
@@ -32,7 +32,7 @@ def teacher_of(recipe: Recipe) -> tuple[Model, Recipe]:
     section, task = recipe.distil, recipe.task
     assert section.teacher is not None
     check_taught(task_named(task.name))
-    teacher = load(section.teacher, device="cpu")
+    teacher = open_model(section.teacher, Artefact, "cpu")
     if teacher.task is None or teacher.task.name != task.name:
         raise ConfigError(
             f"a student of {task.name} needs a teacher of {task.name}",
@@ -72,7 +72,7 @@ def teaching_of(section: DistilSection) -> Teaching:
     return Teaching(section.temperature, section.soft, section.hard, section.cosine)
 
 
-def check_pair(teacher: Model, student: Model, section: DistilSection, *, pairs: bool) -> None:
+def check_pair(teacher: Artefact, student: Artefact, section: DistilSection, *, pairs: bool) -> None:
     """Raise ConfigError unless a student of its own (`--start`) reads the teacher's tokens, tells the texts of `pairs`
     apart where its teacher does and, where their states are compared, has its width.
     """
@@ -97,7 +97,7 @@ def check_pair(teacher: Model, student: Model, section: DistilSection, *, pairs:
         )
 
 
-def student_of(teacher: Model, section: DistilSection) -> tuple[Model, str]:
+def student_of(teacher: Artefact, section: DistilSection) -> tuple[Artefact, str]:
     """A model with some of the teacher's blocks and all else of it, and in a sentence which blocks these are.
 
     Raises ConfigError for more blocks than the teacher has.
@@ -123,7 +123,7 @@ def student_of(teacher: Model, section: DistilSection) -> tuple[Model, str]:
     with torch.no_grad():
         for name, tensor in module.state_dict().items():
             tensor.copy_(theirs[name_in_teacher(name)])
-    student = Model(
+    student = Artefact(
         module,
         teacher.tokenizer,
         task=teacher.task,
@@ -136,7 +136,7 @@ def student_of(teacher: Model, section: DistilSection) -> tuple[Model, str]:
 
 
 def taught_by(
-    teacher: Model | None, section: DistilSection, task: Task, source: Source, *, held_out: bool, limit: int
+    teacher: Artefact | None, section: DistilSection, task: Task, source: Source, *, held_out: bool, limit: int
 ) -> dict[str, Any]:
     """Of a student, who its teacher is, and its scores on the same examples; {} without one. `held_out`: these are not
     those of the training, and what is chosen on such, as a temperature, is chosen for the teacher too.

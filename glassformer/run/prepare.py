@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
 from glassformer.data.readers.files import find_files
@@ -22,7 +21,8 @@ from glassformer.run.adapt import adapt
 from glassformer.run.distil import check_pair, student_of, teacher_of, teaching_of
 from glassformer.run.vectors import use_vectors
 from glassformer.runtime.device import choose_device, memory_of, use_threads
-from glassformer.saved.opening import load
+from glassformer.saved.artefact import Artefact
+from glassformer.saved.opening import open_model
 from glassformer.saved.recipe import Recipe
 from glassformer.saved.sections import TokenizerSection
 from glassformer.tasks import TASKS, task_named, task_of
@@ -53,7 +53,7 @@ class Prepared:
     task: Task
     feed: TaskFeed
     held_out: TaskFeed | None
-    teacher: Model | None = None
+    teacher: Artefact | None = None
 
 
 def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: Tokenizer | None = None) -> Prepared:
@@ -304,7 +304,7 @@ def _module(
     recipe: Recipe,
     config: ModelConfig,
     tokenizer: Tokenizer,
-    start: Model | None,
+    start: Artefact | None,
     progress: Progress,
     *,
     same_labels: bool,
@@ -328,7 +328,7 @@ def _with_rate(recipe: Recipe, rate: float, progress: Progress) -> Recipe:
     return recipe.model_copy(update={"train": recipe.train.model_copy(update={"learning_rate": rate})})
 
 
-def _start(recipe: Recipe) -> Model:
+def _start(recipe: Recipe) -> Artefact:
     section = recipe.model
     if section.size is not None or section.settings or section.vectors is not None:
         raise ConfigError(
@@ -337,6 +337,6 @@ def _start(recipe: Recipe) -> Model:
             do="leave one of them out",
         )
     assert section.start is not None
-    model = load(section.start, device="cpu")
+    model = open_model(section.start, Artefact, "cpu")
     _check_length(model.config, recipe.data.length)
     return model

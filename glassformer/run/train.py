@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, NotFiniteError
 from glassformer.base.paths import check_path
 from glassformer.look.texts.watched import Sentences
@@ -43,19 +42,10 @@ def train(
     resume: bool = False,
     set: Mapping[str, object] | None = None,
     progress: Progress | None = None,
-) -> Model:
-    """Train a model as a recipe says and save it to the folder `out`.
+) -> Artefact:
+    """Train a model as a recipe says and save it to the folder `out`; `api.train.train` explains the arguments.
 
-    With `train.seeds` above 1 several models are trained, in `out/seed-0`, `out/seed-1` …; `out/seeds.json` has their
-    scores with mean and deviation, and the best of them is returned.
-
-    `recipe` is a TOML file, a mapping, settings, or the name of a recipe of the package (`masked-lm-mini`); `set`
-    changes single settings, `{"train.steps": 100}`. With `resume` a run that was stopped continues from its newest
-    checkpoint; no recipe is needed then, because `out` contains it. `progress` shows the progress, by default on
-    standard error.
-
-    Raises a GlassformerError for what cannot be done, before training where it can be known, and
-    `glassformer.training.stopping.Interrupted` after Ctrl-C, with everything saved.
+    Raises a GlassformerError for what cannot be done, and `Interrupted` after Ctrl-C, with everything saved.
     """
     check_path(out, ConfigError, utf8=True)
     out = Path(out)
@@ -65,7 +55,7 @@ def train(
     return train_each(resolved, out, progress, resume=resume)
 
 
-def _train_seeds(recipe: Recipe, out: Path, progress: Progress, *, resume: bool) -> Model:
+def _train_seeds(recipe: Recipe, out: Path, progress: Progress, *, resume: bool) -> Artefact:
     """Train a model with each seed; returns the best, whose `metrics["seeds"]` are the scores of all of them.
 
     Runs that are finished are kept when this is resumed.
@@ -79,7 +69,7 @@ def _train_seeds(recipe: Recipe, out: Path, progress: Progress, *, resume: bool)
     for seed in range(recipe.train.seeds):
         folder, its = out / seeds.folder(seed), seeds.recipe_of(recipe, seed)
         if resume and seeds.is_finished(folder, its):
-            model = store.read(folder, Model)
+            model = store.read(folder, Artefact)
             progress.note(f"seed {seed} is finished: {folder}")
         else:
             progress.note(f"seed {seed} of {recipe.train.seeds}: {folder}")
@@ -95,7 +85,7 @@ def _train_seeds(recipe: Recipe, out: Path, progress: Progress, *, resume: bool)
     return best
 
 
-def _train_one(resolved: Recipe, out: Path, progress: Progress, *, resume: bool) -> Model:
+def _train_one(resolved: Recipe, out: Path, progress: Progress, *, resume: bool) -> Artefact:
     choose_device(resolved.train.device)
     with remove_files_if_refused(out), exclusive(out):
         known = begin(out, resolved, resume=resume)
@@ -185,7 +175,7 @@ def note_other_scores(there: int, during: str, final: str, log: Callable[[str], 
         )
 
 
-def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any], progress: Progress, *, bfloat16: bool) -> Model:
+def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any], progress: Progress, *, bfloat16: bool) -> Artefact:
     module, recipe = prepared.module.eval(), prepared.recipe
     measured, task = prepared.held_out or prepared.feed, prepared.task
     if prepared.held_out is not None:
@@ -224,7 +214,7 @@ def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any], progress: P
         ),
         **task.facts(),
     }
-    model = Model(
+    model = Artefact(
         module,
         prepared.tokenizer,
         task=task.section,  # with what was fitted on the held-out text; the recipe stays as the run began
@@ -236,5 +226,5 @@ def _finish(prepared: Prepared, out: Path, facts: Mapping[str, Any], progress: P
         source=out,
     )
     model.card = write_card(model, out)
-    model.save(out)
+    store.write(out, model)
     return model

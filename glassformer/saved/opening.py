@@ -1,13 +1,13 @@
-"""`load`: a saved model from its folder, in our format or Hugging Face's."""
+"""Opening a saved model: its folder in our format or Hugging Face's, or the name of a bundled model."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
-from glassformer.api.model import Model
 from glassformer.base.atomic import current
 from glassformer.base.errors import CheckpointError, ConfigError, did_you_mean
 from glassformer.base.paths import check_path
@@ -16,6 +16,7 @@ from glassformer.bundled.travelling import located, travelling
 from glassformer.runtime.device import check_float64, choose_device
 from glassformer.runtime.int8 import to_int8
 from glassformer.saved import store
+from glassformer.saved.artefact import Artefact
 from glassformer.saved.foreign import read_foreign
 from glassformer.saved.recipe import HUB, RECIPE
 
@@ -27,34 +28,36 @@ DTYPES = {
 }
 
 
-def load(
+Kind = TypeVar("Kind", bound=Artefact)
+
+
+def open_model(
     path: str | Path,
+    kind: type[Kind],
     device: str | torch.device | None = None,
     dtype: str | torch.dtype | None = None,
+    *,
     fast: bool = False,
-) -> Model:
-    """Open a saved model: a folder in our format or in Hugging Face's (`config.json` and safetensors), or the name of a
-    model that travels in the package (`english`), unless the current folder has a model of this name.
+) -> Kind:
+    """Open a saved model as a record of this `kind`: a folder in our format or in Hugging Face's, or the name of a
+    bundled model, unless the current folder has a model of this name. `api.load.load` explains the options.
 
-    `dtype` is that of the weights, float32 by default; `fast` predicts in bfloat16 where the machine computes faster in
-    it. With "int8" the matrices are rounded to 8 bits (runtime/int8.py), for texts that are written one at a time on a
-    processor: such a model predicts, and is not traced, saved or trained. The internet is used only for
-    `hub:owner/name`. Raises CheckpointError for what is not a model, DeviceError for a device that is not available.
+    Raises CheckpointError for what is not a model, DeviceError for a device that is not available.
     """
-    where, kind = choose_device(str(device or "auto")), choose_dtype(dtype)
-    check_float64(where, kind)
-    model = open_as_saved(path)
-    model.module.to(device=where, dtype=torch.float32 if kind == torch.int8 else kind)
-    if kind == torch.int8:
+    where, numbers = choose_device(str(device or "auto")), choose_dtype(dtype)
+    check_float64(where, numbers)
+    model = open_as_saved(path, kind)
+    model.module.to(device=where, dtype=torch.float32 if numbers == torch.int8 else numbers)
+    if numbers == torch.int8:
         to_int8(model.module)
     model._fast = fast
     return model
 
 
-def open_as_saved(path: str | Path) -> Model:
+def open_as_saved(path: str | Path, kind: type[Kind]) -> Kind:
     """Open a model on the CPU, with the weights in the type in which they were saved, to write them elsewhere."""
     if str(path).startswith(HUB):
-        return read_foreign(path, Model)[0]
+        return read_foreign(path, kind)[0]
     check_path(path, CheckpointError)
     path = Path(located(path))
     if not os.path.exists(path):
@@ -68,10 +71,10 @@ def open_as_saved(path: str | Path) -> Model:
         do = f"name its folder: {own}" if is_in_one else "name a folder that train or import has written"
         raise CheckpointError("a model is a folder", got=f"the file {path}", do=do)
     if store.is_ours(path):
-        return store.read(path, Model)
+        return store.read(path, kind)
     refuse_pickles(path)
     if (current(path) / "config.json").is_file():
-        return read_foreign(path, Model)[0]
+        return read_foreign(path, kind)[0]
     raise CheckpointError(
         f"a saved model is needed at {path}",
         got=f"a folder without {store.SETTINGS} or config.json",

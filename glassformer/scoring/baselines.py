@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from glassformer.base.settings import Settings
 from glassformer.data.stores.split import shared, text_hash
 from glassformer.scoring.measure import Reals
 from glassformer.scoring.score import Scores
-from glassformer.tasks.task import TaskSection
 
 Example = TypeVar("Example", contravariant=True)
 Prediction = TypeVar("Prediction")
@@ -101,7 +101,10 @@ class TfIdf:
 class Learner(Protocol[Example, Prediction]):
     """A task that says what the baseline learns, and how a prediction is made of what it gives."""
 
-    section: TaskSection
+    @property
+    def section(self) -> Settings:
+        """The settings, with the names of the labels where there are any."""
+        ...
 
     def known_by(self, example: Example) -> str | None:
         """The text by which an example is known again; None where it has no label."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.bundled import travelling
 from glassformer.bundled.texts import slides
@@ -17,7 +18,6 @@ from glassformer.cli.__main__ import main
 from glassformer.cli.train import demo_run as demo
 from glassformer.cli.train import demo_writing
 from glassformer.cli.verbs import VERBS
-from glassformer.saved.opening import load
 from glassformer.tasks.writing.chat.task import ChatSection
 from tests.translators import translating
 from tests.writers import writing

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from glassformer.api.load import load
 from glassformer.base.errors import DataError
 from glassformer.cli.__main__ import main
-from glassformer.saved.opening import load
 
 Run = Callable[..., Any]
 TINY = ["--steps", "2", "--vocabulary", "120", "--length", "32", "--batch", "4", "--set", "train.compile=off"]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from glassformer.api.load import load
 from glassformer.cli.__main__ import main
-from glassformer.saved.opening import load
 
 Run = Callable[..., Any]
 TINY = ["--steps", "2", "--vocabulary", "120", "--length", "24", "--batch", "4", "--set", "train.compile=off"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from glassformer.saved.opening import load
+from glassformer.api.load import load
 
 Run = Callable[..., Any]
 TINY = ["--steps", "2", "--vocabulary", "120", "--length", "24", "--batch", "4", "--size", "tiny"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from glassformer.saved.opening import load
+from glassformer.api.load import load
 from tests.cli.conftest import Run
 from tests.run.heads import TAGS, TEXTS, model_for
 

@@ -17,6 +17,7 @@ from urllib.error import HTTPError
 
 import pytest
 
+from glassformer.api.load import load
 from glassformer.bundled import travelling
 from glassformer.bundled.texts import slides, slides_model
 from glassformer.cli.look.explore import explore
@@ -24,7 +25,6 @@ from glassformer.models.families import slides as slides_family
 from glassformer.page.server import start
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.offers import Offer
-from glassformer.saved.opening import load
 from tests.page.serving import SENTENCES
 
 Run = Callable[..., Any]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from glassformer.api.load import load
 from glassformer.look.summaries.head_jobs import heads
 from glassformer.look.texts.importance import head_importance
-from glassformer.saved.opening import load
 
 Run = Callable[..., Any]
 TEXTS = ("She likes the summer better than the winter.", "It was late, and he did not answer.")

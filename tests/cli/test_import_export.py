@@ -12,8 +12,8 @@ import pytest
 import torch
 import transformers
 
+from glassformer.api.load import load
 from glassformer.models.inputs import Inputs
-from glassformer.saved.opening import load
 from tests.writers import writing
 
 Run = Callable[..., Any]

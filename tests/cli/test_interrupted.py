@@ -97,6 +97,6 @@ def test_a_verb_that_is_stopped_says_so(run: Run, trained: Path, monkeypatch: py
     def stopping(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("glassformer.saved.opening.load", stopping)
+    monkeypatch.setattr("glassformer.api.load.load", stopping)
     done = run("fill", trained, "a [MASK]")
     assert (done.code, done.out, done.err) == (130, "", "glassformer: stopped\n")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from glassformer.api.load import load
 from glassformer.bundled.notes import notes, notes_about
-from glassformer.saved.opening import load
 
 Run = Callable[..., Any]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from glassformer.api.load import load
 from glassformer.base.errors import CheckpointError, DataError
 from glassformer.bundled import travelling
 from glassformer.cli.terminal.opened import split_model
-from glassformer.saved.opening import load
 from glassformer.tasks import VERBS
 
 Run = Callable[..., Any]

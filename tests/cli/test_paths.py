@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import glassformer.base.atomic
+from glassformer.api.load import load
+from glassformer.api.train import train
 from glassformer.base.errors import ConfigError, DataError, GlassformerError
 from glassformer.base.paths import check_path, is_stream, refuse_endless
-from glassformer.run.train import train
-from glassformer.saved.opening import load
 from tests.cli.conftest import Done, Run
 
 SHORT = 1500

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import typer
 
+from glassformer.api.load import load
 from glassformer.cli.__main__ import _command, _quietly
 from glassformer.cli.verbs import VERBS
 from glassformer.run.caches import caches, hub_models, kernels
-from glassformer.saved.opening import load
 from glassformer.saved.recipe import write_recipe
 from glassformer.training.lock import exclusive
 
@@ -55,7 +55,7 @@ def test_what_ctrl_c_has_kept_is_said_also_quietly(run: Run, trained: Path, monk
         stopped.add_note("all is kept")
         raise stopped
 
-    monkeypatch.setattr("glassformer.saved.opening.load", stopping)
+    monkeypatch.setattr("glassformer.api.load.load", stopping)
     done = run("fill", trained, "a [MASK]", "--quiet")
     assert (done.code, done.err.splitlines()) == (130, ["glassformer: stopped", "all is kept"])
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import glassformer as gf
+from glassformer.api.load import load
 from glassformer.base.errors import ConfigError
 from glassformer.cli.__main__ import main
 from glassformer.cli.terminal.partial import Partial
-from glassformer.saved.opening import load
 from tests.refusals import refused
 
 Run = Callable[..., Any]

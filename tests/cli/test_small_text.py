@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from glassformer.api.load import load
 from glassformer.data.settings import CorpusSection
-from glassformer.saved.opening import load
 
 Run = Callable[..., Any]
 TINY = ["--steps", "1", "--size", "tiny", "--vocabulary", "270", "--length", "16", "--batch", "2"]

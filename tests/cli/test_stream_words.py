@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from glassformer.api.load import load
 from glassformer.cli.ask.stream_words import stream_words
 from glassformer.cli.terminal.readers import Text
-from glassformer.saved.opening import load
 from tests.translators import ENGLISH, translating
 
 Run = Callable[..., Any]

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from glassformer.api.load import load
 from glassformer.cli.ask.decoding_options import DECODING, TYPED
 from glassformer.data.settings import TranslateData
-from glassformer.saved.opening import load
 from glassformer.text.token_text import marked
 from tests.translators import ENGLISH, FRENCH, translating
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.models.families import t5
 from glassformer.models.transformer import build
-from glassformer.saved.opening import load
 from glassformer.text.train import train_tokenizer
 from tests.contracts.families import random_weights
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from glassformer.api.load import load
 from glassformer.cli.terminal.readers import TableReader
 from glassformer.cli.terminal.texts import batches, records
-from glassformer.saved.opening import load
 from glassformer.scoring.score import interval
 
 Run = Callable[..., Any]

@@ -14,8 +14,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from glassformer.api.trace import trace
 from glassformer.config import AttentionConfig, BlockConfig, FillConfig, ModelConfig, StackConfig
-from glassformer.look.trace.run import trace
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.transformer import Transformer
 from glassformer.parts.dropout import DropoutKey

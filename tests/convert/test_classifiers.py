@@ -10,12 +10,14 @@ import pytest
 import torch
 import transformers
 
+from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError
 from glassformer.convert import read_huggingface
 from glassformer.models.inputs import Inputs
+from glassformer.saved.artefact import Artefact
 from glassformer.saved.foreign import read_foreign, write_foreign
-from glassformer.saved.opening import load, open_as_saved
+from glassformer.saved.opening import open_as_saved
 from glassformer.text.train import Kind, train_tokenizer
 from tests.convert.sources import SOURCES, change_settings, change_tensors, save
 from tests.refusals import refused
@@ -56,7 +58,7 @@ def test_in_saved_and_out_it_gives_the_same_probabilities(name: str, settings: d
     model, report = read_foreign(tmp_path / "theirs", Model)
     assert (model.labels, report.labels) == (("bad", "fair", "good"),) * 2
     model.save(tmp_path / "ours")
-    write_foreign(open_as_saved(tmp_path / "ours"), tmp_path / "again")
+    write_foreign(open_as_saved(tmp_path / "ours", Artefact), tmp_path / "again")
     wanted = logits_there(name, tmp_path / "theirs", TEXTS)
     torch.testing.assert_close(logits_there(name, tmp_path / "again", TEXTS), wanted, rtol=0, atol=0)
     for row, answer in enumerate(load(tmp_path / "ours").classify(TEXTS)):

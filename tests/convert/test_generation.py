@@ -13,6 +13,7 @@ import transformers
 from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError
 from glassformer.convert import read_huggingface
+from glassformer.saved.artefact import Artefact
 from glassformer.saved.foreign import read_foreign, write_foreign
 from glassformer.saved.opening import open_as_saved
 from tests.convert.sources import change_settings, save, send_out
@@ -52,7 +53,7 @@ def test_a_marian_with_forbidden_words_generates_the_same_text_after_a_round_tri
     del said["transformers_version"]
     assert report.generation == said
     model.save(tmp_path / "ours")
-    write_foreign(open_as_saved(tmp_path / "ours"), tmp_path / "again")
+    write_foreign(open_as_saved(tmp_path / "ours", Artefact), tmp_path / "again")
     assert json.loads((tmp_path / "again" / FILE).read_text()) == said
     before = generated(tmp_path / "theirs")
     assert generated(tmp_path / "again") == before

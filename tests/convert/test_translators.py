@@ -14,6 +14,7 @@ import transformers
 from sacrebleu.metrics import BLEU, CHRF
 from safetensors.torch import load_file
 
+from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.convert.search import search_of
 from glassformer.data.batches.corrupt import IGNORED
@@ -23,7 +24,6 @@ from glassformer.models.inputs import Inputs
 from glassformer.run.compare import compare
 from glassformer.run.evaluate import evaluate
 from glassformer.saved.foreign import read_foreign, write_foreign
-from glassformer.saved.opening import load
 from glassformer.scoring.score import THIS_MODEL
 from glassformer.tasks.writing.pair_source import PairSource, TextPairs
 from glassformer.tasks.writing.translate.task import Translate, TranslateSection

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from glassformer.api.load import load
 from glassformer.cli.look.heads import as_records
 from glassformer.look.summaries.head_jobs import heads
 from glassformer.look.texts.importance import head_importance
-from glassformer.saved.opening import load
 from tests.translators import ENGLISH, FRENCH, translating
 
 PAGE = "docs/records.md"

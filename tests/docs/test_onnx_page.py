@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glassformer.saved.opening import load
+from glassformer.api.load import load
 from tests.docs.pages import run_commands, run_python
 from tests.run.heads import TEXTS, model_for
 

@@ -12,12 +12,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import glassformer as gf
-from glassformer.api.estimators.probe import probe_of
 from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.cli.__main__ import main
 from glassformer.features import regression
 from glassformer.features.mix import Mix
+from glassformer.features.pipeline import probe_of
 from glassformer.features.probe import Probe, learn_probe, read_probe, write_probe
 from tests.contracts.tasks import SENTENCES
 from tests.refusals import refused

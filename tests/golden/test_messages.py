@@ -22,6 +22,7 @@ from starlette.types import Receive, Scope, Send
 
 import glassformer as gf
 from glassformer.api.model import Model
+from glassformer.api.train import train
 from glassformer.base.errors import GlassformerError
 from glassformer.base.settings import read_settings
 from glassformer.cli.ask.decoding_options import TYPED
@@ -50,7 +51,6 @@ from glassformer.page.server.desk import Desk
 from glassformer.page.server.guard import Guard
 from glassformer.page.server.offers import Models, Offer
 from glassformer.page.server.pictures import part_of
-from glassformer.run.train import train
 from glassformer.run.vectors import use_vectors
 from glassformer.saved import store
 from glassformer.saved.recipe import parse_changes, resolve

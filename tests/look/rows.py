@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import torch
 
+from glassformer.api.trace import Trace, trace
 from glassformer.config import (
     AttentionConfig,
     BlockConfig,
@@ -17,8 +18,6 @@ from glassformer.config import (
     VocabularyHeadConfig,
 )
 from glassformer.look.trace.cell import Words
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from glassformer.models.families import slides
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build

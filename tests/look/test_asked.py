@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from glassformer.api.trace import trace
 from glassformer.base.errors import UnknownNameError
 from glassformer.look.trace.asked import chosen, full_name
-from glassformer.look.trace.run import trace
 from glassformer.models.inputs import Inputs
 from tests.look.rows import ATTENTION, bert_model, row_named
 from tests.refusals import refused

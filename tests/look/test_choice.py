@@ -9,11 +9,9 @@ import pytest
 import torch
 
 from glassformer.api.model import Model
+from glassformer.api.trace import Trace, load_trace, trace
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.look.trace.interventions import Replace
-from glassformer.look.trace.load import load_trace
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from glassformer.models.inputs import Inputs
 from tests.refusals import refused
 from tests.run.heads import TEXTS, model_for

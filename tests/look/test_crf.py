@@ -9,10 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from glassformer.api.trace import Trace, trace
 from glassformer.look.texts.walkthrough import walkthrough
 from glassformer.look.trace.interventions import Replace
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from glassformer.models.chain import viterbi
 from glassformer.models.inputs import Inputs
 from tests.look.rows import ALL

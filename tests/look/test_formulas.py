@@ -12,11 +12,10 @@ import pytest
 import torch
 
 import glassformer
+from glassformer.api.trace import Trace, trace
 from glassformer.config import ModelConfig, PositionConfig
 from glassformer.look.formulas.rules import RULES
 from glassformer.look.formulas.rules.notation import short
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from glassformer.models.inputs import Inputs
 from glassformer.models.names import tensor_names
 from tests.contracts.families import Padding, Row, random_weights

@@ -11,11 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glassformer.api.trace import Trace, trace
 from glassformer.look.summaries.head_jobs import JOBS, PLACED, RULE, WHERE, heads, job_of
 from glassformer.look.summaries.head_measures import MEASURES, attentions
 from glassformer.look.trace.cell import Words
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from tests.look.rows import row_named
 
 # The page's own test, web/test/levels.test.ts, holds its rule to the same file.

@@ -10,9 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from glassformer.api.trace import load_trace, trace
 from glassformer.look.trace.interventions import zero_head
-from glassformer.look.trace.load import load_trace
-from glassformer.look.trace.run import trace
 from glassformer.models.families import bert, llama
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.transformer import Transformer, build

@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 
+from glassformer.api.trace import Trace, trace
 from glassformer.base.errors import ConfigError, ShapeError, UnknownNameError
 from glassformer.look.trace import interventions
 from glassformer.look.trace.interventions import (
@@ -23,8 +24,6 @@ from glassformer.look.trace.interventions import (
     zero_head,
     zero_layer,
 )
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from glassformer.models.inputs import Inputs
 from tests.contracts.families import Row
 from tests.look.rows import ATTENTION, FILLS, bert_model, row_named, slides_trace

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 import torch
 
+from glassformer.api.trace import Trace, trace
 from glassformer.config import ModelConfig, SentenceHeadConfig, TokenHeadConfig
 from glassformer.look.formulas.named import Operand
 from glassformer.look.formulas.rules import RULES
 from glassformer.look.formulas.rules.evaluator import Formula, Rule
 from glassformer.look.formulas.rules.masks import FillSet
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from glassformer.look.trace.verify import check
 from glassformer.models.inputs import Inputs
 from tests.contracts.families import Row

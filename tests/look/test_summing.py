@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.api.trace import Trace, trace
 from glassformer.base.errors import ConfigError, UnknownNameError
 from glassformer.config import ModelConfig, NormConfig
 from glassformer.look.summaries.attributions import attributions, goals
@@ -19,8 +20,6 @@ from glassformer.look.summaries.rollout import rollout
 from glassformer.look.summaries.ties import span_of, ties
 from glassformer.look.trace.cell import Words
 from glassformer.look.trace.interventions import patch
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from tests.contracts.families import FAMILIES
 from tests.look.rows import ALL, row_named, slides_trace
 

@@ -11,11 +11,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from glassformer.api.trace import Trace, trace
 from glassformer.base.errors import ConfigError, ShapeError, UnknownNameError
 from glassformer.look.trace.cell import Words
 from glassformer.look.trace.interventions import Replace
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build

@@ -10,11 +10,9 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
+from glassformer.api.trace import Trace, load_trace, trace
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.look.trace.cell import Words
-from glassformer.look.trace.load import load_trace
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from glassformer.models.inputs import Inputs
 from tests.look.rows import ATTENTION, bert_model, row_named, slides_trace
 from tests.refusals import refused

@@ -7,14 +7,13 @@ from itertools import pairwise
 import pytest
 import torch
 
+from glassformer.api.trace import Trace, trace
 from glassformer.look.drawing.render import share_lines, write
 from glassformer.look.summaries.follow import follow
 from glassformer.look.summaries.mix import shares
 from glassformer.look.texts.walkthrough import Note, Step, walkthrough
 from glassformer.look.trace.cell import Words
 from glassformer.look.trace.explanation import Limits, explained_lines, number
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build

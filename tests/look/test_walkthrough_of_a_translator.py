@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
+from glassformer.api.trace import Trace, trace
 from glassformer.bundled.notes import notes, notes_about
 from glassformer.look.texts.walkthrough import Step, followed, walkthrough
 from glassformer.look.trace.cell import Words
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from tests.look.rows import row_named
 
 SOURCE, TARGET = ("Two", "▁dogs", "▁run", "."), ("<pad>", "Deux", "▁chiens")

@@ -15,8 +15,8 @@ from torch._C._distributed_c10d import HashStore
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import distribute_module
 
+from glassformer.api.trace import trace
 from glassformer.base.errors import ConfigError, DeviceError, UnknownNameError
-from glassformer.look.trace.run import trace
 from glassformer.look.trace.watch import watch
 from glassformer.models.inputs import Inputs
 from glassformer.models.names import tensor_names

@@ -12,8 +12,8 @@ import torch
 import glassformer as gf
 from experiments.chromium import MISSING, chromium, path
 from glassformer.api.model import Model
+from glassformer.api.trace import Trace
 from glassformer.bundled.texts import slides, slides_model
-from glassformer.look.trace.trace import Trace
 from glassformer.page import page as pages
 from glassformer.page.page import compressed
 from tests.look.rows import slides_trace

@@ -10,10 +10,9 @@ import pytest
 import torch
 
 import glassformer as gf
+from glassformer.api.trace import Trace, trace
 from glassformer.bundled.texts import slides_model
 from glassformer.look.trace.cell import Words
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from glassformer.models.families.bert import bert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer

@@ -10,10 +10,9 @@ import pytest
 import torch
 
 from glassformer.api.model import Model
+from glassformer.api.trace import Trace, trace
 from glassformer.data.batches.corrupt import MaskingSection
 from glassformer.look.trace.cell import Words
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from glassformer.models.inputs import Inputs
 from glassformer.page.page import page
 from glassformer.page.tour import tour_texts

@@ -14,6 +14,7 @@ from safetensors.torch import save_file
 
 import glassformer as gf
 from glassformer.api.model import Model
+from glassformer.api.trace import trace
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.config import SentenceHeadConfig
 from glassformer.features.mix import Mix
@@ -22,7 +23,6 @@ from glassformer.features.search.index import SearchIndex
 from glassformer.features.strategies import SIX, resolve
 from glassformer.features.vectors import stack_of
 from glassformer.look.summaries.layers import layers_of
-from glassformer.look.trace.run import trace
 from glassformer.page.sections.beside import MOVED, NEIGHBOURS, PROBE, makers_beside, neighbours_section
 from glassformer.page.sections.moved import ADAPTERS, moved_section, read_adapters
 from glassformer.page.sections.vectors import strategy_record, vectors_record

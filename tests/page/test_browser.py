@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
+from glassformer.api.trace import Trace, trace
 from glassformer.look.trace.cell import Words
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from tests.contracts.families import Row
 from tests.look.rows import row_named, slides_trace
 from tests.page.watched import click, place_of, until
@@ -224,7 +223,7 @@ def test_words_that_look_like_html_stay_words(opened: Page, tmp_path: Path) -> N
 def test_what_the_page_does_not_carry_is_said_where_it_is_needed(opened: Page, tmp_path: Path) -> None:
     found = slides_trace(dtype=torch.float32)
     found.save(tmp_path / "trace.safetensors")
-    from glassformer.look.trace.load import load_trace
+    from glassformer.api.trace import load_trace
 
     load_trace(tmp_path / "trace.safetensors").to_html(tmp_path / "page.html")
     show(opened, tmp_path / "page.html", "level=number&tensor=encoder.blocks.0.self_attention.query&cell=0,0,0,0")

@@ -13,10 +13,9 @@ import pytest
 import torch
 
 import glassformer as gf
+from glassformer.api.trace import Trace, trace
 from glassformer.bundled.texts import slides, slides_model
 from glassformer.look.trace.interventions import Intervention
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from glassformer.page.page import page
 from tests.contracts.families import Padding, Row
 from tests.look.rows import row_named

@@ -12,8 +12,8 @@ import torch
 
 import glassformer as gf
 from glassformer.api.model import Model
+from glassformer.api.trace import Trace
 from glassformer.bundled.texts import slides, slides_model
-from glassformer.look.trace.trace import Trace
 from tests.page.serving import desk_of, small_model
 from tests.page.test_browser import show
 from tests.page.test_server_browser import serving

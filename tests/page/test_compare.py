@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import glassformer as gf
-from glassformer.look.trace.trace import Trace
+from glassformer.api.trace import Trace
 from tests.page.watched import until, watched
 
 if TYPE_CHECKING:

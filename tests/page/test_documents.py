@@ -17,12 +17,11 @@ import torch.nn.functional as F
 import glassformer as gf
 from experiments.document_pictures import PAGES, address
 from glassformer.api.model import Model
+from glassformer.api.trace import Trace, trace
 from glassformer.bundled.notes import notes
 from glassformer.bundled.texts import slides, slides_model
 from glassformer.features.probe import Probe
 from glassformer.features.search.index import SearchIndex
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from glassformer.page.page import page, write_page
 from glassformer.page.sections.beside import makers_beside
 from glassformer.page.sections.gradients import NAME, gradient_section, right_words

@@ -16,11 +16,11 @@ from sklearn.pipeline import make_pipeline
 
 import glassformer as gf
 from glassformer.api.model import Model
+from glassformer.api.trace import Trace
 from glassformer.features.embed import same_word
 from glassformer.features.search.index import SearchIndex
 from glassformer.features.strategies import SIX
 from glassformer.look.summaries.layers import layers_of
-from glassformer.look.trace.trace import Trace
 from glassformer.page.documents import documents
 from glassformer.page.page import write_page
 from glassformer.page.sections.beside import makers_beside

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 import torch
 
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
+from glassformer.api.trace import Trace, trace
 from glassformer.page.page import page
 from tests.look.rows import ALL, slides_trace
 from tests.page.together import try_each

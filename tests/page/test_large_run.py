@@ -17,7 +17,8 @@ import pytest
 import torch
 from safetensors.torch import load as read_tensors
 
-from glassformer.look.trace.trace import Trace
+from glassformer.api.model import Model
+from glassformer.api.trace import Trace
 from glassformer.page.server import overview
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.pictures import LIFT, full_strength, picture_of, signed
@@ -83,7 +84,7 @@ def large(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, 
     monkeypatch.setattr(overview, "MOST_WHOLE", 100)
     desk = desk_of(folder)
     with serving(desk, model="small", texts=(TEXT,)) as address:
-        yield address, desk.models["small"].trace([TEXT]), []
+        yield address, Model.of(desk.models["small"]).trace([TEXT]), []
 
 
 def test_a_large_run_is_drawn_and_read_without_being_sent(

@@ -16,8 +16,8 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 
+from glassformer.api.trace import trace
 from glassformer.look.trace.cell import Words
-from glassformer.look.trace.run import trace
 from tests.look.rows import row_named, slides_trace
 from tests.page.serving import ATTENTION, desk_of, served
 from tests.page.test_browser import WAIT, show

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
+from glassformer.api.trace import Trace, trace
 from glassformer.look.summaries.head_measures import MEASURES, measure
 from glassformer.look.trace.cell import Words
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from glassformer.page.server import overview
 from tests.look.rows import row_named, slides_trace
 from tests.page.judged import judge_places, long_too, needs_axe
@@ -106,7 +105,7 @@ def test_a_large_live_run_sends_only_what_the_level_shows(
         window.goto(f"{address}#level=heads")
         window.wait_for_selector("tr[data-head]", state="attached", timeout=WAIT)
         (run,) = desk.runs.values()
-        assert check_table(window, run.trace, 0) > 10
+        assert check_table(window, Trace.of(run.trace), 0) > 10
         assert sum("/heads?" in url for url in asked) == 1  # both attentions in one answer
         window.goto(f"{address}#level=model")
         window.wait_for_selector(".answer", timeout=WAIT)

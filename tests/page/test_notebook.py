@@ -15,9 +15,9 @@ import pytest
 import torch
 from safetensors.torch import load
 
+from glassformer.api.trace import trace
 from glassformer.base.errors import ConfigError, MissingExtraError
 from glassformer.look.trace.cell import Words
-from glassformer.look.trace.run import trace
 from glassformer.page.kernel import Kernel
 from glassformer.page.page import built, document, page
 from tests.look.rows import row_named, slides_trace

@@ -15,14 +15,12 @@ import torch
 from safetensors.torch import load
 from torch import Tensor
 
+from glassformer.api.trace import Trace, load_trace, trace
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.look.formulas.named import Operand
 from glassformer.look.formulas.rules import RULES
 from glassformer.look.formulas.rules.evaluator import Rule
 from glassformer.look.trace.cell import Words
-from glassformer.look.trace.load import load_trace
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from glassformer.models.inputs import Inputs
 from glassformer.page.page import built, digest, page
 from glassformer.page.sections.carried import BEYOND_LIMIT, NOT_SAVED, carry, lossless

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
+from glassformer.api.trace import trace
 from glassformer.look.trace.cell import Words
-from glassformer.look.trace.run import trace
 from tests.look.rows import row_named
 from tests.page.judged import SIZES, judge_places, judged, long_too, needs_axe
 from tests.page.serving import desk_of

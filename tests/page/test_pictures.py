@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
-from glassformer.look.trace.trace import Trace
+from glassformer.api.trace import Trace
 from tests.page.judged import judge_places, long_too, needs_axe
 from tests.page.test_browser import WAIT, number_at, show
 from tests.page.watched import place_of, reach, until, watched

@@ -21,10 +21,9 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from glassformer.api.trace import Trace, trace
 from glassformer.bundled.texts import slides_model
 from glassformer.look.trace.cell import Words
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from glassformer.page.page import page as page_of
 from glassformer.page.server.app import application
 from glassformer.page.server.asked import Asked

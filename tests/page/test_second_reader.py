@@ -11,10 +11,9 @@ import torch
 
 import glassformer as gf
 from glassformer.api.model import Model
+from glassformer.api.trace import Trace, trace
 from glassformer.bundled.texts import slides
 from glassformer.look.summaries.head_measures import MEASURES, measure, same_word
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from tests.look.rows import row_named
 from tests.page.test_browser import WAIT, number_at
 from tests.page.test_told_plainly import number

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import torch
 
+from glassformer.api.load import load
+from glassformer.api.trace import Trace, trace
 from glassformer.bundled.texts import slides, slides_model
 from glassformer.look.summaries.attributions import attributions
 from glassformer.look.summaries.head_jobs import heads
@@ -15,12 +17,9 @@ from glassformer.look.summaries.lens import logit_lens
 from glassformer.look.summaries.rollout import rollout
 from glassformer.look.texts.importance import head_importance
 from glassformer.look.trace.cell import Words
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from glassformer.page.page import page
 from glassformer.page.sections import gradients, sections, summed
 from glassformer.page.sections.held_out import held_out
-from glassformer.saved.opening import load
 from tests.look.rows import ALL, row_named
 from tests.page.test_page import blocks
 

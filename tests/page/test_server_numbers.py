@@ -18,10 +18,10 @@ import torch
 from safetensors.torch import load
 from torch import Tensor
 
+from glassformer.api.model import Model
+from glassformer.api.trace import Trace, trace
 from glassformer.base.errors import UnknownNameError
 from glassformer.look.summaries.head_measures import MEASURES, measure
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from glassformer.page.json_numbers import as_json
 from glassformer.page.sections.carried import lossless
 from glassformer.page.server import answers, overview, pictures
@@ -41,7 +41,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 def asked_trace(page: Page, model: str, texts: tuple[str, ...]) -> tuple[str, Trace]:
     """The key and the trace of a run."""
     key = page.overview(model, texts)["run"]
-    return key, page.desk.run(key).trace
+    return key, Trace.of(page.desk.run(key).trace)
 
 
 @pytest.mark.parametrize("row", ALL, ids=str)
@@ -375,7 +375,7 @@ def test_a_number_is_explained_as_the_trace_explains_it(page: Page) -> None:
 
 def test_what_is_asked_for_twice_at_once_is_computed_once(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     key, _ = asked_trace(page, "small", (TEXTS[0],))
-    unkept = page.desk.models["small"].trace([TEXTS[0]], keep=())
+    unkept = Model.of(page.desk.models["small"]).trace([TEXTS[0]], keep=())
     run = replace(page.desk.runs[key], trace=unkept, key="unkept")
     fetch, meet, computed = Trace.fetch, threading.Barrier(2), list[str]()
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 
+from glassformer.api.model import Model
 from glassformer.base.errors import UnknownNameError
 from glassformer.bundled.texts import slides_model
 from glassformer.look.trace.interventions import allow, forbid, patch, zero_head
@@ -93,7 +94,7 @@ STEPS: list[tuple[dict[str, Any], Any]] = [
 @pytest.mark.parametrize(("step", "intervention"), STEPS, ids=str)
 def test_changes_by_hand_are_those_of_python(page: Page, step: dict[str, Any], intervention: Any) -> None:
     told = page.overview("slides", SENTENCES[:1], steps=[step])
-    expected = page.desk.models["slides"].trace([SENTENCES[0]], interventions=[intervention])
+    expected = Model.of(page.desk.models["slides"]).trace([SENTENCES[0]], interventions=[intervention])
     assert told["changes"] == expected.python
     sent = page.tensors(f"api/runs/{told['run']}/numbers")
     for name, tensor in expected.items():
@@ -114,7 +115,7 @@ def test_numbers_of_another_run_are_put_in(page: Page) -> None:
     told = page.overview("slides", SENTENCES[:1], steps=[{"kind": "patch", "where": name, "run": other["run"]}])
     weights = page.tensors(f"api/runs/{told['run']}/tensor", name=name)["numbers"]
     assert torch.equal(weights, page.desk.trace(other["run"])[name])
-    python = page.desk.models["slides"].trace(
+    python = Model.of(page.desk.models["slides"]).trace(
         [SENTENCES[0]], interventions=[patch(page.desk.trace(other["run"]), name)]
     )
     assert torch.equal(page.desk.trace(told["run"])["head.logits"], python["head.logits"])
@@ -145,7 +146,7 @@ def test_runs_are_kept_as_far_as_there_is_room() -> None:
 
 
 def test_numbers_computed_again_are_kept_as_far_as_there_is_room(page: Page) -> None:
-    found = page.desk.models["small"].trace([TEXTS[0]], keep=())
+    found = Model.of(page.desk.models["small"]).trace([TEXTS[0]], keep=())
     names = [name for name in found if not found.kept(name)][:6]
     numbers = Numbers(most_bytes=sum(found[name].nbytes for name in names[:3]))
     for name in names:

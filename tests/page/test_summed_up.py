@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from glassformer.api.model import Model
-from glassformer.look.trace.trace import Trace
+from glassformer.api.trace import Trace
 from glassformer.page.page import write_page
 from glassformer.page.sections.sections import sections_of
 from tests.page.judged import judge_places, long_too, needs_axe

@@ -11,9 +11,8 @@ import pytest
 import torch
 
 from glassformer.api.model import Model
+from glassformer.api.trace import Trace, trace
 from glassformer.bundled.texts import slides
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from tests.look.rows import row_named
 from tests.page.test_browser import WAIT, more_row, number_at, show
 from tests.page.test_page import blocks

@@ -16,9 +16,8 @@ import pytest
 import torch
 
 import glassformer as gf
+from glassformer.api.trace import Trace, trace
 from glassformer.bundled.notes import notes
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from glassformer.page.tour import tour_texts
 from tests.look.rows import ALL
 from tests.page.judged import judged

@@ -10,8 +10,7 @@ import pytest
 import torch
 
 from glassformer.api.model import Model
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
+from glassformer.api.trace import Trace, trace
 from glassformer.models.inputs import Inputs
 from glassformer.page.page import page
 from glassformer.page.tour import tour_texts

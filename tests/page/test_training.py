@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from glassformer.api.load import load
+from glassformer.api.train import train
 from glassformer.look.summaries.head_measures import MEASURES
 from glassformer.page.sections.training import Training, averaged, is_running, training_sections, watched_texts
-from glassformer.run.train import train
-from glassformer.saved.opening import load
 from glassformer.training.lock import exclusive
 from glassformer.training.progress import NoProgress
 from glassformer.training.watched import FILE, read_watched

@@ -11,10 +11,9 @@ import pytest
 import torch
 
 from glassformer.api.model import Model
+from glassformer.api.trace import Trace, trace
 from glassformer.decode.record import Node
 from glassformer.look.texts.tree import SearchTree
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from tests.look.rows import row_named
 from tests.page.judged import judge_places, long_too, needs_axe
 from tests.page.test_browser import number_at, same, show

@@ -19,16 +19,15 @@ import glassformer as gf
 from experiments.view import MODELS, View
 from experiments.views import VIEWS, page
 from glassformer.api.model import Model
+from glassformer.api.trace import Trace, trace
+from glassformer.api.train import train
 from glassformer.bundled.texts import slides, slides_model
 from glassformer.bundled.travelling import travelling
 from glassformer.features.search.index import SearchIndex
 from glassformer.look.texts.search_tree import trace_of
 from glassformer.look.texts.tree import SearchTree
-from glassformer.look.trace.run import trace
-from glassformer.look.trace.trace import Trace
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
-from glassformer.run.train import train
 from glassformer.tasks.writing.chat.task import ChatSection
 from glassformer.training.progress import NoProgress
 from glassformer.training.watched import FILE, read_watched
@@ -102,7 +101,7 @@ def searches_of(model: str) -> list[SearchTree]:
 
 def written(name: str) -> Trace:
     """A run of what a model writes."""
-    return trace_of(writer(name), *searches_of(name))
+    return Trace.of(trace_of(writer(name), *searches_of(name)))
 
 
 MAKE: dict[str, Callable[[Path], Trace]] = {

@@ -12,10 +12,10 @@ import pytest
 import torch
 
 from glassformer.api.model import Model
+from glassformer.api.trace import Trace
 from glassformer.look.texts.search_tree import trace_of
 from glassformer.look.texts.tree import SearchTree
 from glassformer.look.texts.written import PLACE, path_of
-from glassformer.look.trace.trace import Trace
 from glassformer.page.server.desk import Desk
 from glassformer.page.server.offers import Models, Offer
 from glassformer.tasks.writing.chat.task import ChatSection
@@ -53,7 +53,7 @@ def chatting() -> Model:
 
 
 def told(model: Model, tree: SearchTree, file: Path) -> Told:
-    trace = trace_of(model, tree)
+    trace = Trace.of(trace_of(model, tree))
     trace.to_html(file, title="a writer", searches=[tree], place=PLACE)
     return Told(tree, trace, file)
 

@@ -9,9 +9,9 @@ import pytest
 from torch import nn
 
 from glassformer.api.model import Model
+from glassformer.api.train import train
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
-from glassformer.run.train import train
 from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError, ConfigError, GlassformerError
-from glassformer.saved.opening import load
 from glassformer.saved.recipe import read_saved_recipe, resolve
 from glassformer.tasks.labels.classify.task import ClassifySection
 from tests.damage import flipped_bits

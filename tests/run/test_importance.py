@@ -11,13 +11,13 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from glassformer.api.load import load
+from glassformer.api.trace import trace
 from glassformer.base.errors import DataError, GlassformerError
 from glassformer.bundled.texts import slides, slides_model
 from glassformer.look.texts.ablation import Asked, Ruler, ablate, heads_of_model
 from glassformer.look.texts.importance import differences, head_importance, plain_batches, rows_in_batches
 from glassformer.look.trace.interventions import zero_head
-from glassformer.look.trace.run import trace
-from glassformer.saved.opening import load
 from tests.contracts.families import FAMILIES
 from tests.look.rows import ALL
 

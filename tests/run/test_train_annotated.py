@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from glassformer.api.load import load
+from glassformer.api.train import train
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.run.train import train
-from glassformer.saved.opening import load
 from glassformer.training.progress import NoProgress
 from tests.refusals import refused
 from tests.run.runs import Listener, recipe

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from glassformer.api.load import load
 from glassformer.api.model import Model
+from glassformer.api.train import train
 from glassformer.base.errors import CheckpointError, ConfigError, DataError, DeviceError, TrainingError
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
 from glassformer.run.evaluate import evaluate
-from glassformer.run.train import train
-from glassformer.saved.opening import load
 from glassformer.training.progress import NoProgress
 from glassformer.training.record import Step
 from tests.refusals import refused

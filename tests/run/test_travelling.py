@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 import torch
 
+from glassformer.api.load import load
 from glassformer.api.model import Model
+from glassformer.api.train import train
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.bundled import travelling
 from glassformer.convert.files import read_header
 from glassformer.run.card import write_card
-from glassformer.run.train import train
 from glassformer.saved import store
 from glassformer.saved.artefact import Artefact
-from glassformer.saved.opening import load, open_as_saved
+from glassformer.saved.opening import open_as_saved
 from glassformer.saved.recipe import resolve
 from tests.refusals import refused
 from tests.run.runs import Listener, recipe, same_weights
@@ -57,7 +58,7 @@ def test_weights_are_halved_on_the_disk_and_widened_when_opened(english: Path, m
     said = load(english.parent.parent / "whole").info()["prediction"]
     assert (said["precision"], said["saved_in"]) == ("float32", "float32")
     assert model.info()["prediction"]["saved_in"] is None
-    again = open_as_saved("english")
+    again = open_as_saved("english", Artefact)
     assert next(again.module.parameters()).dtype == torch.bfloat16
     assert "bfloat16" in write_card(again, english)
     assert "bfloat16" not in write_card(model, english)

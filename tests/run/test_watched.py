@@ -14,10 +14,10 @@ import pytest
 import torch
 
 from glassformer.api.model import Model
+from glassformer.api.train import train
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.look.summaries.head_measures import MEASURES
 from glassformer.look.texts.watched import GUESSES, KINDS, MOST_SENTENCES, Sentences
-from glassformer.run.train import train
 from glassformer.tasks import TASKS, verb_of
 from glassformer.training.watched import FILE, read_watched
 from tests.run.heads import TAGS, model_for

@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, DataError, DeviceError, NotFiniteError, TokenizerError
 from glassformer.models.families import bert, gpt2, slides
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
 from glassformer.saved import artefact
-from glassformer.saved.opening import load
 from glassformer.tasks.task import Context
 from glassformer.tasks.words.annotated_masks.task import AnnotatedMasksSection
 from glassformer.tasks.words.masked_lm.fill import Fill

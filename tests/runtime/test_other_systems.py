@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 import torch
 
+from glassformer.api.load import load
 from glassformer.base import atomic, locking
 from glassformer.base.errors import DeviceError, TrainingError
 from glassformer.cli.terminal import streams
 from glassformer.runtime import device as machines
 from glassformer.runtime.device import check_float64
-from glassformer.saved.opening import load
 from glassformer.training.lock import exclusive
 from glassformer.training.stopping import stop_signals
 from tests.refusals import refused

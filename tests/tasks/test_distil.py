@@ -15,7 +15,7 @@ from torch.nn import functional as F
 import glassformer as gf
 from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.look.trace.saved import fingerprint
+from glassformer.models.fingerprint import fingerprint
 from glassformer.run.distil import spread
 from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.run.run_folder import begin

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from glassformer.api.trace import trace
 from glassformer.base.errors import ConfigError
-from glassformer.look.trace.run import trace
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.runtime import compiler

@@ -13,13 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from glassformer.api.estimators.given import labels_of, texts_of
 from glassformer.api.estimators.saving import load_estimator, save_estimator
+from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.features.embed import embed, vectors_of
 from glassformer.features.mix import Mix, learn_mix
 from glassformer.features.strategies import listed
 from glassformer.features.vectors import VectorsOf, blocks_of
-from glassformer.saved.opening import load
+from glassformer.models.fingerprint import fingerprint
 
 
 class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears no types
@@ -120,6 +121,10 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def _poolings(self) -> list[str]:
         return listed(self.pooling)
+
+    def vectors_of(self) -> tuple[VectorsOf, str]:
+        """What makes the vectors, and the fingerprint of the model; after `fit`."""
+        return self._maker(), fingerprint(self.model_.module)
 
     def _maker(self) -> VectorsOf:
         strategies: list[Any] = [self.mix_ if each == "mix" else each for each in self._strategies()]

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from glassformer.api.load import load
 from glassformer.api.model import Model
-from glassformer.run.train import train
-from glassformer.saved.opening import load
+from glassformer.api.train import train
 from glassformer.training.progress import ConsoleProgress, NoProgress
 
 # Tokens of a row where nothing else is asked for, as in the recipes; fewer where the model reads fewer.

@@ -40,9 +40,10 @@ def story_page(
     opened: Model, tree: SearchTree, out: Path, *, title: str, megabytes: int = MEGABYTES, trace: Trace | None = None
 ) -> None:
     """Write the page of what a tree has found, opened where the text is written."""
+    from glassformer.api.trace import Trace
     from glassformer.look.texts.search_tree import trace_of
     from glassformer.look.texts.written import PLACE
 
-    trace = trace_of(opened, tree) if trace is None else trace
-    trace.to_html(out, title=title, megabytes=megabytes, searches=[tree], training=opened.source, place=PLACE)
+    page = Trace.of(trace_of(opened, tree) if trace is None else trace)
+    page.to_html(out, title=title, megabytes=megabytes, searches=[tree], training=opened.source, place=PLACE)
     note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, which any browser opens; space plays and pauses")

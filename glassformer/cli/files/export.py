@@ -48,13 +48,14 @@ def export(
     """
     from glassformer.run.exports import ExportOptions
     from glassformer.run.exports import export as write
+    from glassformer.saved.artefact import Artefact
     from glassformer.saved.opening import open_as_saved
     from glassformer.training.progress import ConsoleProgress
 
     if pooling is not None and not features:
         raise ConfigError("--pooling makes the vector of --features", got="no --features", do="add it, or leave it out")
     options = ExportOptions(features, pooling or "mean", int8, tuple(text or ()), tuple(data or ()))
-    found = write(open_as_saved(model), out, to, options, ConsoleProgress())
+    found = write(open_as_saved(model, Artefact), out, to, options, ConsoleProgress())
     if json:
         more = {} if found.onnx is None else found.onnx.to_dict()
         record({"model": str(out), "format": to, **more, "left_behind": list(found.left_behind)}, sys.stdout)

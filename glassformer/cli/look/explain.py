@@ -43,10 +43,10 @@ from glassformer.cli.terminal.texts import texts_to_explain
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
+    from glassformer.api.trace import Trace
     from glassformer.config import ModelConfig
     from glassformer.look.texts.tree import SearchTree
     from glassformer.look.texts.walkthrough import Note, NotesOf
-    from glassformer.look.trace.trace import Trace
     from glassformer.page.sections.sections import Maker
 
 

@@ -153,8 +153,8 @@ def open_model(
     path: str | Path, *, device: str = "auto", dtype: str | None = None, fast: bool = False, threads: int | None = None
 ) -> Model:
     """The model in a folder or of a name, on the device and threads asked for."""
+    from glassformer.api.load import load  # not at the top: --help must not import torch
     from glassformer.runtime.device import use_threads
-    from glassformer.saved.opening import load  # not at the top: --help must not import torch
 
     use_threads(threads)
     model = load(path, device=device, dtype=dtype, fast=fast)

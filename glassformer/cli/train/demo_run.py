@@ -78,7 +78,7 @@ def run(out: Path) -> list[str]:
 
 def write_pages(small: Path, english: Path) -> list[Path]:
     """The page of each model, with its training: the slides' three sentences as one batch, one sentence of English."""
-    from glassformer.saved.opening import load
+    from glassformer.api.load import load
 
     texts: dict[Path, list[str]] = {small: [each.masked for each in slides().sentences], english: [SENTENCES[0]]}
     pages = []
@@ -163,7 +163,7 @@ def show_slides(out: Path, console: Console) -> Promise:
 
 def train_slides(out: Path, settings: Mapping[str, Any], steps: int) -> Model:
     """Train the slides' recipe with some of the family's settings changed, for so many steps."""
-    from glassformer.run.train import train
+    from glassformer.api.train import train
 
     with resources.as_file(resources.files("glassformer.bundled.recipes")) as folder:
         values = read_toml(folder / "slides.toml")
@@ -224,7 +224,7 @@ def show_english(out: Path, console: Console) -> Promise:
     from rich.markup import escape
     from rich.table import Table
 
-    from glassformer.run.train import train
+    from glassformer.api.train import train
 
     corpus = out.with_name("english.txt")
     count = write_corpus(corpus, CORPUS_CHARACTERS)
@@ -293,7 +293,7 @@ def show_translation(console: Console) -> Promise:
     """Translate the sentence of the illustrated guide, and show which words looked at which."""
     from rich.table import Table
 
-    from glassformer.saved.opening import load
+    from glassformer.api.load import load
 
     found = load("en-fr").translate(TRANSLATED, alignment=True)
     table = Table(title=f"{found.text} → {found.translation}", title_justify="left")

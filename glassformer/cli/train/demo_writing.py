@@ -25,10 +25,10 @@ def show_story(console: Console) -> bool:
     """Go on with the guide's beginning, drawn with a fixed seed, and show the first steps; False without a writer."""
     if not _there("writer", console):
         return False
+    from glassformer.api.load import load
     from glassformer.look.drawing.written_lines import step_lines
     from glassformer.look.texts.search_tree import trace_of
     from glassformer.look.texts.written import Looks, path_of, stepwise
-    from glassformer.saved.opening import load
 
     model = load("writer")
     tree = model.search_tree(PROMPT, max_tokens=TOKENS, seed=0, attention=True)
@@ -47,7 +47,7 @@ def show_reply(console: Console) -> str | None:
     """The reply to the guide's question, the likeliest word each time; None without a model that chats."""
     if not _there("chat", console):
         return None
-    from glassformer.saved.opening import load
+    from glassformer.api.load import load
 
     found = load("chat").chat(ASKED, beams=1).reply
     console.print(printable(f"you: {ASKED}\nmodel: {found}"), highlight=False, markup=False)

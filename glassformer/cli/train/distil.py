@@ -60,7 +60,7 @@ def distil(
     The student begins with some of the teacher's layers, or from --start. It learns what the data says (labels,
     numbers, candidates, tags, answers, masked words), and beside it what the teacher answers.
     """
-    from glassformer.saved.opening import load
+    from glassformer.api.load import load
     from glassformer.saved.recipe import parse_changes
 
     asked = {"layers": layers, "temperature": temperature, "soft": soft, "hard": hard, "cosine": cosine}

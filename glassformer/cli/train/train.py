@@ -53,7 +53,7 @@ def train(
 
 def trained(recipe: Recipe, folder: Path, *, resume: bool) -> Model:
     """The model that a recipe makes; an interrupt carries the command that goes on."""
-    from glassformer.run.train import train as run
+    from glassformer.api.train import train as run
 
     try:
         return run(recipe, out=folder, resume=resume)

@@ -68,7 +68,7 @@ def write_probe_of(path: Path, made: Made, model: Model, files: Sequence[Path]) 
     import numpy as np
 
     from glassformer.features.probe import learn_probe, write_probe
-    from glassformer.look.trace.saved import fingerprint
+    from glassformer.models.fingerprint import fingerprint
 
     found = made.ranking
     best = found.vectors[0]

@@ -28,7 +28,7 @@ from glassformer.features.search.nearest import Floats
 from glassformer.features.store import vectors_file
 from glassformer.features.streams import Format, VectorsFile
 from glassformer.features.vectors import Vectors, VectorsOf
-from glassformer.look.trace.saved import fingerprint
+from glassformer.models.fingerprint import fingerprint
 from glassformer.saved.artefact import Artefact
 
 INDEX, VECTORS, TEXTS, PLACES = "index.json", "vectors.npy", "texts.jsonl", "places.npy"

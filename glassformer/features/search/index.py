@@ -213,9 +213,9 @@ def read_facts(path: str | Path) -> dict[str, Any]:
 
 def _opened(model: Artefact | str | Path, device: str | None = None) -> Artefact:
     """The model itself where it is one, else that of a folder or a name."""
-    from glassformer.saved.opening import load
+    from glassformer.saved.opening import open_model
 
-    return model if isinstance(model, Artefact) else load(model, device=device)
+    return model if isinstance(model, Artefact) else open_model(model, Artefact, device)
 
 
 def _maker(model: Artefact, facts: dict[str, Any]) -> VectorsOf:

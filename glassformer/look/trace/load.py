@@ -15,6 +15,7 @@ from glassformer.look.trace.interventions import ChangeWord, Intervention, MaskW
 from glassformer.look.trace.replay import Replay, eval_copy
 from glassformer.look.trace.run import Run, transformer
 from glassformer.look.trace.trace import Trace
+from glassformer.models.fingerprint import fingerprint
 from glassformer.models.inputs import Inputs
 from glassformer.models.names import HasModule
 from glassformer.models.transformer import Transformer
@@ -87,7 +88,7 @@ def find_model(
     """The given model, if it is the traced one; else one built from saved weights; else none."""
     if model is not None:
         original = transformer(model)
-        if header.fingerprint is not None and header.fingerprint != saved.fingerprint(original):
+        if header.fingerprint is not None and header.fingerprint != fingerprint(original):
             raise CheckpointError(f"{path} was traced from another model", do="load it with the model it was made from")
         return original
     if not weights:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
 from pydantic import ConfigDict, Field
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
@@ -24,7 +22,6 @@ from glassformer.look.trace.cell import Words
 from glassformer.look.trace.honesty import Honesty
 from glassformer.look.trace.interventions import Intervention
 from glassformer.look.trace.steps import KINDS
-from glassformer.models.transformer import Transformer
 
 FORMAT: Literal["glassformer trace"] = "glassformer trace"
 VERSION: Literal[2] = 2
@@ -122,15 +119,6 @@ def patches(steps: Sequence[Intervention]) -> dict[str, Tensor]:
     """The tensors that patches put in the place of others, by the place of the patch among the interventions."""
     found = ((f"{PATCH}{place}", getattr(step, "tensor", None)) for place, step in enumerate(steps))
     return {name: tensor for name, tensor in found if tensor is not None}
-
-
-def fingerprint(model: Transformer) -> str:
-    """A digest of the config and of every weight: two models with the same one compute the same."""
-    digest = hashlib.sha256(model.config.model_dump_json().encode())
-    for name, weight in sorted(model.state_dict().items()):
-        digest.update(f"{name}{weight.dtype}{list(weight.shape)}".encode())
-        digest.update(weight.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()
 
 
 def write(path: Path, tensors: Mapping[str, Tensor], header: Header) -> None:

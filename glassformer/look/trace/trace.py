@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Self
 
 import torch
 
 from glassformer.base.errors import ConfigError
-from glassformer.look.drawing.picture import of_trace
 from glassformer.look.formulas.named import Source
 from glassformer.look.formulas.statement import AFTERWARDS
 from glassformer.look.trace import saved
@@ -27,12 +26,8 @@ from glassformer.look.trace.replay import Replay
 from glassformer.look.trace.steps import listed
 from glassformer.look.trace.tensors import Tensors
 from glassformer.look.trace.verify import LIMITS, WITHOUT_WEIGHTS, Check, Verification, check, check_rounded
+from glassformer.models.fingerprint import fingerprint
 from glassformer.models.transformer import Transformer
-
-if TYPE_CHECKING:
-    from glassformer.look.texts.tree import SearchTree
-    from glassformer.page.notebook import Shown
-    from glassformer.page.sections.beside import Index, Start
 
 REPEATED = 12
 """How many words of a text fit into the line that describes a trace."""
@@ -54,6 +49,11 @@ class Trace(Tensors):
     saved_honesty: Honesty | None = None
     origin: Origin | None = None
 
+    @classmethod
+    def of(cls, run: Trace) -> Self:
+        """The same run as a trace of this class."""
+        return run if isinstance(run, cls) else cls(**{each.name: getattr(run, each.name) for each in fields(run)})
+
     def __repr__(self) -> str:
         sides = {"inputs": self.words.inputs, "decoder_inputs": self.words.decoder_inputs}
         texts = [shortened(words) for words in sides.values() if words]
@@ -64,10 +64,6 @@ class Trace(Tensors):
         count = len(self.interventions)
         changed = f", {count} change{'s' * (count > 1)} by hand" if count else ""
         return f"Trace({self.config.family}, {' → '.join(texts)}, {len(self)} tensors, {kept}{changed})"
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        return of_trace(self)
 
     # ----------------------------------------------------------------- truth
 
@@ -151,21 +147,21 @@ class Trace(Tensors):
 
     # ----------------------------------------------------------------- what if
 
-    def intervene(self, *steps: Intervention) -> Trace:
+    def intervene(self, *steps: Intervention) -> Self:
         """The same run with these interventions after the ones already made; this trace stays as it is."""
         return self.with_interventions(self.interventions + listed(steps))
 
-    def undo(self, count: int = 1) -> Trace:
+    def undo(self, count: int = 1) -> Self:
         """The same run without the last interventions."""
         return self.with_interventions(self.interventions[: max(len(self.interventions) - count, 0)])
 
-    def with_interventions(self, steps: tuple[Intervention, ...]) -> Trace:
+    def with_interventions(self, steps: tuple[Intervention, ...]) -> Self:
         """The same run with exactly these interventions. The gate is measured first: they are no part of it."""
         if self.run_again is None:
             raise ConfigError("interventions need the model", do=WITHOUT_WEIGHTS)
         self.refuse_changed_weights()
         measured = replace(self.honesty, before_changes=bool(steps))
-        return replace(self.run_again(steps), saved_honesty=measured, origin=self.origin)
+        return type(self).of(replace(self.run_again(steps), saved_honesty=measured, origin=self.origin))
 
     @property
     def changed(self) -> bool:
@@ -183,64 +179,6 @@ class Trace(Tensors):
 
     # ----------------------------------------------------------------- outside
 
-    def to_html(
-        self,
-        path: str | Path,
-        *,
-        title: str | None = None,
-        megabytes: int = 64,
-        searches: Sequence[SearchTree | None] = (),
-        gradients: bool = False,
-        training: str | Path | None = None,
-        probe: object = None,
-        index: Index | None = None,
-        start: Start | None = None,
-        sections: Mapping[str, Any] | None = None,
-        place: str = "",
-    ) -> None:
-        """Write a page that shows every number of this run and what it was made of: one file, which works from disk.
-
-        It carries at most so many megabytes of numbers, and says what it had to leave out. `searches` are the trees of
-        its texts, as `Model.search_tree` gives them (None: of this text none), `training` is the folder of the training
-        behind the model: the page shows them too. With `gradients` it carries the gradient of the loss, which costs a
-        backward pass. `probe` is a logistic regression on the model's vectors (a fitted pipeline of `TextFeatures` and
-        scikit-learn's, or the file of `embed compare --probe-out`), `index` an index of texts by these vectors, `start`
-        the model that this one was tuned from: the page draws each of them. `sections` are more of what it tells, as
-        JSON by name; `place` is where it opens, as its address names it. Raises DataError where it cannot be written,
-        ConfigError for a limit below 1, CheckpointError for a probe or an index of another model.
-        """
-        from glassformer.page.page import write_page
-        from glassformer.page.sections.beside import makers_beside
-        from glassformer.page.sections.search import NAME, search_section
-        from glassformer.page.sections.sections import CARRIED, MAKERS, sections_of
-        from glassformer.page.sections.training import training_sections
-
-        run = None if training is None else Path(training)
-        beside = makers_beside(self.original, probe=probe, index=index, start=start, run=run)
-        made = sections_of(self, {**(MAKERS if gradients else CARRIED), **beside})
-        told = made | training_sections(training) | dict(sections or {})
-        if searches:
-            told[NAME] = search_section(searches)
-        write_page(self, path, title=title, megabytes=megabytes, sections=told, place=place)
-
-    def show(
-        self,
-        *,
-        height: int = 640,
-        title: str | None = None,
-        megabytes: int = 16,
-        live: bool = False,
-    ) -> Shown:
-        """Show this run in a notebook, `height` points high, as the page that `to_html` writes.
-
-        The page is stored in the notebook with at most so many megabytes of numbers, and works without Python: also in
-        what is exported from the notebook. A `live` one asks this Python instead, so that changes by hand are run by
-        the model; it needs anywidget. Raises ConfigError for a limit or a height below 1, and MissingExtraError.
-        """
-        from glassformer.page.notebook import show
-
-        return show(self, height=height, title=title, megabytes=megabytes, live=live)
-
     def save(self, path: str | Path, *, weights: bool = False) -> None:
         """Write what is stored to a safetensors file, with the model's fingerprint; its weights only when asked."""
         groups = {"tensor": self.stored, "fact": self.facts, "gradient": self.gradients}
@@ -252,7 +190,7 @@ class Trace(Tensors):
             tensors |= {f"weight.{name}": weight for name, weight in self.replay.model.state_dict().items()}
         header = saved.Header(
             config=self.config,
-            fingerprint=None if self.original is None else saved.fingerprint(self.original),
+            fingerprint=None if self.original is None else fingerprint(self.original),
             words=saved.WordsRecord.of(self.words),
             honesty=self.honesty if self.measure_honesty or self.saved_honesty else None,
             interventions=[saved.StepRecord.of(step) for step in self.interventions],

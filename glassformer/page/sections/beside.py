@@ -16,7 +16,7 @@ from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.features.probe import Probe, read_probe
 from glassformer.features.strategies import features_of
 from glassformer.look.summaries.layers import layers_of, side_of_features
-from glassformer.look.trace.saved import fingerprint
+from glassformer.models.fingerprint import fingerprint
 from glassformer.page.sections.moved import moved_section, read_adapters
 from glassformer.page.sections.vectors import strategy_record
 
@@ -43,7 +43,7 @@ Maker = Callable[["Trace"], Any]
 def makers_beside(
     model: Transformer | None,
     *,
-    probe: object = None,
+    probe: Probe | str | Path | None = None,
     index: Index | None = None,
     start: Start | None = None,
     freeze: Sequence[str] = (),
@@ -51,7 +51,7 @@ def makers_beside(
 ) -> dict[str, Maker]:
     """What makes each of the sections that were asked for, of any run of this model.
 
-    `probe` is a `Probe`, the file of one, or a fitted pipeline of scikit-learn; `index` an opened index or its folder;
+    `probe` is a `Probe` or the file of one; `index` an opened index or its folder;
     `start` the model that this one was tuned from, or where it is, `freeze` what the recipe kept from training, and
     `run` the folder of the training, which may hold low-rank adapters.
     Raises CheckpointError for what belongs to another model, and ConfigError for a trace without its model.
@@ -85,14 +85,8 @@ def _of_another(what: str, do: str) -> CheckpointError:
     return CheckpointError(f"{what} must be that of the model that is shown", got="one of another model", do=do)
 
 
-def _probe(given: object) -> Probe:
-    if isinstance(given, Probe):
-        return given
-    if isinstance(given, str | Path):
-        return read_probe(given)
-    from glassformer.api.estimators.probe import probe_of
-
-    return probe_of(given)
+def _probe(given: Probe | str | Path) -> Probe:
+    return given if isinstance(given, Probe) else read_probe(given)
 
 
 def _index(given: Index) -> SearchIndex:
@@ -102,9 +96,10 @@ def _index(given: Index) -> SearchIndex:
 
 
 def _model(given: Start) -> Artefact:
-    from glassformer.saved.opening import load
+    from glassformer.saved.artefact import Artefact
+    from glassformer.saved.opening import open_model
 
-    return load(given) if isinstance(given, str | Path) else given
+    return open_model(given, Artefact) if isinstance(given, str | Path) else given
 
 
 # ----------------------------------------------------------------- a logistic regression

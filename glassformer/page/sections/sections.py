@@ -14,8 +14,8 @@ from glassformer.base.errors import ConfigError
 from glassformer.page.sections import gradients, summed
 
 if TYPE_CHECKING:
-    from glassformer.api.model import Model
     from glassformer.look.trace.trace import Trace
+    from glassformer.saved.artefact import Artefact
 
 Maker = Callable[["Trace"], Any]
 """Works a section out from a run; what it returns is written as JSON without infinities."""
@@ -44,17 +44,17 @@ MAKERS: Mapping[str, Maker] = {
 """The sections that a server works out for a page that asks."""
 
 
-_MEASURED: WeakKeyDictionary[Model, Any] = WeakKeyDictionary()
+_MEASURED: WeakKeyDictionary[Artefact, Any] = WeakKeyDictionary()
 
 
-def importance(model: Model) -> Any:
+def importance(model: Artefact) -> Any:
     """What is lost without each head, on sentences of the package: measured once for a model, whatever the run."""
     if model not in _MEASURED:
         _MEASURED[model] = summed.importance_of_package(model)
     return _MEASURED[model]
 
 
-MODEL_MAKERS: Mapping[str, Callable[[Model], Any]] = {"importance": importance}
+MODEL_MAKERS: Mapping[str, Callable[[Artefact], Any]] = {"importance": importance}
 """The sections that are worked out from the model of a run: minutes for a large one, so no exported page has them
 unasked."""
 

@@ -22,7 +22,7 @@ from glassformer.page.sections import sums
 from glassformer.page.sections.held_out import held_out
 
 if TYPE_CHECKING:
-    from glassformer.api.model import Model
+    from glassformer.saved.artefact import Artefact
 
 MOST_SHARES = 40_000
 """So many numbers of a rollout stand in a page, all texts together; of longer ones only those after the last block."""
@@ -218,7 +218,7 @@ LIVE_TEXTS = 16
 """So many sentences are enough for a page that waits; `glassformer heads` reads more."""
 
 
-def importance_of_package(model: Model) -> Any:
+def importance_of_package(model: Artefact) -> Any:
     """What is lost without each head on sentences of the package, or why that cannot be measured."""
     if reads_by_word(model):
         return {

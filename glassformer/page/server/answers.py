@@ -44,8 +44,8 @@ from glassformer.page.server.pictures import (
 from glassformer.page.server.refusals import TooLargeError
 
 if TYPE_CHECKING:
-    from glassformer.api.model import Model
     from glassformer.models.transformer import Transformer
+    from glassformer.saved.artefact import Artefact
 
 MOST_TERMS = 256
 """The terms of a sum that are sent: the largest; of a softmax over a vocabulary there are thousands."""
@@ -70,7 +70,7 @@ class Run:
     whole: bool
     numbers: Numbers
     title: str = ""
-    model: Model | None = None
+    model: Artefact | None = None
     makers: Mapping[str, Maker] = field(default_factory=dict)
     ahead: dict[str, tuple[dict[str, torch.Tensor], dict[str, str]]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -326,7 +326,7 @@ class Run:
 
 
 def begin(
-    model: Model,
+    model: Artefact,
     asked: Asked,
     numbers: Numbers,
     steps: Sequence[Any],
@@ -372,7 +372,7 @@ def sum_without(values: torch.Tensor, places: list[int]) -> float:
     return float(values[others].cumsum(0)[-1]) if others.any() else 0.0
 
 
-def weights_of(model: Model) -> bytes:
+def weights_of(model: Artefact) -> bytes:
     """All weights of a small model by their public names; raises TooLargeError for a larger one."""
     return packed_weights({name: weight.float() for name, weight in parameter_names(model.module).items()})
 

@@ -14,9 +14,9 @@ from glassformer.bundled.travelling import located
 from glassformer.page.sections.training import Training, has_training, is_unfinished
 
 if TYPE_CHECKING:
-    from glassformer.api.model import Model
     from glassformer.models.transformer import Transformer
     from glassformer.page.sections.sections import Maker
+    from glassformer.saved.artefact import Artefact
 
 MOST_OPEN = 3
 
@@ -35,7 +35,7 @@ class Offer:
     seconds: tuple[str, ...] | None = None
     choices: tuple[str, ...] | None = None
     makers: Mapping[str, Maker] = field(default_factory=dict)
-    model: Model | None = None
+    model: Artefact | None = None
 
     @property
     def unfinished(self) -> bool:
@@ -54,7 +54,7 @@ class Models:
     def __init__(self, offers: Sequence[Offer], *, device: str = "auto", most_open: int = MOST_OPEN) -> None:
         self.offers = {offer.name: offer for offer in offers}
         self.device, self.most_open = device, most_open
-        self.open: OrderedDict[str, Model] = OrderedDict()
+        self.open: OrderedDict[str, Artefact] = OrderedDict()
         self.copies: dict[str, Transformer] = {}
         self.lock = threading.Lock()
         self.trainings: dict[str, Training] = {}
@@ -74,15 +74,15 @@ class Models:
             training = self.trainings.setdefault(name, Training(folder))
         return training.told(known)
 
-    def __getitem__(self, name: str) -> Model:
+    def __getitem__(self, name: str) -> Artefact:
         """The model of this name; raises UnknownNameError, and CheckpointError where it cannot be opened."""
         self.offer(name)
         with self.lock:
             if name not in self.open:
-                from glassformer.saved.opening import load
+                from glassformer.saved.opening import open_model
 
                 offer = self.offers[name]
-                self.open[name] = offer.model or load(offer.place, device=self.device)
+                self.open[name] = offer.model or open_model(offer.place, Artefact, self.device)
             self.open.move_to_end(name)
             while len(self.open) > self.most_open:
                 self.copies.pop(self.open.popitem(last=False)[0], None)

@@ -25,7 +25,7 @@ from glassformer.page.server.asked import Asked
 from glassformer.page.server.sizes import Shape, numbers, shapes
 
 if TYPE_CHECKING:
-    from glassformer.api.model import Model
+    from glassformer.saved.artefact import Artefact
 
 MOST_WHOLE = 4_000_000
 """Bytes of a run, and of the weights of a model, that a page takes whole, so that it works out all numbers itself. For
@@ -38,7 +38,7 @@ Span = tuple[int, int, int] | None
 """Which of the texts of a row, and the characters [start, end) of it; None for a token that was added."""
 
 
-def overview(model: Model, asked: Asked, trace: Trace, more: Sequence[str] = ()) -> tuple[dict[str, Any], bool]:
+def overview(model: Artefact, asked: Asked, trace: Trace, more: Sequence[str] = ()) -> tuple[dict[str, Any], bool]:
     """The record of a run, and whether its numbers may be sent whole. `more` are sections that its model has beside the
     usual ones.
 
@@ -114,7 +114,7 @@ def attentions(found: dict[str, Shape]) -> dict[str, int]:
     }
 
 
-def spans(model: Model, asked: Asked, trace: Trace) -> dict[str, list[list[Span]] | None]:
+def spans(model: Artefact, asked: Asked, trace: Trace) -> dict[str, list[list[Span]] | None]:
     """Where each token is in the texts that were asked for; None for a side whose tokens are no tokens of a text."""
     two_stacks = model.config.encoder is not None and model.config.decoder is not None
     seconds: Sequence[str] | None = asked.seconds
@@ -142,6 +142,6 @@ def spans(model: Model, asked: Asked, trace: Trace) -> dict[str, list[list[Span]
     }
 
 
-def tokens_of(model: Model, which: int, text: str) -> list[Span]:
+def tokens_of(model: Artefact, which: int, text: str) -> list[Span]:
     """Where the tokens of one text are in it."""
     return [(which, start, end) for start, end in model.tokenizer.encode(text, special=False).offsets]

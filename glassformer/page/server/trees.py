@@ -17,7 +17,7 @@ from glassformer.page.server.refusals import TooLargeError
 from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:
-    from glassformer.api.model import Model
+    from glassformer.saved.artefact import Artefact
 
 MOST_TOKENS = 128
 """Tokens of a text whose search is drawn: its tree has some nodes for each beam and each token that is written."""
@@ -54,7 +54,7 @@ def read_asked_tree(body: bytes) -> AskedTree:
     return read_body(body, AskedTree)
 
 
-def grow(model: Model, asked: AskedTree) -> bytes:
+def grow(model: Artefact, asked: AskedTree) -> bytes:
     """The tree as compressed JSON. Raises what `Model.search_tree` raises, and TooLargeError."""
     tokens = len(model.tokenizer.encode(asked.text, special=False))
     if tokens > MOST_TOKENS:

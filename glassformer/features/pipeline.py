@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from glassformer.api.estimators.features import TextFeatures
 from glassformer.base.errors import ConfigError
 from glassformer.features.mix import Mix
 from glassformer.features.probe import Probe
-from glassformer.look.trace.saved import fingerprint
+from glassformer.features.vectors import VectorsOf
+
+
+@runtime_checkable
+class Vectorizer(Protocol):
+    """An estimator whose features are vectors of texts, as `TextFeatures` is."""
+
+    def vectors_of(self) -> tuple[VectorsOf, str]:
+        """What makes the vectors, and the fingerprint of its model; after `fit`."""
+        ...
 
 
 def probe_of(pipeline: object) -> Probe:
@@ -26,7 +36,7 @@ def probe_of(pipeline: object) -> Probe:
     features, *between, regression = steps if len(steps) > 1 else [*steps, None]
     scaler = between[0] if between else None
     if (
-        not isinstance(features, TextFeatures)
+        not isinstance(features, Vectorizer)
         or not isinstance(regression, LogisticRegression)
         or not isinstance(scaler, StandardScaler | None)
         or len(between) > 1
@@ -38,7 +48,7 @@ def probe_of(pipeline: object) -> Probe:
         )
     check_is_fitted(features)
     check_is_fitted(regression)
-    maker = features._maker()
+    maker, model = features.vectors_of()
     if len(maker.features) > 1:
         raise ConfigError("a page shows one kind of vector", got=", ".join(each.name for each in maker.features))
     (feature,) = maker.features
@@ -54,7 +64,7 @@ def probe_of(pipeline: object) -> Probe:
         labels=tuple(str(label) for label in regression.classes_),
         weights=weights,
         bias=np.broadcast_to(bias, len(weights)).copy(),
-        model=fingerprint(features.model_.module),
+        model=model,
         mix=mix,
         learned={"from": "a pipeline of scikit-learn"},
     )

@@ -1,0 +1,104 @@
+"""`Trace`, as people use it: a run with all its tensors, which can also be written as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+from glassformer.look.drawing.picture import of_trace
+from glassformer.look.trace import load, run
+from glassformer.look.trace import trace as look
+
+if TYPE_CHECKING:
+    from glassformer.look.texts.tree import SearchTree
+    from glassformer.page.notebook import Shown
+    from glassformer.page.sections.beside import Index, Start
+
+Given = ParamSpec("Given")
+
+
+class Trace(look.Trace):
+    """Every tensor of one run by name, as a page too: a file, or in a notebook."""
+
+    __doc__ = look.Trace.__doc__
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return of_trace(self)
+
+    def to_html(
+        self,
+        path: str | Path,
+        *,
+        title: str | None = None,
+        megabytes: int = 64,
+        searches: Sequence[SearchTree | None] = (),
+        gradients: bool = False,
+        training: str | Path | None = None,
+        probe: object = None,
+        index: Index | None = None,
+        start: Start | None = None,
+        sections: Mapping[str, Any] | None = None,
+        place: str = "",
+    ) -> None:
+        """Write a page that shows every number of this run and what it was made of: one file, which works from disk.
+
+        It carries at most so many megabytes of numbers, and says what it had to leave out. `searches` are the trees of
+        its texts, as `Model.search_tree` gives them (None: of this text none), `training` is the folder of the training
+        behind the model: the page shows them too. With `gradients` it carries the gradient of the loss, which costs a
+        backward pass. `probe` is a logistic regression on the model's vectors (a fitted pipeline of `TextFeatures` and
+        scikit-learn's, or the file of `embed compare --probe-out`), `index` an index of texts by these vectors, `start`
+        the model that this one was tuned from: the page draws each of them. `sections` are more of what it tells, as
+        JSON by name; `place` is where it opens, as its address names it. Raises DataError where it cannot be written,
+        ConfigError for a limit below 1, CheckpointError for a probe or an index of another model.
+        """
+        from glassformer.features.pipeline import probe_of
+        from glassformer.features.probe import Probe
+        from glassformer.page.page import write_page
+        from glassformer.page.sections.beside import makers_beside
+        from glassformer.page.sections.search import NAME, search_section
+        from glassformer.page.sections.sections import CARRIED, MAKERS, sections_of
+        from glassformer.page.sections.training import training_sections
+
+        run = None if training is None else Path(training)
+        read = probe if probe is None or isinstance(probe, str | Path | Probe) else probe_of(probe)
+        beside = makers_beside(self.original, probe=read, index=index, start=start, run=run)
+        made = sections_of(self, {**(MAKERS if gradients else CARRIED), **beside})
+        told = made | training_sections(training) | dict(sections or {})
+        if searches:
+            told[NAME] = search_section(searches)
+        write_page(self, path, title=title, megabytes=megabytes, sections=told, place=place)
+
+    def show(
+        self,
+        *,
+        height: int = 640,
+        title: str | None = None,
+        megabytes: int = 16,
+        live: bool = False,
+    ) -> Shown:
+        """Show this run in a notebook, `height` points high, as the page that `to_html` writes.
+
+        The page is stored in the notebook with at most so many megabytes of numbers, and works without Python: also in
+        what is exported from the notebook. A `live` one asks this Python instead, so that changes by hand are run by
+        the model; it needs anywidget. Raises ConfigError for a limit or a height below 1, and MissingExtraError.
+        """
+        from glassformer.page.notebook import show
+
+        return show(self, height=height, title=title, megabytes=megabytes, live=live)
+
+
+def with_page(traced: Callable[Given, look.Trace]) -> Callable[Given, Trace]:
+    """The same function; its trace can be written as a page."""
+
+    @wraps(traced)
+    def made(*args: Given.args, **options: Given.kwargs) -> Trace:
+        return Trace.of(traced(*args, **options))
+
+    return made
+
+
+trace = with_page(run.trace)
+load_trace = with_page(load.load_trace)
