@@ -39,7 +39,7 @@ from glassformer.models.transformer import Transformer, build
 from glassformer.runtime import compiler
 from glassformer.runtime.device import choose_machine, repeatable
 from glassformer.scoring.cross_entropy import cross_entropy
-from glassformer.tasks.task import evaluating
+from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.words.corpus import HELD_OUT_EPOCH, MaskedRows
 from glassformer.tasks.words.masked_lm.task import MaskedLMSection, masked_rows
 from glassformer.text.load import load_tokenizer

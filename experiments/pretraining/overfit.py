@@ -19,7 +19,7 @@ from glassformer.data.batches.pairs import SentencePairs
 from glassformer.data.settings import CorpusSection
 from glassformer.data.stores.corpus import prepare
 from glassformer.data.stores.store import TokenStore
-from glassformer.tasks.task import evaluating
+from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.words.bert.task import BertSection
 from glassformer.tasks.words.corpus import HELD_OUT_EPOCH, MaskedRows
 

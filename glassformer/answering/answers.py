@@ -10,7 +10,7 @@ from glassformer.base.errors import DataError
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks import predictor_of
 from glassformer.tasks.predict import predict
-from glassformer.tasks.task import Predictor
+from glassformer.tasks.predictor import Predictor
 
 if TYPE_CHECKING:
     from glassformer.tasks.writing.translation import Translation

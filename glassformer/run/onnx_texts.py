@@ -10,7 +10,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.convert.onnx.heads import FEATURES, ExportedHead
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks import task_named
-from glassformer.tasks.task import Predictor
+from glassformer.tasks.predictor import Predictor
 from glassformer.text.tokenizer import MASK
 
 SENTENCES = (

@@ -20,7 +20,7 @@ from glassformer.runtime.device import has_fast_bfloat16
 from glassformer.runtime.int8 import is_int8
 from glassformer.saved.recipe import Recipe, read_saved_recipe
 from glassformer.tasks import task_named
-from glassformer.tasks.task import Context, TaskSection
+from glassformer.tasks.predictor import Context, TaskSection
 from glassformer.text.chat_template import ChatTemplates
 from glassformer.text.compatible import check_compatible
 from glassformer.text.tokenizer import Tokenizer

@@ -18,7 +18,7 @@ from glassformer.saved.artefact import Artefact
 from glassformer.saved.recipe import HUB
 from glassformer.saved.store import refuse_a_model
 from glassformer.tasks import TASKS, predictor_of, task_named
-from glassformer.tasks.task import TaskSection
+from glassformer.tasks.predictor import TaskSection
 from glassformer.tasks.writing.target_task import TargetSection
 from glassformer.tasks.writing.translator import special_ids
 from glassformer.text.tokenizer import TARGET_FILE, Tokenizer

@@ -16,8 +16,8 @@ import torch
 
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.predictor import Example, Prediction, Predictor
 from glassformer.tasks.rows import Row, collate
-from glassformer.tasks.task import Example, Prediction, Predictor
 
 # Tokens of a forward pass, padding included: enough for full speed, little enough for any machine.
 BATCH_TOKENS = 8192

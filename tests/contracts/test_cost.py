@@ -9,7 +9,7 @@ import torch
 
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predict import predict
-from glassformer.tasks.task import evaluating
+from glassformer.tasks.predictor import evaluating
 
 
 def test_a_head_that_is_not_asked_for_costs_nothing() -> None:

@@ -22,8 +22,8 @@ from glassformer.saved.recipe import resolve
 from glassformer.scoring.baselines import repeated
 from glassformer.scoring.score import THIS_MODEL, flat_name
 from glassformer.tasks import predictor_of, task_named
+from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import RecordTask
-from glassformer.tasks.task import Context
 from glassformer.training.checkpoint import Checkpoints, weights
 from glassformer.training.compiled import LossAndGradient
 from glassformer.training.loop import counts_of, fit, step_seed

@@ -12,7 +12,8 @@ from glassformer.cli.ask.ask import asking
 from glassformer.cli.ask.show import SHOW
 from glassformer.saved.recipe import ready_recipes, resolve
 from glassformer.tasks import TASKS, VERBS, predictor_of, task_named
-from glassformer.tasks.task import Predictor, Task
+from glassformer.tasks.predictor import Predictor
+from glassformer.tasks.task import Task
 from tests.contracts.tasks import TASKS as HELD
 
 

@@ -16,7 +16,7 @@ from glassformer.models.families import bert, gpt2, slides
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
 from glassformer.saved import artefact
-from glassformer.tasks.task import Context
+from glassformer.tasks.predictor import Context
 from glassformer.tasks.words.annotated_masks.task import AnnotatedMasksSection
 from glassformer.tasks.words.masked_lm.fill import Fill
 from glassformer.tasks.words.masked_lm.score import PseudoLikelihood

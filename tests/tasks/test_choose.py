@@ -17,8 +17,8 @@ from glassformer.models.transformer import Transformer, build
 from glassformer.tasks.labels.choose.candidates import Choice, Question
 from glassformer.tasks.labels.choose.task import Choose, ChooseSection
 from glassformer.tasks.predict import predict
+from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import RecordSource
-from glassformer.tasks.task import Context
 from glassformer.text.tokenizer import Tokenizer
 from tests.contracts.families import random_weights
 

@@ -23,9 +23,10 @@ from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.predict import predict
+from glassformer.tasks.predictor import Context, TaskSection
 from glassformer.tasks.records import Record, RecordSource, RecordTask
 from glassformer.tasks.rows import Axis, Row, collate
-from glassformer.tasks.task import Context, Preparation, TaskSection
+from glassformer.tasks.task import Preparation
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
 from glassformer.training.checkpoint import Checkpoints

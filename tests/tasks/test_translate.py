@@ -24,7 +24,7 @@ from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.run.sizes import translator_sizes
 from glassformer.saved.recipe import resolve
 from glassformer.tasks.feed import TaskFeed
-from glassformer.tasks.task import Context
+from glassformer.tasks.predictor import Context
 from glassformer.tasks.writing.pair_source import PairSource
 from glassformer.tasks.writing.translate.task import Translate, TranslateSection
 from glassformer.text.special import NONE

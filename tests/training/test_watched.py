@@ -14,7 +14,7 @@ import torch
 from glassformer.base.errors import NotFiniteError
 from glassformer.look.trace.watch import watch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.task import evaluating
+from glassformer.tasks.predictor import evaluating
 from glassformer.training import watched
 from glassformer.training.checkpoint import weights
 from glassformer.training.loop import fit

@@ -16,7 +16,7 @@ from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer, build
 from glassformer.runtime.device import Machine, choose_machine
 from glassformer.scoring.cross_entropy import cross_entropy
-from glassformer.tasks.task import evaluating
+from glassformer.tasks.predictor import evaluating
 from glassformer.training.settings import TrainSection
 
 VOCABULARY, LENGTH, ROWS = 23, 12, 20

@@ -39,21 +39,14 @@ from glassformer.cli.terminal.readers import Text, reader_of
 from glassformer.cli.terminal.screen import Few, note, note_windows, record, refuse_out_over_input
 from glassformer.cli.terminal.texts import batches, records
 from glassformer.data.readers.lines import stop_unless
-from glassformer.tasks import TASKS, VERBS
+from glassformer.tasks import TASKS, VERBS, VerbEntry, data_of
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
     from glassformer.data.readers.rejects import RejectsFile
 
-# The options that only one verb has, with their defaults.
-_OPTIONS: dict[str, dict[str, tuple[Any, object]]] = {
-    "answer": {"top": (Annotated[int, typer.Option("--top", "-k", min=1, help="Best spans to show.")], 5)},
-    "fill": {"top": (Annotated[int, typer.Option("--top", "-k", min=1, help="Guesses for each masked word.")], 5)},
-    "score": {"target": (Target, None)},
-    "chat": CHATTING,
-    "generate": WRITING,
-    "translate": DECODING,
-}
+# The options of verbs that write, by what they write.
+_WRITING = {"reply": CHATTING, "text": WRITING, "translation": DECODING}
 # The column that holds a role where a table is read.
 _COLUMNS: dict[str, tuple[Any, object]] = {
     "text": (
@@ -114,34 +107,43 @@ _COLUMNS: dict[str, tuple[Any, object]] = {
 }
 
 
-# The second text of a pair, where a verb has a name of its own for it, and the columns where the model knows none.
-_SECOND: dict[str, Any] = {"answer": Passage}
-_USUAL: dict[str, dict[str, str]] = {"answer": {"text": "question", "pair": "context"}, "chat": {"text": "turns"}}
+_SECOND: dict[str, Any] = {"pair": Pair, "passage": Passage}
+
+
+def _options(entry: VerbEntry) -> dict[str, tuple[Any, object]]:
+    """The options that only some verbs have, with their defaults."""
+    top = Annotated[int, typer.Option("--top", "-k", min=1, help=entry.top)]
+    return {
+        **({"top": (top, 5)} if entry.top else {}),
+        **({"target": (Target, None)} if "target" in entry.of_pairs else {}),
+        **_WRITING.get(entry.writes, {}),
+    }
 
 
 def asking(verb: str) -> Callable[..., None]:
     """The command of a verb, with the options that its table names."""
     entry = VERBS[verb]
+    own = _options(entry)
     shared: dict[str, tuple[Any, object]] = {
         "text": (Texts, None),
         "model": (NamedModel, None),
-        **({"pair": (_SECOND.get(verb, Pair), None)} if "pair" in entry.columns else {}),
+        **({"pair": (_SECOND[entry.second], None)} if "pair" in entry.columns else {}),
         **({"choice": (Choices, None)} if "choices" in entry.columns else {}),
         "file": (_files(entry.files), None),
         **{f"{role}_column": _COLUMNS[role] for role in entry.columns},
-        **_OPTIONS.get(verb, {}),
+        **own,
         "out": (Out, None),
         "resume": (Resume, False),
         "rejects": (Rejects, None),
         "json": (Json, False),
         "fast": (Fast, False),
-        **({"int8": (Int8, False)} if _OPTIONS.get(verb) in (DECODING, WRITING, CHATTING) else {}),
+        **({"int8": (Int8, False)} if entry.writes else {}),
         "device": (Device, "auto"),
         "threads": (Threads, None),
     }
 
     def command(**values: Any) -> None:
-        options = {name: values[name] for name in _OPTIONS.get(verb, {}) if name != "target"}
+        options = {name: values[name] for name in own if name != "target"}
         if options.get("alignment", False) is None:
             options["alignment"] = values["json"]
         stream, tree, page = (options.pop(name, None) for name in ("stream", "tree", "html"))
@@ -176,7 +178,7 @@ def _files(kinds: str) -> Any:
 
 def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], columns: Mapping[str, Any]) -> None:
     model, texts = split_model(verb, values["text"], values["model"], files=values["file"])
-    if _OPTIONS.get(verb) in (DECODING, WRITING, CHATTING):
+    if VERBS[verb].writes:
         check_decoding(options, verb)
     opened = open_model(
         model,
@@ -195,18 +197,17 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
             got="texts or files to reply to",
             do="leave them out to talk, or keep the replies with --json --out FILE",
         )
-    from glassformer.data import settings as data_settings  # not at the top: --help must not import pydantic
-
     # The columns of a table, where none are named, are those of the training tables.
     entry, task = VERBS[verb], opened.task_name
-    roles = [role for role in entry.columns if task in entry.only.get(role, (task,))]
+    pairs = task is not None and task in TASKS and TASKS[task].pairs
+    roles = [role for role in entry.columns if pairs or role not in entry.of_pairs]
     target = second_text(opened, None, values.get("target"))
     trained = {role: getattr(opened.data, role, None) for role in roles}
     known = {role: name for role, name in trained.items() if name is not None}
-    learned = getattr(data_settings, TASKS[task].data) if task in TASKS else data_settings.DataSection
+    learned = data_of(task)
     of_pairs = {role: learned.model_fields[role].default for role in roles if learned.reads == "pairs"}
-    pairs = bool(of_pairs) and not columns
-    columns = {"text": "text", **_USUAL.get(verb, {}), **of_pairs, **known, **columns}
+    two_columns = bool(of_pairs) and not columns
+    columns = {"text": "text", **entry.usual, **of_pairs, **known, **columns}
     if target is not None:  # the same for every text
         columns.pop("target", None)
     choices = values.get("choice")
@@ -226,9 +227,9 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
     ):
         reader = reader_of(
             by_role,
-            _USUAL.get(verb, {}),
+            entry.usual,
             blank=entry.blank,
-            pairs=pairs,
+            pairs=two_columns,
             turns=entry.turns,
             words="words" in entry.columns,
         )

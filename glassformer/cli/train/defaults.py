@@ -9,9 +9,8 @@ from importlib import resources
 from typing import Any
 
 from glassformer.base.settings import Settings
-from glassformer.data import settings as data_settings
 from glassformer.saved.sections import ModelSection, TokenizerSection, WatchSection
-from glassformer.tasks import TASKS, TaskEntry
+from glassformer.tasks import TASKS, TaskEntry, data_of
 from glassformer.training.settings import EpochsByData, TrainSection, TuneSection
 
 # What no value stands for.
@@ -60,7 +59,7 @@ def _default(entry: TaskEntry, setting: str, *, tuning: bool = False) -> str | N
         "watch": WatchSection,
         "model": ModelSection,
         "tokenizer": TokenizerSection,
-        "data": getattr(data_settings, entry.data),
+        "data": data_of(entry.name),
     }
     fields = kinds[section].model_fields
     if key not in fields:

@@ -17,7 +17,7 @@ from glassformer.base.errors import ConfigError, DataError, did_you_mean
 from glassformer.cli.terminal.options import DATA_FILES
 from glassformer.cli.terminal.screen import note
 from glassformer.cli.train.defaults import told
-from glassformer.tasks import TASKS, is_alone
+from glassformer.tasks import TASKS, data_of, is_alone
 
 if TYPE_CHECKING:
     from glassformer.saved.recipe import Recipe
@@ -174,7 +174,7 @@ def requested_recipe(
         )
     if files:
         changes["data.files"] = list(files)
-    if "data.target_files" in changes and what in TASKS and TASKS[what].data != "TranslateData":
+    if "data.target_files" in changes and what in TASKS and "target_files" not in data_of(what).model_fields:
         raise ConfigError("files of targets belong to pairs of texts", got=f"--target with {what}", do="leave it out")
     teaches = "distil.teacher" in changes
     if what in TASKS and "data.files" not in changes:
@@ -210,7 +210,7 @@ def requested_recipe(
 def _recipe_of(task: str, family: object) -> str:
     """The recipe of a task, for models of this family where one is asked for."""
     entry = TASKS[task]
-    return entry.alone[2] if entry.alone is not None and _is_alone(family) else entry.recipe
+    return entry.alone[1] if entry.alone is not None and _is_alone(family) else entry.recipe
 
 
 def _is_alone(family: object) -> bool:

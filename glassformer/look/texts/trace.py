@@ -25,8 +25,8 @@ from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks import predictor_of
+from glassformer.tasks.predictor import TaskSection
 from glassformer.tasks.rows import Row, collate, make_row
-from glassformer.tasks.task import TaskSection
 from glassformer.tasks.words.masked_lm.fill import best_words
 from glassformer.tasks.writing.language_model.score import opening_of
 from glassformer.text.tokenizer import Tokenizer

@@ -31,8 +31,8 @@ from glassformer.models.transformer import Transformer
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks import TASKS, predictor_of, verb_of
 from glassformer.tasks.predict import predict
+from glassformer.tasks.predictor import Predictor, evaluating
 from glassformer.tasks.rows import Row, collate
-from glassformer.tasks.task import Predictor, evaluating
 from glassformer.text.tokenizer import Tokenizer
 
 # Guesses that are kept of each place.

@@ -21,8 +21,8 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring.measure import Measure, Reals
 from glassformer.scoring.score import THIS_MODEL, Scores, Unigram, compared
 from glassformer.scoring.trigram import Trigram
+from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.rows import Shape
-from glassformer.tasks.task import evaluating
 from glassformer.tasks.writing.next_tokens import NEXT
 
 # Rows of one forward pass in evaluation, and tokens whose vocabulary scores are in memory together.

@@ -18,8 +18,8 @@ from glassformer.decode.request import SpecialIds
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.score import compared
+from glassformer.tasks.predictor import Context, Predictor
 from glassformer.tasks.rows import Axis, Row
-from glassformer.tasks.task import Context, Predictor
 from glassformer.tasks.values import located, text_of
 from glassformer.tasks.writing.pair_source import TextPair
 from glassformer.tasks.writing.scored import ScoredPair, ScoredToken

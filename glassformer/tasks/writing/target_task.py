@@ -25,9 +25,10 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.blocked_cross_entropy import token_cross_entropy
 from glassformer.scoring.score import Scores, Unigram
+from glassformer.tasks.predictor import Context, TaskSection
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
-from glassformer.tasks.task import Context, Preparation, Source, TaskSection
+from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.writing.alignment_loss import ALIGNMENT, loss_of_links
 from glassformer.tasks.writing.pair_records import log_rows, pair_of
 from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs

@@ -19,7 +19,7 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.measure import Reals
 from glassformer.scoring.score import THIS_MODEL, Scores, Unigram, compared, perplexity
-from glassformer.tasks.task import evaluating
+from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.writing.pair_source import PairSource
 from glassformer.tasks.writing.translate.baselines import TargetWords, copied
 from glassformer.tasks.writing.translate.scores import References, System, translation_scores

@@ -23,8 +23,8 @@ from glassformer.decode.words import before_stop, forbidden_ids, forced_words
 from glassformer.models.alignment import ALIGNMENT_HEAD
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.predictor import Context, Predictor
 from glassformer.tasks.rows import Row
-from glassformer.tasks.task import Context, Predictor
 from glassformer.tasks.values import located
 from glassformer.tasks.writing.pair_source import TextPair
 from glassformer.tasks.writing.requests import number_of, tokens_of

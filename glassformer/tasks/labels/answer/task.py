@@ -33,10 +33,11 @@ from glassformer.tasks.labels.answer.scores import answer_scores
 from glassformer.tasks.labels.answer.spans import BEST, Answer, Reals, best_spans, merged
 from glassformer.tasks.labels.text_pair import two_segments
 from glassformer.tasks.predict import predict
+from glassformer.tasks.predictor import Context, TaskSection, evaluating
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.soft_losses import Both, SoftLoss, answers, soft_loss
-from glassformer.tasks.task import Context, Preparation, Source, TaskSection, evaluating
+from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.values import check_columns, located, text_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import Window, room_beside, windows

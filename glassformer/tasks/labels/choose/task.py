@@ -28,10 +28,11 @@ from glassformer.scoring.measure import losses_and_shares
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.labels.choose.candidates import Choice, Question, candidates_of, listed, place_of, words_of
 from glassformer.tasks.labels.text_pair import two_segments
+from glassformer.tasks.predictor import Context, TaskSection
 from glassformer.tasks.records import Record, RecordTask, log_mean_of_columns
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.soft_losses import Both, SoftLoss, soft_loss
-from glassformer.tasks.task import Context, Preparation, TaskSection
+from glassformer.tasks.task import Preparation
 from glassformer.tasks.values import check_different, text_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows

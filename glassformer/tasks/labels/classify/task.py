@@ -29,10 +29,11 @@ from glassformer.tasks.labels.classify.labelling import Labelling, OneLabel, Sev
 from glassformer.tasks.labels.labels import Class, Classes, Labelled, Unlearned
 from glassformer.tasks.labels.text_pair import Logits, TextPairSection, TextPairTask, two_segments
 from glassformer.tasks.predict import predict
+from glassformer.tasks.predictor import Context, evaluating
 from glassformer.tasks.records import Record
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.soft_losses import Both, SoftLoss, answers, soft_loss
-from glassformer.tasks.task import Context, Preparation, evaluating
+from glassformer.tasks.task import Preparation
 from glassformer.tasks.values import check_columns, known_label, label_of, labels_of, text_of
 from glassformer.tasks.words.bert.task import BertSection
 from glassformer.tasks.words.sentence_order.task import SentenceOrderSection

@@ -27,10 +27,11 @@ from glassformer.scoring.report import Worst
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.labels.text_pair import TextPairSection, TextPairTask, two_segments
+from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import Record
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.soft_losses import Both, SoftLoss, answers
-from glassformer.tasks.task import Context, Preparation
+from glassformer.tasks.task import Preparation
 from glassformer.tasks.values import check_columns, located
 from glassformer.text.tokenizer import Tokenizer
 

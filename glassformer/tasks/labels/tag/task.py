@@ -37,10 +37,11 @@ from glassformer.tasks.labels.labels import Unlearned
 from glassformer.tasks.labels.tag.baselines import TagBaselines
 from glassformer.tasks.labels.tag.records import Sentence, sentence_of, tagged_format, tagged_rows
 from glassformer.tasks.labels.tag.tagging import Tagging, decoded, tag_scores
+from glassformer.tasks.predictor import Context, TaskSection
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.soft_losses import Both, SoftLoss, answers, soft_loss
-from glassformer.tasks.task import Context, Preparation, TaskSection
+from glassformer.tasks.task import Preparation
 from glassformer.tasks.values import known_label
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside, windows

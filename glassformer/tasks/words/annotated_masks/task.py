@@ -20,10 +20,11 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram
 from glassformer.tasks.card_words import FILLED
+from glassformer.tasks.predictor import Context, TaskSection
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.soft_losses import SoftLoss, of_masked_words
-from glassformer.tasks.task import Context, Preparation, TaskSection
+from glassformer.tasks.task import Preparation
 from glassformer.tasks.values import check_columns
 from glassformer.tasks.words.masked_lm.fill import check_guesses, log_probabilities, scored_in_each
 from glassformer.tasks.words.masked_lm.task import UNIT, check_encoder

@@ -25,8 +25,9 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram, compared, guessed
 from glassformer.tasks.card_words import FILLED
+from glassformer.tasks.predictor import TaskSection
 from glassformer.tasks.soft_losses import SoftLoss, of_masked_words, of_texts
-from glassformer.tasks.task import Preparation, Source, TaskSection
+from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.words.corpus import CorpusTask, MaskedRows, held_out_sources
 from glassformer.tasks.words.masked_lm.task import answered, check_encoder, unigram_of
 from glassformer.tasks.words.pair_labels import LabelCounts

@@ -17,8 +17,8 @@ from glassformer.base.errors import ConfigError, DataError, NotFiniteError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import widened
+from glassformer.tasks.predictor import Context, Predictor
 from glassformer.tasks.rows import Row, make_row
-from glassformer.tasks.task import Context, Predictor
 from glassformer.text.compatible import check_mask
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
 from glassformer.text.windows import Window, windows

@@ -12,8 +12,8 @@ from typing import ClassVar, NamedTuple, Self
 from glassformer.base.errors import DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.predictor import Context, Predictor
 from glassformer.tasks.rows import Axis, Row, make_row
-from glassformer.tasks.task import Context, Predictor
 from glassformer.tasks.words.masked_lm.fill import check_guesses, log_probabilities, text_tokens
 from glassformer.tasks.writing.scored import Scored, ScoredToken
 from glassformer.text.tokenizer import Encoding, Tokenizer

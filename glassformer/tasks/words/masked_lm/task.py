@@ -27,8 +27,9 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Baseline, Scores, Tally, Unigram, compared, guessed
 from glassformer.tasks.card_words import FILLED
+from glassformer.tasks.predictor import TaskSection, evaluating
 from glassformer.tasks.soft_losses import SoftLoss, of_masked_words
-from glassformer.tasks.task import Preparation, Source, TaskSection, evaluating
+from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.words.corpus import HELD_OUT_EPOCH, CorpusTask, MaskedRows, check_some_can_be_masked
 from glassformer.text.tokenizer import Tokenizer
 

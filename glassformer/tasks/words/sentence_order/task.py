@@ -30,9 +30,10 @@ from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.measure import losses_and_shares
 from glassformer.scoring.score import THIS_MODEL, Scores, compared
 from glassformer.tasks.labels.text_pair import two_segments
+from glassformer.tasks.predictor import TaskSection
 from glassformer.tasks.rows import Shape
 from glassformer.tasks.soft_losses import SoftLoss, of_texts
-from glassformer.tasks.task import Preparation, Source, TaskSection
+from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.words.bert.task import NEXT_SENTENCE_LABELS, ORDER_LABELS, Bert
 from glassformer.tasks.words.corpus import CorpusTask, held_out_sources
 from glassformer.tasks.words.masked_lm.task import answered

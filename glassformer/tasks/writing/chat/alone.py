@@ -27,9 +27,10 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring.blocked_cross_entropy import token_cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, Unigram
 from glassformer.tasks.predict import predict
+from glassformer.tasks.predictor import Context, TaskSection, evaluating
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
-from glassformer.tasks.task import Context, Preparation, Source, TaskSection, evaluating
+from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.writing.chat.chatter import joined
 from glassformer.tasks.writing.chat.reply import Reply
 from glassformer.tasks.writing.chat.scores import replies_to_write, reply_scores, with_replies

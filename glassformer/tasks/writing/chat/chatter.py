@@ -17,8 +17,8 @@ from glassformer.decode.request import Hypothesis
 from glassformer.decode.stream import stream
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.predictor import Context, Predictor
 from glassformer.tasks.rows import Row
-from glassformer.tasks.task import Context, Predictor
 from glassformer.tasks.values import located
 from glassformer.tasks.writing.chat.reply import OtherReply, Reply
 from glassformer.tasks.writing.generation import GeneratedToken

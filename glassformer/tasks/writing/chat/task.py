@@ -23,8 +23,9 @@ from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.scoring.trigram import Trigram
 from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.predict import predict
+from glassformer.tasks.predictor import TaskSection, evaluating
 from glassformer.tasks.records import Record
-from glassformer.tasks.task import Preparation, Source, TaskSection, evaluating
+from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.writing.chat.chatter import HISTORY, Chatter, joined
 from glassformer.tasks.writing.chat.measures import by_trigram, scores_of_replies
 from glassformer.tasks.writing.chat.scores import replies_to_write, reply_scores, with_replies

@@ -22,8 +22,8 @@ from glassformer.decode.words import before_stop
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predict import precision
+from glassformer.tasks.predictor import Context, Predictor
 from glassformer.tasks.rows import Row
-from glassformer.tasks.task import Context, Predictor
 from glassformer.tasks.values import located
 from glassformer.tasks.writing.generation import GeneratedToken, Generation, Sample, text_behind
 from glassformer.tasks.writing.language_model.score import opening_of, room_of

@@ -13,8 +13,8 @@ from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.score import compared
+from glassformer.tasks.predictor import Context, Predictor
 from glassformer.tasks.rows import Axis, Row
-from glassformer.tasks.task import Context, Predictor
 from glassformer.tasks.values import located, text_of
 from glassformer.tasks.writing.language_model.task import LanguageModelSection, check_writes
 from glassformer.tasks.writing.next_tokens import NEXT

@@ -21,7 +21,8 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring.blocked_cross_entropy import token_cross_entropy
 from glassformer.scoring.score import Scores, Unigram
 from glassformer.tasks.card_words import CardWords
-from glassformer.tasks.task import Preparation, Source, TaskSection
+from glassformer.tasks.predictor import TaskSection
+from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.words.corpus import CorpusTask
 from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, NextTokenScores
 from glassformer.tasks.writing.next_tokens import NEXT, NextTokens

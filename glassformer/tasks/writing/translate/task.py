@@ -22,8 +22,9 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.predict import predict
+from glassformer.tasks.predictor import TaskSection, evaluating
 from glassformer.tasks.records import Record
-from glassformer.tasks.task import Preparation, Source, TaskSection, evaluating
+from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.writing.pair_records import columns_of, pair_records, read_pairs, table_told, unread_columns
 from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs
 from glassformer.tasks.writing.target_task import TargetSection, TargetTask

@@ -1,0 +1,28 @@
+"""What recipes and the command line know of this task, without torch."""
+
+from __future__ import annotations
+
+from glassformer.tasks import TaskEntry, VerbEntry
+
+TASK = TaskEntry(
+    name="answer",
+    help="answer questions with a part of a passage",
+    task=".task:AnswerQuestions",
+    recipe="answer-from-scratch",
+    tuning="answer",
+    columns=("text", "pair", "answers"),
+    data="glassformer.data.settings:AnswerData",
+)
+VERBS = (
+    VerbEntry(
+        name="answer",
+        help="the answer to a question, from a passage",
+        predictor=".task:AnswerQuestions",
+        columns=("text", "pair"),
+        tasks=("answer",),
+        files=".json as SQuAD has it, .jsonl, .csv, .tsv, .parquet",
+        usual={"text": "question", "pair": "context"},
+        second="passage",
+        top="Best spans to show.",
+    ),
+)

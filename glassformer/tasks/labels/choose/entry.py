@@ -1,0 +1,24 @@
+"""What recipes and the command line know of this task, without torch."""
+
+from __future__ import annotations
+
+from glassformer.tasks import TaskEntry, VerbEntry
+
+TASK = TaskEntry(
+    name="choose",
+    help="one of several candidates for a text, from a table",
+    task=".task:Choose",
+    recipe="choose-from-scratch",
+    tuning="choose",
+    columns=("text", "choices", "label"),
+    data="glassformer.data.settings:ChooseData",
+)
+VERBS = (
+    VerbEntry(
+        name="choose",
+        help="which candidate belongs to a text",
+        predictor=".task:Choose",
+        columns=("text", "choices"),
+        tasks=("choose",),
+    ),
+)

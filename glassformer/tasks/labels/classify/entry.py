@@ -1,0 +1,24 @@
+"""What recipes and the command line know of this task, without torch."""
+
+from __future__ import annotations
+
+from glassformer.tasks import TaskEntry, VerbEntry
+
+TASK = TaskEntry(
+    name="classify",
+    help="one label, or several, for a text or a pair, from a table",
+    task=".task:Classify",
+    recipe="classify-from-scratch",
+    tuning="classify",
+    columns=("text", "pair", "label"),
+    data="glassformer.data.settings:ClassifyData",
+)
+VERBS = (
+    VerbEntry(
+        name="classify",
+        help="the label, the labels or the number of a text or a pair",
+        predictor=".task:Classify",
+        columns=("text", "pair"),
+        tasks=("classify",),
+    ),
+)

@@ -1,0 +1,16 @@
+"""What recipes and the command line know of this task, without torch."""
+
+from __future__ import annotations
+
+from glassformer.tasks import TaskEntry
+
+TASK = TaskEntry(
+    name="regress",
+    help="a number for a text or a pair, from a table",
+    task=".task:Regress",
+    recipe="regress-from-scratch",
+    tuning="regress",
+    columns=("text", "pair", "label"),
+    data="glassformer.data.settings:TextPairData",
+    predictors={"classify": ".task:Regress"},
+)

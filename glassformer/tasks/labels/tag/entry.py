@@ -1,0 +1,25 @@
+"""What recipes and the command line know of this task, without torch."""
+
+from __future__ import annotations
+
+from glassformer.tasks import TaskEntry, VerbEntry
+
+TASK = TaskEntry(
+    name="tag",
+    help="a tag for each word: names, parts of speech; from CoNLL, CoNLL-U or JSON lines",
+    task=".task:Tag",
+    recipe="tag-from-scratch",
+    tuning="tag",
+    columns=("text", "words", "tags", "spans"),
+    data="glassformer.data.settings:TagData",
+)
+VERBS = (
+    VerbEntry(
+        name="tag",
+        help="the tags of a text's words, as spans of characters",
+        predictor=".task:Tag",
+        columns=("text", "words"),
+        tasks=("tag",),
+        files=".conll, .conllu, .jsonl, .csv, .tsv, .parquet",
+    ),
+)

@@ -1,0 +1,109 @@
+"""What a verb needs: how an example becomes rows, and how the model's outputs become an answer.
+
+B rows · S tokens of a row
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import torch
+
+from glassformer.base.settings import Settings
+from glassformer.data.settings import DataSection
+from glassformer.decode.defaults import SearchDefaults
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.rows import Axis, Row
+from glassformer.text.chat_template import ChatTemplates
+from glassformer.text.tokenizer import Tokenizer
+
+Example = TypeVar("Example")
+Prediction = TypeVar("Prediction")
+
+
+class TaskSection(Settings):
+    """The `[task]` table of a recipe: `name` chooses the task, the rest are its own settings."""
+
+    # Settings that a run determines itself where the recipe leaves them at their default.
+    found: ClassVar[tuple[str, ...]] = ("labels", "no_answer")
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What a predictor may know beside the model: the task and data it was trained on, the longest row it reads at once
+    (tokens, None for any), the options of the verb by name, of an imported model how it is searched by default, and of
+    a decoder that chats how it writes turns.
+    """
+
+    section: TaskSection | None = None
+    data: DataSection | None = None
+    length: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    search: SearchDefaults | None = None
+    templates: ChatTemplates | None = None
+
+
+class Predictor(ABC, Generic[Example, Prediction]):
+    """What a verb needs: how an example becomes rows, and how the model's outputs become a prediction."""
+
+    tokenizer: Tokenizer
+    # Whether a row goes through the model once; what writes goes through it for each token.
+    in_one_pass: ClassVar[bool] = True
+    # What the labels of its rows belong to, by the name of the loss.
+    axes: ClassVar[Mapping[str, Axis]] = MappingProxyType({})
+    # The most rows whose predictions are in memory together; fewer where each prediction is large.
+    read_ahead: int = 16_384
+    # The most tokens of rows that are read ahead to be sorted by length: enough for little padding, and bounded, so
+    # that a file of any size streams; fewer where each token has a prediction of its own.
+    read_ahead_tokens: int = 1 << 21
+
+    @classmethod
+    @abstractmethod
+    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
+        """For an existing model; raises ConfigError for a model that cannot answer."""
+
+    @abstractmethod
+    def example(self, values: Mapping[str, object], where: str) -> Example:
+        """An example from the values of a record, by their role; `where` is its file and line. Raises DataError."""
+
+    @abstractmethod
+    def rows(self, example: Example) -> Iterable[Row]:
+        """The rows of an example: several where it is longer than the model reads at once."""
+
+    def cut(self, examples: Iterable[Example]) -> Iterator[tuple[Example, Iterable[Row]]]:
+        """Each example with its rows, in order. What cuts several texts at once reads a few examples ahead."""
+        for example in examples:
+            yield example, self.rows(example)
+
+    @abstractmethod
+    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Any]]:
+        """What the model predicts for each row, with the row's number in `Batch.row_ids`; in any order."""
+
+    def settle(self, example: Example, found: list[Any]) -> tuple[Iterable[Prediction], list[Any]]:
+        """Called before the next rows of an example that has more than are read ahead, with what is known of its rows:
+        what can be said already, and what must be kept for `merge`. Nothing, and all, by default.
+        """
+        return (), found
+
+    @abstractmethod
+    def merge(self, example: Example, found: Sequence[Any]) -> Prediction:
+        """The prediction for an example, from those for its rows."""
+
+
+@contextmanager
+def evaluating(model: Transformer) -> Iterator[None]:
+    """No dropout and no gradients inside; afterwards the model is in the mode it was in."""
+    training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(training)

@@ -1,0 +1,15 @@
+"""What recipes and the command line know of this task, without torch."""
+
+from __future__ import annotations
+
+from glassformer.tasks import TaskEntry
+
+TASK = TaskEntry(
+    name="annotated-masks",
+    help="guess masked words, with masks and answers from a table",
+    task=".task:AnnotatedMasks",
+    recipe="annotated-masks",
+    tuning="annotated-masks",
+    columns=("text", "answers"),
+    data="glassformer.data.settings:AnnotatedMasksData",
+)

@@ -1,0 +1,31 @@
+"""What recipes and the command line know of this task, without torch."""
+
+from __future__ import annotations
+
+from glassformer.tasks import TaskEntry, VerbEntry
+
+TASK = TaskEntry(
+    name="masked-lm",
+    help="guess masked words, from running text",
+    task=".task:MaskedLM",
+    recipe="masked-lm-mini",
+    tuning="masked-lm-mini",
+    sized=True,
+)
+VERBS = (
+    VerbEntry(
+        name="fill",
+        help="guess the words behind [MASK]",
+        predictor=".fill:Fill",
+        top="Guesses for each masked word.",
+        masks=True,
+    ),
+    VerbEntry(
+        name="score",
+        help="how likely a text is, or the translation of a text, token by token",
+        predictor=".score:PseudoLikelihood",
+        columns=("text", "target"),
+        of_pairs=("target",),
+        alone="...writing.language_model.score:Likelihood",
+    ),
+)

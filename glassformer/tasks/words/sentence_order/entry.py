@@ -1,0 +1,13 @@
+"""What recipes and the command line know of this task, without torch."""
+
+from __future__ import annotations
+
+from glassformer.tasks import TaskEntry
+
+TASK = TaskEntry(
+    name="sentence-order",
+    help="does a sentence follow another, from running text",
+    task=".task:SentenceOrder",
+    recipe="sentence-order-mini",
+    tuning="sentence-order",
+)

@@ -1,0 +1,31 @@
+"""What recipes and the command line know of this task, without torch."""
+
+from __future__ import annotations
+
+from glassformer.tasks import TaskEntry, VerbEntry
+
+TASK = TaskEntry(
+    name="chat",
+    help="reply to the turns of a conversation, from dialogues",
+    task=".task:Chat",
+    recipe="chat",
+    tuning="chat",
+    columns=("text",),
+    data="glassformer.data.settings:ChatData",
+    sized=True,
+    pairs=True,
+    alone=(".alone:ChatAlone", "chat-decoder"),
+    predictors={"score": "..pair_likelihood:PairLikelihood"},
+)
+VERBS = (
+    VerbEntry(
+        name="chat",
+        help="the reply to a conversation, or a conversation",
+        predictor=".chatter:Chatter",
+        tasks=("chat",),
+        usual={"text": "turns"},
+        turns=True,
+        writes="reply",
+        alone=".talker:Talker",
+    ),
+)

@@ -1,0 +1,25 @@
+"""What recipes and the command line know of this task, without torch."""
+
+from __future__ import annotations
+
+from glassformer.tasks import TaskEntry, VerbEntry
+
+TASK = TaskEntry(
+    name="language-model",
+    help="tell each token from those before it, from running text",
+    task=".task:LanguageModel",
+    recipe="language-model",
+    tuning="language-model",
+    sized=True,
+    predictors={"score": ".score:Likelihood"},
+)
+VERBS = (
+    VerbEntry(
+        name="generate",
+        help="the text that goes on behind a prompt",
+        predictor=".generate:Generate",
+        tasks=("language-model",),
+        blank=True,
+        writes="text",
+    ),
+)
