@@ -54,7 +54,8 @@ class VerbEntry:
     running text. `of_pairs`: roles that only models of pairs read. `usual`: the columns of roles where neither the
     command nor the model names them. `second`: what the option for the second text is called. `top`: help of the option
     --top. `blank`: a text of only blanks has an answer. `turns`: what is answered is a conversation, whose text may be
-    a list of turns. `writes`: the settings of its search are options. `masks`: its texts have [MASK]. `alone`: the
+    a list of turns. `goes_on`: the answer
+    continues the text. `writes`: the settings of its search are options. `masks`: its texts have [MASK]. `alone`: the
     predictor of models that are a decoder alone. `folder` is found.
     """
 
@@ -70,6 +71,7 @@ class VerbEntry:
     top: str = ""
     blank: bool = False
     turns: bool = False
+    goes_on: bool = False
     writes: str = ""
     masks: bool = False
     alone: str = ""

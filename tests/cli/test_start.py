@@ -38,57 +38,25 @@ def test_help_of_a_verb_does_not_wait_for_torch(verb: str) -> None:
     assert "torch" not in seen
 
 
-def test_every_verb_has_its_module_and_every_module_its_verb() -> None:
-    from glassformer import cli, tasks
-
-    folder = Path(next(iter(cli.__path__)))
-    shared = {
-        "__init__",
-        "__main__",
-        "ask",
-        "beside",
-        "conversation",
-        "decoding_options",
-        "defaults",
-        "destination",
-        "embed_compare_out",
-        "embed_compare_rows",
-        "embed_fill",
-        "embed_json",
-        "embed_show",
-        "explain_writing",
-        "layout",
-        "opened",
-        "options",
-        "partial",
-        "readers",
-        "recipe_options",
-        "report",
-        "screen",
-        "show",
-        "show_tree",
-        "story",
-        "stream_words",
-        "streams",
-        "texts",
-        "verbs",
-    }
-    parts = {f"{verb}_{part}" for verb, second in PARTS.items() for part in second}
-    assert parts <= {path.stem for path in folder.glob("*.py")}
-    own = {path.stem.strip("_") for path in folder.glob("*.py") if path.stem not in shared | parts}
-    assert own | set(tasks.VERBS) == set(from_this)
-    assert own & set(tasks.VERBS) == set()
-
-
-def test_every_verb_that_answers_is_shown_and_has_its_predictor() -> None:
+def test_every_other_verb_is_a_file_in_the_folder_of_its_purpose() -> None:
     from glassformer import tasks
-    from glassformer.cli.ask.show import SHOW
+    from glassformer.cli.verbs import FOLDERS, PARTS, VERBS
 
-    assert set(SHOW) == set(tasks.VERBS)
+    folder = Path(glassformer.__file__).parent / "cli"
+    for purpose, verbs in VERBS.items():
+        for verb in verbs:
+            files = {path.stem.strip("_") for path in (folder / FOLDERS[purpose]).glob("*.py")}
+            assert (verb in files) != (verb in tasks.VERBS)
+            assert {f"{verb}_{part}" for part in PARTS.get(verb, ())} <= files
+
+
+def test_every_verb_that_answers_has_its_predictor_and_every_task_its_class() -> None:
+    from glassformer import tasks
+
     for verb, entry in tasks.VERBS.items():
-        assert tasks.predictor_of(verb).__name__ == entry.kind
+        assert tasks.predictor_of(verb).__name__ == entry.predictor.partition(":")[2]
     for name, task in tasks.TASKS.items():
-        assert tasks.task_named(name).__name__ == task.kind
+        assert tasks.task_named(name).__name__ == task.task.partition(":")[2]
 
 
 def test_python_dash_m_and_the_version() -> None:

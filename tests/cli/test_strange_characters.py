@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from glassformer.cli.ask.show import SHOW, on_screen
+from glassformer.cli.ask.show import on_screen, show
 from glassformer.cli.terminal.screen import note, note_command, record
 from glassformer.tasks.labels.answer.spans import Answer, Span
 from glassformer.tasks.labels.choose.candidates import Choice
@@ -44,7 +44,7 @@ FOUND: Mapping[str, tuple[Mapping[str, object], Any]] = {
 def test_a_table_of_answers(verb: str) -> None:
     values, found = FOUND[verb]
     shown = io.StringIO()
-    SHOW[verb](values, found, shown)
+    show(found.shown(values, 80), shown)
     assert not obeyed(shown.getvalue())
     assert r"\x1b[31m\x9b2J" in shown.getvalue()
 

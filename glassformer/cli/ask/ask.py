@@ -13,7 +13,7 @@ import typer
 from glassformer.base.errors import DataError
 from glassformer.cli.ask.conversation import converse, refuse_beside
 from glassformer.cli.ask.decoding_options import CHATTING, DECODING, WRITING, check_decoding
-from glassformer.cli.ask.show import SHOW
+from glassformer.cli.ask.show import show
 from glassformer.cli.ask.show_tree import check_tree, show_trees
 from glassformer.cli.ask.story import write_story
 from glassformer.cli.ask.stream_words import can_stream, check_streamed, stream_words
@@ -36,7 +36,7 @@ from glassformer.cli.terminal.options import (
     Threads,
 )
 from glassformer.cli.terminal.readers import Text, reader_of
-from glassformer.cli.terminal.screen import Few, note, note_windows, record, refuse_out_over_input
+from glassformer.cli.terminal.screen import Few, console, note, note_windows, record, refuse_out_over_input
 from glassformer.cli.terminal.texts import batches, records
 from glassformer.data.readers.lines import stop_unless
 from glassformer.tasks import TASKS, VERBS, VerbEntry, data_of
@@ -289,7 +289,7 @@ def _write(
             if json:
                 record({**each.kept, **its.to_dict()}, out.handle)
             else:
-                SHOW[verb](each.values, its, out.handle)
+                show(its.shown(each.values, console(out.handle).width), out.handle)
             out.whole()
         advance(number - before)
         out.handle.flush()  # who sends one line waits for its answer

@@ -48,12 +48,11 @@ def stream_words(opened: Model, verb: str, asked: Iterable[Text], options: Mappi
     """
     from glassformer.answering.answers import stream_answer  # not at the top: --help must not import torch
 
-    told, long = Few(), Few()
+    told, long, entry = Few(), Few(), VERBS[verb]
     for text in asked:
         words = stream_answer(opened, verb, text.values, text.where, options)
-        lines = verb == "generate" or (verb == "translate" and "\n" in str(text.values["text"]))
-        lines = lines or (VERBS[verb].turns and handle.isatty())
-        before = str(text.values["text"]) if verb == "generate" else ""
+        before = str(text.values["text"]) if entry.goes_on else ""
+        lines = entry.goes_on or (handle.isatty() if entry.turns else "\n" in str(text.values["text"]))
         try:
             found = _written(words, handle, lines=lines, before=before)
         except KeyboardInterrupt:

@@ -7,8 +7,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from glassformer.base.shown import Grid, Part, Share, line
+from glassformer.tasks.answered import Answered, Guess, InWords, texts_of
+
 # The most labels of which a JSON record lists the probabilities: the likeliest.
 LISTED = 100
+# Labels that are shown: the likeliest.
+TOP = 5
 # Labels that a note names, and records of each.
 _NAMED, _PLACES = 10, 2
 
@@ -52,7 +57,7 @@ class Unlearned:
 
 
 @dataclass(frozen=True)
-class Labels:
+class Labels(Answered):
     """How likely each label of a text or a pair is; `windows` is above 1 for a long text."""
 
     labels: tuple[str, ...]
@@ -70,6 +75,31 @@ class Labels:
     def probabilities(self) -> dict[str, float]:
         """By label, between 0 and 1."""
         return {label: math.exp(value) for label, value in self.log_probabilities.items()}
+
+    @property
+    def likeliest(self) -> list[tuple[str, float]]:
+        """The labels with their probabilities, the likeliest first."""
+        return sorted(self.probabilities.items(), key=lambda each: -each[1])
+
+    @property
+    def places(self) -> list[list[Guess]]:
+        """The likeliest labels."""
+        return [[*self.likeliest[:TOP]]]
+
+    def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
+        """The likeliest labels, each with a bar."""
+        yield from texts_of(values)
+        kept = self.likeliest[:TOP]
+        rows: list[tuple[str | Share, ...]] = [(label, f"{chance:.1%}", Share(chance)) for label, chance in kept]
+        if len(self.labels) > TOP:
+            rows.append((f"{len(self.labels) - TOP:,} more", "", ""))
+        yield Grid(("label", "probability", ""), tuple(rows))
+
+    def table(self, answers: int, *remarks: str) -> InWords:
+        """The likeliest labels as a table, with these remarks."""
+        kept = self.likeliest[: 2 * answers]
+        more = f"{len(self.labels) - len(kept):,} more labels" if len(self.labels) > len(kept) else ""
+        return InWords("", ("probability",), tuple((label, (chance,)) for label, chance in kept), (), more, remarks)
 
     def _with_probabilities(self, answer: Mapping[str, Any]) -> dict[str, Any]:
         texts = {"text": self.text} if self.pair is None else {"text": self.text, "pair": self.pair}
@@ -95,6 +125,20 @@ class Class(Labels):
         """The likeliest one."""
         return self.labels[self.logarithms.index(max(self.logarithms))]
 
+    @property
+    def says(self) -> str:
+        """The label."""
+        return self.label
+
+    @property
+    def verdict(self) -> object:
+        """The label."""
+        return self.label
+
+    def in_words(self, words: int, answers: int) -> InWords:
+        """The label, and the likeliest ones."""
+        return self.table(answers, f"The label: {self.label} ({self.probabilities[self.label]:.1%}).")
+
     def to_dict(self) -> dict[str, Any]:
         """The same as plain lists and words, for JSON; of more than 100 labels the 100 likeliest."""
         return self._with_probabilities({"label": self.label})
@@ -111,6 +155,26 @@ class Classes(Labels):
         """The likeliest one first; () where none is likely enough."""
         likely = [each for each in self.probabilities.items() if each[1] >= self.threshold]
         return tuple(label for label, _ in sorted(likely, key=lambda each: -each[1]))
+
+    @property
+    def says(self) -> str:
+        """The labels that are chosen."""
+        return ", ".join(self.chosen)
+
+    @property
+    def verdict(self) -> object:
+        """The labels that are chosen."""
+        return self.chosen
+
+    def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
+        """The likeliest labels, and those that are chosen."""
+        yield from super().shown(values, width)
+        yield line(", ".join(self.chosen) or f"none is as likely as {self.threshold:.0%}", style="answer", after=True)
+
+    def in_words(self, words: int, answers: int) -> InWords:
+        """The labels that are chosen, and the likeliest ones."""
+        labels = ", ".join(self.chosen)
+        return self.table(answers, f"The labels: {labels}." if labels else "None of the labels is likely enough.")
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain lists and words, for JSON; of more than 100 labels the 100 likeliest."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from glassformer.base.shown import Part, Written
+from glassformer.tasks.answered import Answered
 from glassformer.text.tokenizer import Tokenizer
 
 # Characters of a prompt that a note shows.
@@ -33,7 +35,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Generation:
+class Generation(Answered):
     """A prompt and the text that a model writes behind it, blanks included: prompt + generated is the whole text.
 
     `ended`: the model has ended it by itself, or a stop string has; else it stops at the largest number of tokens.
@@ -62,6 +64,18 @@ class Generation:
         if not self.left_out:
             return ()
         return (f"the model reads no more at once: the first {self.left_out:,} tokens are left out of: {shown}",)
+
+    @property
+    def says(self) -> str:
+        """The whole text."""
+        return self.text
+
+    def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
+        """The whole text, or each of several."""
+        if not self.n_best:
+            yield Written(self.text, lines=True)
+        for number, each in enumerate(self.n_best, start=1):
+            yield Written(self.prompt + each.generated, True, f"{number}\t")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

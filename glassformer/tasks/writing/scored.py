@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from glassformer.base.shown import Grid, Part, Share, Words, bold, line
 from glassformer.scoring.score import perplexity
+from glassformer.tasks.answered import Answered, Guess
+from glassformer.text.token_text import marked
 
 
 @dataclass(frozen=True)
@@ -29,9 +33,10 @@ class ScoredToken:
         return math.exp(self.log_probability)
 
 
-class _ScoredTokens:
+class _ScoredTokens(Answered):
     """What follows from the log-probabilities of at least one token."""
 
+    measure: ClassVar[str] = "log-probability"
     tokens: tuple[ScoredToken, ...]
 
     @property
@@ -46,6 +51,40 @@ class _ScoredTokens:
         """
         return perplexity(-self.total / len(self.tokens))
 
+    @property
+    def says(self) -> str:
+        """Nothing in words."""
+        return ""
+
+    @property
+    def places(self) -> list[list[Guess]]:
+        """Each token, and how likely it is."""
+        return [[(token.text.strip() or token.token, token.probability)] for token in self.tokens]
+
+    def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
+        """Each token with its probability, and what follows from all of them."""
+        found = vars(self)
+        yield line(str(found["text"]), style="dim")
+        if "target" in found:
+            yield line(str(found["target"]), style="answer")
+        rows = tuple(
+            (marked(each.text), f"{each.probability:.2%}", Share(each.probability), f"{each.log_probability:.3f}")
+            for each in self.tokens
+        )
+        yield Grid(("token", "probability", "", "log-probability"), rows)
+        yield line(
+            f"{self.measure} ",
+            bold(f"{self.total:.3f}"),
+            f" over {len(self.tokens)} tokens, perplexity ",
+            bold(f"{self.perplexity:.2f}"),
+            *self.rate(),
+            after=True,
+        )
+
+    def rate(self) -> tuple[Words, ...]:
+        """What is said of the rate after the perplexity."""
+        return ()
+
     def to_dict(self) -> dict[str, Any]:
         """The same as plain lists and strings, for JSON."""
         tokens = [asdict(token) for token in self.tokens]
@@ -55,6 +94,8 @@ class _ScoredTokens:
 @dataclass(frozen=True)
 class Scored(_ScoredTokens):
     """Pseudo-log-likelihood of a text: the sum over its tokens, each masked in turn (Salazar et al. 2020)."""
+
+    measure: ClassVar[str] = "pseudo-log-likelihood"
 
     text: str
     tokens: tuple[ScoredToken, ...]
@@ -88,6 +129,10 @@ class ScoredText(_ScoredTokens):
     def bits_per_byte(self) -> float | None:
         """−total / bytes as binary logarithms: comparable between models that cut texts into other tokens."""
         return -self.total / math.log(2) / self.bytes if self.bytes else None
+
+    def rate(self) -> tuple[Words, ...]:
+        """The bits per byte."""
+        return () if self.bits_per_byte is None else (", ", bold(f"{self.bits_per_byte:.3f}"), " bits per byte")
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain lists and strings, for JSON."""

@@ -5,12 +5,14 @@ T tokens of the translation · M tokens of the source
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
+from glassformer.base.shown import Grid, Part, Share, Written
 from glassformer.decode.request import Hypothesis
+from glassformer.tasks.answered import Answered
 from glassformer.tasks.writing.alignment import Link, align
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.words import Span, find_words
@@ -44,7 +46,7 @@ class Alternative:
 
 
 @dataclass(frozen=True)
-class Translation:
+class Translation(Answered):
     """A text and its translation.
 
     A text of several sentences is translated sentence by sentence: scores and log-probabilities are then sums.
@@ -82,6 +84,26 @@ class Translation:
             which = f"of {self.empty:,} sentences is" if self.translation.strip() else "is"
             found.append(f"the translation {which} empty: {shown}")
         return tuple(found)
+
+    @property
+    def says(self) -> str:
+        """The translation."""
+        return self.translation
+
+    def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
+        """The translation, or the best ones with their scores; and the words that belong together."""
+        lines = "\n" in str(values["text"])  # else one text is one line
+        if len(self.n_best) > 1:
+            yield from (Written(each.translation, lines, f"{each.score:.4f}\t") for each in self.n_best)
+        else:
+            yield Written(self.translation, lines)
+        if self.alignment:
+            rows = []
+            for link in self.alignment:
+                (a, b), (c, d) = link.target, link.source
+                share = f"{link.weight:.0%}", Share(link.weight)
+                rows.append((self.translation[a:b], "←", self.text[c:d], *share))
+            yield Grid(("translation", "", "source", "attention", ""), tuple(rows))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

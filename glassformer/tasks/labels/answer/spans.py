@@ -6,7 +6,7 @@ B rows · S tokens of a row · K tokens of the longest answer · N best spans
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,12 +17,18 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from glassformer.base.errors import NotFiniteError
+from glassformer.base.shown import Grid, Part, Remark, Share, Words, bold, line
+from glassformer.tasks.answered import SHOWN, Answered, Guess, InWords
 from glassformer.tasks.labels.answer.passage import Passage
 
 Reals = npt.NDArray[np.float64]
 
 # Spans that are kept of each window, and among which probabilities are shared out.
 BEST = 20
+
+# Characters of an answer in a cell, and of the passage on either side of the answer; spans that are watched.
+CELL, AROUND, TOP = 40, 200, 5
+NO_ANSWER = "(no answer)"
 
 
 class Span(NamedTuple):
@@ -36,7 +42,7 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Answer:
+class Answer(Answered):
     """The best spans of the passage, and whether the first is the answer or there is none.
 
     The score of a span is the sum of its start and end logits less those of the first token of its window, [CLS]: how
@@ -60,6 +66,62 @@ class Answer:
     def text(self) -> str:
         """The answer, "" where there is none."""
         return "" if self.best is None else self.best.text
+
+    @property
+    def says(self) -> str:
+        """The answer."""
+        return "no answer" if self.best is None else self.best.text
+
+    @property
+    def places(self) -> list[list[Guess]]:
+        """The best spans, and none."""
+        spans: list[Guess] = [(span.text, span.probability) for span in self.spans[:TOP]]
+        none: list[Guess] = [] if self.no_answer_probability is None else [(NO_ANSWER, self.no_answer_probability)]
+        return [[*spans, *none]]
+
+    @property
+    def verdict(self) -> object:
+        """The answer."""
+        return self.text
+
+    def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
+        """The best spans, each with a bar, and the passage around the answer."""
+        yield line(self.question, style="dim")
+        if self.question_cut:
+            yield Remark(f"the question was cut: its last {self.question_cut:,} tokens were not read")
+        rows: list[tuple[str | Share, ...]] = []
+        for span in self.spans:
+            words = span.text if len(span.text) <= CELL else f"{span.text[:CELL]} …"
+            chance, place = span.probability, f"{span.start:,}–{span.end:,}"
+            rows.append((" ".join(words.split()), f"{chance:.1%}", Share(chance), place))
+        none = self.no_answer_probability
+        if none is not None:
+            rows.append((NO_ANSWER, f"{none:.1%}", Share(none), ""))
+        yield Grid(("answer", "probability", "", "characters"), tuple(rows))
+        if none is not None:
+            score = f"score of the best span {self.spans[0].score:.2f}"
+            yield line(f"{score}; it is the answer above the threshold {self.threshold:.2f}")
+        yield line(*self._in_passage(str(values["pair"])), style="answer", after=True)
+
+    def _in_passage(self, passage: str) -> tuple[Words, ...]:
+        """The passage around the answer, which is bold and in brackets."""
+        if self.best is None:
+            return ("no answer",)
+        start, end = self.best.start, self.best.end
+        left, right = "… " * (start > AROUND), " …" * (end + AROUND < len(passage))
+        before, after = passage[max(0, start - AROUND) : start], passage[end : end + AROUND]
+        return f"{left}{before}", bold(f"[{self.best.text}]"), f"{after}{right}"
+
+    def in_words(self, words: int, answers: int) -> InWords:
+        """The span of the passage, or that there is none."""
+        rows = [(" ".join(span.text.split())[:SHOWN], (span.probability,)) for span in self.spans[:answers]]
+        if self.no_answer_probability is not None:
+            rows.append((NO_ANSWER, (self.no_answer_probability,)))
+        said = "The answer: none, the passage does not hold it."
+        if self.best is not None:
+            where = f"characters {self.best.start:,} to {self.best.end:,} of the passage"
+            said = f"The answer: {self.best.text[:SHOWN]} ({where})."
+        return InWords("the best spans", ("probability",), tuple(rows), remarks=(said,))
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain lists and words, for JSON; `start` and `end` are None without an answer."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from glassformer.base.errors import DataError
+from glassformer.base.shown import Grid, Part, Share, Tick, line
+from glassformer.tasks.answered import SHOWN, Answered, Guess, InWords
 from glassformer.tasks.values import label_of, located, text_of
 
 
@@ -20,7 +22,7 @@ class Question(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(Answered):
     """The likeliest candidate, its place from 0, and how likely each is, in the order in which they were given;
     `windows` is above 1 for a long text.
     """
@@ -36,6 +38,39 @@ class Choice:
     def probabilities(self) -> tuple[float, ...]:
         """Of each candidate, between 0 and 1; their sum is 1."""
         return tuple(map(math.exp, self.log_probabilities))
+
+    @property
+    def says(self) -> str:
+        """The likeliest candidate."""
+        return self.choice
+
+    @property
+    def places(self) -> list[list[Guess]]:
+        """All candidates."""
+        return [list(zip(self.choices, self.probabilities, strict=True))]
+
+    @property
+    def verdict(self) -> object:
+        """The place of the likeliest candidate."""
+        return self.index
+
+    def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
+        """The candidates, each with a bar."""
+        yield line(self.text, style="dim")
+        rows = tuple(
+            (Tick("→") if place == self.index else "", choice, f"{chance:.1%}", Share(chance))
+            for place, (choice, chance) in enumerate(zip(self.choices, self.probabilities, strict=True))
+        )
+        yield Grid(("", "candidate", "probability", ""), rows)
+
+    def in_words(self, words: int, answers: int) -> InWords:
+        """How likely each candidate is, the likeliest first."""
+        order = sorted(zip(self.choices, self.probabilities, strict=True), key=lambda each: -each[1])
+        kept = order[: 2 * answers]
+        more = f"{len(order) - len(kept):,} more candidates" if len(order) > len(kept) else ""
+        rows = tuple((" ".join(choice.split())[:SHOWN], (chance,)) for choice, chance in kept)
+        chance = f"{self.probabilities[self.index]:.1%}, candidate {self.index}"
+        return InWords("", ("probability",), rows, (), more, (f"The choice: {self.choice[:SHOWN]} ({chance}).",))
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain lists and words, for JSON."""

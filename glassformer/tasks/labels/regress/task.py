@@ -6,7 +6,7 @@ B rows · E examples · W windows of a text
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -16,6 +16,7 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, DataError, NotFiniteError
+from glassformer.base.shown import Part, line
 from glassformer.data.settings import TextPairData
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
@@ -25,6 +26,7 @@ from glassformer.scoring.cross_entropy import widened
 from glassformer.scoring.measure import Reals
 from glassformer.scoring.report import Worst
 from glassformer.scoring.score import THIS_MODEL, Scores
+from glassformer.tasks.answered import Answered, InWords, texts_of
 from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.labels.text_pair import TextPairSection, TextPairTask, two_segments
 from glassformer.tasks.predictor import Context
@@ -62,7 +64,7 @@ class Rated(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Number:
+class Number(Answered):
     """The number of a text or a pair; `windows` is above 1 for a long text."""
 
     number: float
@@ -74,6 +76,25 @@ class Number:
         """The same as plain numbers and words, for JSON."""
         texts = {"text": self.text} if self.pair is None else {"text": self.text, "pair": self.pair}
         return {**texts, "number": self.number, "windows": self.windows}
+
+    @property
+    def says(self) -> str:
+        """The number."""
+        return f"{self.number:.6g}"
+
+    @property
+    def verdict(self) -> object:
+        """None: numbers are compared as numbers."""
+        return None
+
+    def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
+        """The number."""
+        yield from texts_of(values)
+        yield line((self.says, "bold"), style="answer", after=True)
+
+    def in_words(self, words: int, answers: int) -> InWords:
+        """The number."""
+        return InWords(remarks=(f"The number: {self.number:.4g}.",))
 
 
 def _of_numbers(task: Any, both: Both) -> Tensor:

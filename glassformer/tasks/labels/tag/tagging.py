@@ -5,17 +5,19 @@ L labels · N words
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from glassformer.base.shown import Grid, Part, Share, line
 from glassformer.models.chain import Chain, Integers, log_probabilities, viterbi
 from glassformer.scoring.bio import TagSpan, is_scheme, spans_of
 from glassformer.scoring.calibration import log_softmax
 from glassformer.scoring.score import THIS_MODEL, Scores
+from glassformer.tasks.answered import SHOWN, Answered, Guess, InWords
 from glassformer.tasks.labels.tag.baselines import TagBaselines
 from glassformer.tasks.labels.tag.records import Sentence
 from glassformer.tasks.labels.tag.scores import by_type, confusions, span_measure, span_types
@@ -33,7 +35,7 @@ class FoundSpan:
 
 
 @dataclass(frozen=True)
-class Tagging:
+class Tagging(Answered):
     """The tags of a text's words, and the spans that they mark; where each word has a tag of its own, these are the
     words. `offsets` are the characters [start, end) of each word. `windows` is above 1 for a long text, `given` is
     whether the words came with the text.
@@ -50,6 +52,51 @@ class Tagging:
     def words(self) -> tuple[str, ...]:
         """The words as they stand in the text, one for each tag; in JSON they are the same strings."""
         return tuple(self.text[start:end] for start, end in self.offsets)
+
+    @property
+    def says(self) -> str:
+        """The spans with their labels."""
+        return ", ".join(f"{span.text}: {span.label}" for span in self.spans) or "no span"
+
+    @property
+    def places(self) -> list[list[Guess]]:
+        """The tag of each word, as likely as its span."""
+        likely: dict[int, float] = {}
+        for span in self.spans:
+            likely |= {start: span.probability for start, _ in self.offsets if span.start <= start < span.end}
+        return [[(tag, likely.get(start))] for tag, (start, _) in zip(self.tags, self.offsets, strict=True)]
+
+    @property
+    def verdict(self) -> object:
+        """The tags."""
+        return self.tags
+
+    def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
+        """The spans, each with a bar."""
+        yield line(self.text, style="dim")
+        if not self.spans:
+            yield line("no span found", after=True)
+            return
+        rows = tuple(
+            (f"{each.start}", f"{each.end}", each.text, each.label, f"{each.probability:.1%}", Share(each.probability))
+            for each in self.spans
+        )
+        yield Grid(("start", "end", "text", "label", "probability", ""), rows, right=(0, 1))
+
+    def in_words(self, words: int, answers: int) -> InWords:
+        """The tag of each word, and the spans that the tags mark."""
+        kept, found = 2 * words, self.words
+        more = f"{len(found) - kept:,} more words" if len(found) > kept else ""
+        rows = tuple((word, ()) for word in found[:kept])
+        told = [
+            f"{span.text[:SHOWN]}: {span.label} ({span.probability:.1%}), characters {span.start:,} to {span.end:,}."
+            for span in self.spans[: 2 * answers]
+        ]
+        left = len(self.spans) - len(told)
+        told += [*([f"{left:,} more spans."] if left else []), *([] if told else ["No span is marked."])]
+        if len(self.spans) == len(found):  # each word has a tag of its own
+            told = []
+        return InWords("the tag of each word", (), rows, self.tags[:kept], more, tuple(told))
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain lists and words, for JSON; with words and tags where the words were given."""

@@ -7,21 +7,29 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Self
 
 import torch
+from rich.cells import cell_len
 
 from glassformer.base.errors import ConfigError, DataError, NotFiniteError
+from glassformer.base.shown import Grid, Part, Share, line
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import widened
+from glassformer.tasks.answered import Answered
+from glassformer.tasks.answered import Guess as Likely
 from glassformer.tasks.predictor import Context, Predictor
 from glassformer.tasks.rows import Row, make_row
 from glassformer.text.compatible import check_mask
+from glassformer.text.token_text import marked
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
 from glassformer.text.windows import Window, windows
+
+# Masked words next to each other in one table, at most, and the columns that each needs for its numbers and bars.
+TOGETHER, NUMBERS = 3, 28
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,12 @@ class Guess:
     joins: bool = False
 
 
+def _cells(guess: Guess) -> tuple[str, str, Share]:
+    """A guess as it is shown: its word, its probability, and a bar."""
+    word = f"…{guess.word}" if guess.joins and guess.word.isalnum() else marked(guess.word)
+    return word, f"{guess.probability:.1%}", Share(guess.probability)
+
+
 @dataclass(frozen=True)
 class MaskedWord:
     """A masked word, its characters [start, end) of the text that was given, and the best guesses, best first."""
@@ -47,7 +61,7 @@ class MaskedWord:
 
 
 @dataclass(frozen=True)
-class Filled:
+class Filled(Answered):
     """A text with masked words. `filled` has the best guess in place of each mask, the best of those that begin a word
     where the mask does; `windows` is above 1 for a long text.
     """
@@ -56,6 +70,44 @@ class Filled:
     filled: str
     masks: tuple[MaskedWord, ...]
     windows: int = 1
+
+    @property
+    def says(self) -> str:
+        """The text with the best guesses."""
+        return self.filled
+
+    @property
+    def places(self) -> list[list[Likely]]:
+        """The best guesses for each masked word."""
+        return [[(guess.word, guess.probability) for guess in mask.guesses] for mask in self.masks]
+
+    @property
+    def verdict(self) -> object:
+        """The best guess for each masked word."""
+        return [mask.guesses[0].token for mask in self.masks]
+
+    def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
+        """The guesses for as many masked words next to each other as there is room for."""
+        yield line(self.text, style="dim")
+        cells = [[_cells(guess) for guess in mask.guesses] for mask in self.masks]
+        longest = max((cell_len(words) for of_mask in cells for words, *_ in of_mask), default=0)
+        together = max(1, min(TOGETHER, width // (max(longest, len(MASK) + 3) + NUMBERS)))
+        for first in range(0, len(cells), together):
+            some = cells[first : first + together]
+            heads = [MASK + (f" {first + number}" if len(cells) > 1 else "") for number, _ in enumerate(some, 1)]
+            rows = tuple(
+                tuple(cell for of_mask in some for cell in (of_mask[rank] if rank < len(of_mask) else ("", "", "")))
+                for rank in range(max(map(len, some)))
+            )
+            at = range(0, 3 * len(some), 3)
+            yield Grid(
+                tuple(cell for head in heads for cell in (head, "", "")),
+                rows,
+                right=tuple(place + 1 for place in at),
+                bold=tuple(at),
+                bars=tuple(place + 2 for place in at),
+            )
+        yield line(self.filled, style="answer", after=True)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain lists and strings, for JSON."""

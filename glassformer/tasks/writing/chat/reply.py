@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from glassformer.base.shown import Part, Written
+from glassformer.tasks.answered import Answered
 from glassformer.tasks.writing.generation import GeneratedToken
 
 
@@ -18,7 +21,7 @@ class OtherReply:
 
 
 @dataclass(frozen=True)
-class Reply:
+class Reply(Answered):
     """The turns so far, the last of them the one that is answered, and the reply.
 
     `read`: so many of the last turns were read; `left_out`: so many tokens of the first of these were not, as the model
@@ -42,6 +45,16 @@ class Reply:
         if not self.left_out:
             return ()
         return (f"the model reads no more at once: {self.left_out:,} tokens at the beginning are left out",)
+
+    @property
+    def says(self) -> str:
+        """The reply."""
+        return self.reply
+
+    def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
+        """The reply, or each of several."""
+        for each in self.n_best or (self,):
+            yield Written(each.reply)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -21,5 +21,6 @@ VERBS = (
         tasks=("language-model",),
         blank=True,
         writes="text",
+        goes_on=True,
     ),
 )

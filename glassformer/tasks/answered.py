@@ -1,0 +1,79 @@
+"""What a verb answers about one record: as JSON, on a screen, in words, and as what is watched while a model trains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from glassformer.base.shown import Grid, Part, line
+
+Guess = tuple[str, float | None]
+"""A guess, and how likely it is; None where that is not known."""
+SHOWN = 200
+"""Characters of a text that are repeated in words."""
+
+
+@dataclass(frozen=True)
+class InWords:
+    """An answer as the last step of a walk-through: rows of a table with their numbers or words, and sentences."""
+
+    title: str = ""
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    tags: tuple[str, ...] = ()
+    more: str = ""
+    remarks: tuple[str, ...] = ()
+
+
+class Answered:
+    """An answer. A task's own says what differs from these: a row for each field of its JSON, and the JSON's words."""
+
+    windows: int = 1
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences for the user about this answer."""
+        return ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain lists, numbers and words, for JSON."""
+        raise NotImplementedError
+
+    def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
+        """What is shown on a screen of so many columns, of the answer to a record with these values by role."""
+        found = {name: value for name, value in self.to_dict().items() if name not in values and name != "windows"}
+        yield from texts_of(values)
+        yield Grid(("", ""), tuple((name, in_short(value)) for name, value in found.items()))
+
+    def in_words(self, words: int, answers: int) -> InWords:
+        """The answer as the last step of a walk-through, which shows so many words and answers at most."""
+        found = self.to_dict()
+        return InWords(remarks=tuple(f"{name}: {in_short(value)}" for name, value in found.items()))
+
+    @property
+    def says(self) -> str:
+        """The answer in a few words, for whoever watches it change."""
+        return ", ".join(in_short(value) for value in self.to_dict().values())
+
+    @property
+    def places(self) -> list[list[Guess]]:
+        """The likeliest guesses at each place that is asked for."""
+        return []
+
+    @property
+    def verdict(self) -> object:
+        """What the answer comes down to, where two models are compared; None where it is a number."""
+        return self.to_dict()
+
+
+def texts_of(values: Mapping[str, object], roles: Iterable[str] = ("text", "pair")) -> Iterable[Part]:
+    """The texts of a record, as lines."""
+    for role in roles:
+        if role in values:
+            yield line(str(values[role]), style="dim")
+
+
+def in_short(value: object) -> str:
+    """A value of a record in one cell."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)[:SHOWN]
