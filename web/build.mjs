@@ -49,7 +49,11 @@ const served = await build({
   plugins: [{ name: "on-the-core", setup: onTheCore }],
 });
 const styles = await build({
-  entryPoints: { explorer: "src/whole.css", "script/core": "src/theme.css", "script/chunks": "src/chunks/chunks.css" },
+  entryPoints: {
+    explorer: "src/styles/whole.css",
+    "script/core": "src/styles/theme.css",
+    "script/chunks": "src/styles/chunks.css",
+  },
   outdir: BUILT,
   bundle: true,
   minify: true,

@@ -2,10 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { headWords, toHead } from "../src/address/links.ts";
 import type { Palette } from "../src/draw/colour.ts";
 import { panelAt, type Scene } from "../src/draw/scene.ts";
-import { headWords, toHead } from "../src/frame/views.ts";
-import { attentionOf, cellNear, peersOf, weightsNear } from "../src/levels/head/attention.ts";
+import { attentionOf, cellNear, peersOf, weightsNear } from "../src/formulas/attention.ts";
+import { Names } from "../src/formulas/names.ts";
 import { handScene } from "../src/levels/head/hand.ts";
 import { planOf, type Shown } from "../src/levels/head/plan.ts";
 import { listed } from "../src/levels/head/score_table.tsx";
@@ -20,9 +21,8 @@ import {
   wordsOf,
 } from "../src/levels/head/units.ts";
 import { rowsOf, strongest, Weights } from "../src/levels/head/weights.ts";
-import { Names } from "../src/run/names.ts";
-import type { Formula, Rule, RunRecord } from "../src/run/record.ts";
-import type { Tensor } from "../src/run/safetensors.ts";
+import type { Tensor } from "../src/numbers/safetensors.ts";
+import type { Formula, Rule, RunRecord } from "../src/record/record.ts";
 
 const SQUARE = "sentence head query key";
 

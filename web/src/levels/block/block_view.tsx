@@ -3,22 +3,22 @@
 import { useComputed } from "@preact/signals";
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { DifferenceSource } from "../../compare/difference.ts";
+import { firstUnit } from "../../address/first.ts";
+import { sentenceOf, toTensor } from "../../address/links.ts";
+import { go, state } from "../../address/state.ts";
 import type { Look } from "../../draw/box.ts";
-import { measure, Picture } from "../../draw/picture.tsx";
-import { usePut } from "../../edit/held.ts";
-import { Word } from "../../edit/word_view.tsx";
-import { firstUnit } from "../../frame/first.ts";
-import { useDrawn, useFolded, useNextTask, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
-import { go, state } from "../../frame/state.ts";
-import { sentenceOf, toTensor } from "../../frame/views.ts";
-import { operandsOf } from "../../run/evaluator.ts";
-import { type Names, unmarked } from "../../run/names.ts";
-import { percent } from "../../run/numbers.ts";
-import type { RunRecord } from "../../run/record.ts";
-import { at, type Tensor } from "../../run/safetensors.ts";
+import { usePut } from "../../edit/views/held.ts";
+import { Word } from "../../edit/views/word_view.tsx";
+import { operandsOf } from "../../formulas/evaluator.ts";
+import { type Names, unmarked } from "../../formulas/names.ts";
+import { TourButton } from "../../frame/begin.tsx";
+import { at, type Tensor } from "../../numbers/safetensors.ts";
+import { percent } from "../../numbers/written.ts";
+import type { RunRecord } from "../../record/record.ts";
 import type { Store } from "../../run/store.ts";
-import { TourButton } from "../../tour/begin.tsx";
+import { DifferenceSource } from "../../sources/difference.ts";
+import { useDrawn, useFolded, useNextTask, usePalette, useStore, useWidth } from "../../views/hooks.ts";
+import { measure, Picture } from "../../views/picture.tsx";
 import { blockScene, drawnTogether } from "./block_scene.ts";
 
 export function BlockView(): VNode {

@@ -4,10 +4,10 @@ import { imageOf, type Palette } from "../../draw/colour.ts";
 import { strengthOf } from "../../draw/marks.ts";
 import { Pen } from "../../draw/pen.ts";
 import type { Item, Scene } from "../../draw/scene.ts";
-import type { Spot } from "../../draw/spots.tsx";
-import type { Heads, Measure } from "../../run/heads.ts";
-import { counted } from "../../run/numbers.ts";
-import type { ImportanceRow } from "../../run/sums.ts";
+import type { Heads, Measure } from "../../measures/heads.ts";
+import { counted } from "../../numbers/written.ts";
+import type { ImportanceRow } from "../../record/sums.ts";
+import type { Spot } from "../../views/spots.tsx";
 import { atOnce, JOBS, type Job, jobOf, labelOf } from "./jobs.ts";
 
 /** One attention, whose heads stand in a row. */

@@ -1,11 +1,11 @@
 /** What of a text all heads are shown for: words instead of tokens, without marks, one sentence of a pair; and hidden words. */
 
 import { useMemo } from "preact/hooks";
-import { useOpened, useStore } from "../../frame/hooks.ts";
-import { state } from "../../frame/state.ts";
-import type { Names } from "../../run/names.ts";
-import type { Side } from "../../run/record.ts";
+import { state } from "../../address/state.ts";
+import type { Names } from "../../formulas/names.ts";
+import type { Side } from "../../record/record.ts";
 import type { Place } from "../../run/shown_heads.ts";
+import { useOpened, useStore } from "../../views/hooks.ts";
 import { textOf } from "../head/head_view.tsx";
 import { optionsIn } from "../head/options.ts";
 import { unitsShown } from "../head/units.ts";

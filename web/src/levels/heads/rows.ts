@@ -3,12 +3,12 @@
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { CHUNKS } from "../../chunks/chunks.ts";
-import { useAsked, useStore } from "../../frame/hooks.ts";
-import type { Heads } from "../../run/heads.ts";
-import type { Names } from "../../run/names.ts";
+import type { Names } from "../../formulas/names.ts";
+import type { Heads } from "../../measures/heads.ts";
 import type { Shown, shownHeads as ShownHeads } from "../../run/shown_heads.ts";
-import type { Source } from "../../run/source.ts";
 import type { Store } from "../../run/store.ts";
+import type { Source } from "../../sources/source.ts";
+import { useAsked, useStore } from "../../views/hooks.ts";
 import type { Row } from "./heads_scene.ts";
 
 /** An attention by name, with where it stands. */

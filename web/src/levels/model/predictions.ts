@@ -1,9 +1,9 @@
 /** What a model answered for one sentence, read from its own probabilities. */
 
-import type { Names } from "../../run/names.ts";
-import { counted, percent } from "../../run/numbers.ts";
-import type { Part } from "../../run/sentences.ts";
-import type { Source } from "../../run/source.ts";
+import type { Names } from "../../formulas/names.ts";
+import type { Part } from "../../formulas/sentences.ts";
+import { counted, percent } from "../../numbers/written.ts";
+import type { Source } from "../../sources/source.ts";
 
 /** One possible answer, with where its number is. */
 export interface Guess {
