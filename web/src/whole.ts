@@ -5,9 +5,9 @@ import { inNotebook } from "./leave/widget.ts";
 
 export { parseChanges } from "./edit/changes/changes.ts";
 export { pythonOf } from "./edit/changes/python.ts";
-export { engineOf } from "./edit/session/engine.ts";
 export { cellAt, explainCell, RULES } from "./formulas/interpreter.ts";
 export { recompute } from "./formulas/recompute.ts";
+export { engineOf } from "./frame/engine_of.ts";
 export { activityMatrix } from "./levels/mask/activity.ts";
 export { readTensors } from "./numbers/safetensors.ts";
 export { axisNames } from "./record/axes.ts";

@@ -1,8 +1,7 @@
 /** A formula and the tensors that it reads, and what a rule makes of one cell: see `look/rules/evaluator.py`. */
 
-import { slice } from "../measures/heads.ts";
 import { exactSum } from "../numbers/arithmetic.ts";
-import { at, sizeOf, type Tensor } from "../numbers/safetensors.ts";
+import { at, sizeOf, slice, type Tensor } from "../numbers/safetensors.ts";
 import { axisNames, type Cell, indexOf, namedSizes, stepAlong } from "../record/axes.ts";
 import type { Formula, Operand, Rule, RunRecord, Side } from "../record/record.ts";
 

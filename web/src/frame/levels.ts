@@ -1,6 +1,6 @@
 /** The levels of the page, from the widest to the last: what each draws, what it says, what lies above it. */
 
-import type { FunctionComponent } from "preact";
+import { type FunctionComponent, h } from "preact";
 import { ofHeads, toHead, toNumber, toTensor } from "../address/links.ts";
 import type { Level, State } from "../address/state.ts";
 import { link } from "../address/state.ts";
@@ -13,6 +13,7 @@ import { BlockView } from "../levels/block/block_view.tsx";
 import { ModelBeside } from "../levels/model/model_beside.tsx";
 import { ModelView } from "../levels/model/model_view.tsx";
 import type { Answer } from "../run/store.ts";
+import { TourButton } from "./tour_button.tsx";
 
 export interface LevelView {
   /** What has to be here before it is drawn; left out: the page begins with it. */
@@ -52,7 +53,7 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     up: () => ({ level: "model" }),
   },
   block: {
-    View: BlockView,
+    View: () => h(BlockView, { Tour: TourButton }),
     hint: "Point at a cell: its number. Click: its word is framed. Enter or double click: the number. ? all keys",
     crumb(state, names) {
       const unit = unitInHand(state, names);

@@ -3,9 +3,9 @@
 import type { VNode } from "preact";
 import { go, inPicture, later, link, type Theme } from "../address/state.ts";
 import { useStore } from "../views/hooks.ts";
-import { TourButton } from "./begin.tsx";
 import { LEVELS, ORDER } from "./levels.ts";
 import { Save } from "./save.tsx";
+import { TourButton } from "./tour_button.tsx";
 
 export function Top({ onHelp }: { onHelp: () => void }): VNode {
   const { names } = useStore();

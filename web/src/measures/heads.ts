@@ -3,7 +3,7 @@
  * are those of `look/head_measures.py`, for the runs that a page does not hold whole.
  */
 
-import type { Tensor } from "../numbers/safetensors.ts";
+import { slice, type Tensor } from "../numbers/safetensors.ts";
 import type { RunRecord } from "../record/record.ts";
 
 export const MEASURES = [
@@ -208,10 +208,4 @@ export function pooled(
 /** The tokens [from, to) that a dot stands for. */
 export function windowAt(dot: number, dots: number, tokens: number): [number, number] {
   return [Math.floor((dot * tokens) / dots), Math.ceil(((dot + 1) * tokens) / dots)];
-}
-
-/** Some of many numbers, without a copy where that can be. */
-export function slice(data: ArrayLike<number>, start: number, length: number): ArrayLike<number> {
-  if (ArrayBuffer.isView(data)) return (data as Float64Array).subarray(start, start + length);
-  return Array.prototype.slice.call(data, start, start + length) as number[];
 }

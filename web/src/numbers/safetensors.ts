@@ -91,3 +91,9 @@ export function at(tensor: Tensor, index: readonly number[]): number {
   if (value === undefined) throw new Error(`there is no number at [${index.join(", ")}]`);
   return value;
 }
+
+/** Some of many numbers, without a copy where that can be. */
+export function slice(data: ArrayLike<number>, start: number, length: number): ArrayLike<number> {
+  if (ArrayBuffer.isView(data)) return (data as Float64Array).subarray(start, start + length);
+  return Array.prototype.slice.call(data, start, start + length) as number[];
+}

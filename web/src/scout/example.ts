@@ -1,7 +1,6 @@
 /** One pair of words that the tour follows through a run. */
 
-import { at } from "../numbers/safetensors.ts";
-import type { Scout } from "./scout.ts";
+import { at, type Tensor } from "../numbers/safetensors.ts";
 
 /** A word that looks, one that it looks at, and the head in which it does. */
 export interface Example {
@@ -16,8 +15,19 @@ const SHARED = 0.95;
 /** A weight below this is no example of looking at a word. */
 const LEAST = 0.05;
 
+/** What an example is chosen from: a sentence, its words that are hidden, those that have letters, all, and its tensors. */
+export interface Sentence {
+  readonly sentence: number;
+  readonly hidden: readonly number[];
+  readonly seen: readonly number[];
+  readonly all: readonly number[];
+  fetch(name: string): Tensor | undefined;
+  /** The name of a tensor of the attention that is followed. */
+  of(last: string): string;
+}
+
 /** A hidden word, or else any, with the word that it looks at most. */
-export function exampleOf(s: Scout): Example {
+export function exampleOf(s: Sentence): Example {
   const { hidden, seen } = s;
   // Of a long text the last words: what is found there serves as well.
   const queries = hidden.length > 0 ? hidden.slice(0, 1) : seen.slice(-64);

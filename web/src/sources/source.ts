@@ -1,9 +1,9 @@
 /** Where a page gets its run from. The same views stand before an exported file, a server and a notebook. */
 
 import type { Explanation } from "../formulas/interpreter.ts";
-import { type Heads, slice } from "../measures/heads.ts";
+import type { Heads } from "../measures/heads.ts";
 import type { Dots, Part } from "../numbers/dots.ts";
-import { sizeOf, type Tensor } from "../numbers/safetensors.ts";
+import { sizeOf, slice, type Tensor } from "../numbers/safetensors.ts";
 import type { Cell } from "../record/axes.ts";
 import type { Formula, Honesty, RunRecord } from "../record/record.ts";
 

@@ -1,8 +1,7 @@
 /** What makes a run with changes: the server behind a page, or the page itself (`in_page.ts`), where the model is small. */
 
-import { CHUNKS } from "../../chunks/chunks.ts";
 import type { Offer, Wish } from "../../record/wishes.ts";
-import { HttpSource } from "../../sources/http_source.ts";
+import type { HttpSource } from "../../sources/http_source.ts";
 import type { Source } from "../../sources/source.ts";
 import type { Change, Step, TextChange, Which } from "../changes/changes.ts";
 
@@ -29,13 +28,8 @@ export interface Engine {
   atOnce?(changes: readonly Change[]): Made | null;
 }
 
-/** The engine for what a page has opened. */
-export async function engineOf(source: Source): Promise<Engine> {
-  return source instanceof HttpSource ? new Server(source) : (await CHUNKS.alone.load()).engineOfPage(source);
-}
-
 /** A server's models, any texts, all changes. */
-class Server implements Engine {
+export class Server implements Engine {
   readonly why = "";
   readonly words = "text";
   readonly offers: readonly Offer[];

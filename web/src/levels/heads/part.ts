@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { state } from "../../address/state.ts";
 import type { Names } from "../../formulas/names.ts";
 import type { Side } from "../../record/record.ts";
-import type { Place } from "../../run/shown_heads.ts";
+import { type Place, shownHeads } from "../../run/shown_heads.ts";
 import { useOpened, useStore } from "../../views/hooks.ts";
 import { textOf } from "../head/head_view.tsx";
 import { optionsIn } from "../head/options.ts";
@@ -38,6 +38,7 @@ export function usePart(sentence: number): Part | null {
         const formula = names.formulas.get(`${attention}.weights`);
         return { queries: places(formula?.tokens ?? "inputs", from), keys: places(formula?.keys ?? "inputs", to) };
       },
+      measured: shownHeads,
     };
   }, [store, sentence, key]);
 }

@@ -2,10 +2,9 @@
 
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
-import { CHUNKS } from "../../chunks/chunks.ts";
 import type { Names } from "../../formulas/names.ts";
 import type { Heads } from "../../measures/heads.ts";
-import type { Shown, shownHeads as ShownHeads } from "../../run/shown_heads.ts";
+import type { Shown, shownHeads } from "../../run/shown_heads.ts";
 import type { Store } from "../../run/store.ts";
 import type { Source } from "../../sources/source.ts";
 import { useAsked, useStore } from "../../views/hooks.ts";
@@ -76,10 +75,9 @@ const opened = new WeakMap<Source, Map<string, Promise<Heads | undefined>>>();
 export interface Part {
   readonly key: string;
   of(attention: string): Shown;
+  /** What measures it: the page begins without that, and who asks for a part has it. */
+  readonly measured: typeof shownHeads;
 }
-
-/** Measured by what the page fetches with the level of all heads. */
-const measured: typeof ShownHeads = async (...given) => (await CHUNKS.looking.load()).shownHeads(...given);
 
 let turn = Promise.resolve<unknown>(0);
 
@@ -105,7 +103,7 @@ function headsIn(
     found =
       part === null
         ? source.heads(attention, sentence, dots)
-        : inTurn(() => measured(source, names, attention, sentence, dots, part.of(attention)));
+        : inTurn(() => part.measured(source, names, attention, sentence, dots, part.of(attention)));
     known.set(key, found);
     found.catch(() => known.delete(key));
   }
