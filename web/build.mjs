@@ -51,7 +51,7 @@ const served = await build({
 const styles = await build({
   entryPoints: {
     explorer: "src/styles/whole.css",
-    "script/core": "src/styles/theme.css",
+    "script/core": "src/styles/core.css",
     "script/chunks": "src/styles/chunks.css",
   },
   outdir: BUILT,
