@@ -29,9 +29,16 @@ const shared = {
 };
 
 if (process.argv.includes("--test")) {
-  const tests = readdirSync("test").filter((name) => name.endsWith(".test.ts"));
+  const tests = readdirSync("test", { recursive: true }).filter((name) => name.endsWith(".test.ts"));
   const entryPoints = tests.map((name) => `test/${name}`);
-  await build({ ...shared, entryPoints, outdir: "out", outExtension: { ".js": ".mjs" }, platform: "node" });
+  await build({
+    ...shared,
+    entryPoints,
+    outbase: "test",
+    outdir: "out",
+    outExtension: { ".js": ".mjs" },
+    platform: "node",
+  });
   const files = tests.map((name) => `out/${name.replace(".ts", ".mjs")}`);
   process.exit(spawnSync(process.execPath, ["--test", ...files], { stdio: "inherit" }).status ?? 1);
 }

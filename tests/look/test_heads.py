@@ -18,7 +18,7 @@ from glassformer.look.run import trace
 from glassformer.look.trace import Trace
 from tests.look.rows import row_named
 
-# The page's own test, web/test/levels.test.ts, holds its rule to the same file.
+# The page's own test, web/test/levels/levels.test.ts, holds its rule to the same file.
 GOLDEN = Path(__file__).resolve().parents[2] / "web/test/golden/jobs.json"
 
 

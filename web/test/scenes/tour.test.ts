@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Palette } from "../src/draw/colour.ts";
-import { frameOf, panelAt, type Scene } from "../src/draw/scene.ts";
-import { Names } from "../src/formulas/names.ts";
-import { sizeOf, type Tensor } from "../src/numbers/safetensors.ts";
-import type { Formula, RunRecord } from "../src/record/record.ts";
-import { tourScene } from "../src/scenes/scenes.ts";
-import { filled, joined, listed, type Said } from "../src/scout/said.ts";
-import { Scout } from "../src/scout/scout.ts";
+import type { Palette } from "../../src/draw/colour.ts";
+import { frameOf, panelAt, type Scene } from "../../src/draw/scene.ts";
+import { Names } from "../../src/formulas/names.ts";
+import { sizeOf, type Tensor } from "../../src/numbers/safetensors.ts";
+import type { Formula, RunRecord } from "../../src/record/record.ts";
+import { tourScene } from "../../src/scenes/scenes.ts";
+import { filled, joined, listed, type Said } from "../../src/scout/said.ts";
+import { Scout } from "../../src/scout/scout.ts";
 
 const aloud = (parts: readonly Said[]): string =>
   parts.map((part) => (typeof part === "string" ? part : part.text)).join("");

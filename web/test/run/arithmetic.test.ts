@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { largestTerms } from "../src/draw/terms.tsx";
-import { inOrder, type Term } from "../src/formulas/evaluator.ts";
-import { erfc, exactSum } from "../src/numbers/arithmetic.ts";
+import { largestTerms } from "../../src/draw/terms.tsx";
+import { inOrder, type Term } from "../../src/formulas/evaluator.ts";
+import { erfc, exactSum } from "../../src/numbers/arithmetic.ts";
 
 test("a sum is rounded once", () => {
   assert.equal(exactSum([1e16, 1, -1e16]), 1);

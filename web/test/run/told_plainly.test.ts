@@ -2,19 +2,19 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Panel } from "../src/draw/scene.ts";
-import { shades } from "../src/draw/shades.ts";
-import { Evaluator, isFill } from "../src/formulas/evaluator.ts";
-import { compute } from "../src/formulas/interpreter.ts";
-import { Names } from "../src/formulas/names.ts";
-import { measureHeads } from "../src/measures/heads.ts";
-import { apart, digitsIn, shareInCell } from "../src/numbers/apart.ts";
-import type { Tensor } from "../src/numbers/safetensors.ts";
-import { more } from "../src/numbers/written.ts";
-import { explains, explainsPadded, quoted } from "../src/record/commands.ts";
-import type { Formula, Rule, RunRecord } from "../src/record/record.ts";
-import { shownHeads } from "../src/run/shown_heads.ts";
-import type { Source } from "../src/sources/source.ts";
+import type { Panel } from "../../src/draw/scene.ts";
+import { shades } from "../../src/draw/shades.ts";
+import { Evaluator, isFill } from "../../src/formulas/evaluator.ts";
+import { compute } from "../../src/formulas/interpreter.ts";
+import { Names } from "../../src/formulas/names.ts";
+import { measureHeads } from "../../src/measures/heads.ts";
+import { apart, digitsIn, shareInCell } from "../../src/numbers/apart.ts";
+import type { Tensor } from "../../src/numbers/safetensors.ts";
+import { more } from "../../src/numbers/written.ts";
+import { explains, explainsPadded, quoted } from "../../src/record/commands.ts";
+import type { Formula, Rule, RunRecord } from "../../src/record/record.ts";
+import { shownHeads } from "../../src/run/shown_heads.ts";
+import type { Source } from "../../src/sources/source.ts";
 
 const editing = (command: string, ...texts: string[]) => {
   return { editing: { command, texts } } as unknown as Pick<RunRecord, "editing">;

@@ -2,13 +2,13 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Names } from "../src/formulas/names.ts";
-import type { Tensor } from "../src/numbers/safetensors.ts";
-import type { Formula, RunRecord } from "../src/record/record.ts";
-import { labelled, missing, secondFrom, tokensOf, wayOf } from "../src/scenes/board/reading.ts";
-import { printedShares } from "../src/scenes/board/shares.ts";
-import { sum, weightsOf } from "../src/scenes/vectors/sizes.ts";
-import { Scout } from "../src/scout/scout.ts";
+import { Names } from "../../src/formulas/names.ts";
+import type { Tensor } from "../../src/numbers/safetensors.ts";
+import type { Formula, RunRecord } from "../../src/record/record.ts";
+import { labelled, missing, secondFrom, tokensOf, wayOf } from "../../src/scenes/board/reading.ts";
+import { printedShares } from "../../src/scenes/board/shares.ts";
+import { sum, weightsOf } from "../../src/scenes/vectors/sizes.ts";
+import { Scout } from "../../src/scout/scout.ts";
 
 const BASE = { name: "", layers: 12, width: 768, heads: 12, feed_forward: 3072, vocabulary: 30522, positions: 512 };
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Change, formatChanges, parseChanges, withChange } from "../src/edit/changes/changes.ts";
-import { pythonOf, stepOf } from "../src/edit/changes/python.ts";
-import { compared, differing, movedTo, takenBack, told } from "../src/edit/changes/words.ts";
+import { type Change, formatChanges, parseChanges, withChange } from "../../src/edit/changes/changes.ts";
+import { pythonOf, stepOf } from "../../src/edit/changes/python.ts";
+import { compared, differing, movedTo, takenBack, told } from "../../src/edit/changes/words.ts";
 
 const ATTENTION = "encoder.blocks.0.self_attention";
 const CHANGES: Change[] = [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { formatKept, parseKept } from "../src/edit/session/kept.ts";
+import { formatKept, parseKept } from "../../src/edit/session/kept.ts";
 
 test("what is kept leads back to itself", () => {
   for (const row of [null, 0, 12]) {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cut } from "../src/draw/box.ts";
-import { shortened, written } from "../src/numbers/letters.ts";
-import { spelled } from "../src/scenes/board/spelled.ts";
+import { cut } from "../../src/draw/box.ts";
+import { shortened, written } from "../../src/numbers/letters.ts";
+import { spelled } from "../../src/scenes/board/spelled.ts";
 
 test("what draws nothing or turns what follows is called by its name", () => {
   assert.equal(written("a\u202eb"), "a<U+202E>b");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { full, inCell, percent, power, short } from "../src/numbers/written.ts";
+import { full, inCell, percent, power, short } from "../../src/numbers/written.ts";
 
 test("numbers with the digits that matter", () => {
   assert.equal(short(0.765831), "0.766");

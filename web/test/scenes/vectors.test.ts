@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Names } from "../src/formulas/names.ts";
-import type { Tensor } from "../src/numbers/safetensors.ts";
-import type { Formula, RunRecord } from "../src/record/record.ts";
-import { addendsOf, numbersOf, pooled, summed, sumText } from "../src/scenes/vectors/vectors.ts";
-import { Scout } from "../src/scout/scout.ts";
+import { Names } from "../../src/formulas/names.ts";
+import type { Tensor } from "../../src/numbers/safetensors.ts";
+import type { Formula, RunRecord } from "../../src/record/record.ts";
+import { addendsOf, numbersOf, pooled, summed, sumText } from "../../src/scenes/vectors/vectors.ts";
+import { Scout } from "../../src/scout/scout.ts";
 
 const LAYERS = ["encoder.embed.sum", "encoder.blocks.0.feed_forward.residual"];
 

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Palette } from "../src/draw/colour.ts";
-import { Search, type SearchRecord } from "../src/levels/tree/search.ts";
-import { triangleScene } from "../src/levels/tree/triangle_scene.ts";
-import { shareOf } from "../src/levels/tree/weights.ts";
+import type { Palette } from "../../src/draw/colour.ts";
+import { Search, type SearchRecord } from "../../src/levels/tree/search.ts";
+import { triangleScene } from "../../src/levels/tree/triangle_scene.ts";
+import { shareOf } from "../../src/levels/tree/weights.ts";
 
 const PALETTE: Palette = {
   ...{ paper: "paper", ink: "ink", quiet: "quiet", hair: "hair", faint: "faint" },

@@ -2,16 +2,16 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parse } from "../src/address/state.ts";
-import { Names } from "../src/formulas/names.ts";
-import { alikeness } from "../src/levels/gradients/ranks.ts";
-import type { Unit } from "../src/levels/head/units.ts";
-import { askedIn, largestTie, othersIn, tiesOf } from "../src/levels/ties/ties.ts";
-import { grouped } from "../src/measures/groups.ts";
-import type { Formula, RunRecord } from "../src/record/record.ts";
-import { cosineOf, looksOf } from "../src/run/looks.ts";
-import { rolledOut, waysOf } from "../src/run/rollout.ts";
-import { numbersIn, type Source } from "../src/sources/source.ts";
+import { parse } from "../../src/address/state.ts";
+import { Names } from "../../src/formulas/names.ts";
+import { alikeness } from "../../src/levels/gradients/ranks.ts";
+import type { Unit } from "../../src/levels/head/units.ts";
+import { askedIn, largestTie, othersIn, tiesOf } from "../../src/levels/ties/ties.ts";
+import { grouped } from "../../src/measures/groups.ts";
+import type { Formula, RunRecord } from "../../src/record/record.ts";
+import { cosineOf, looksOf } from "../../src/run/looks.ts";
+import { rolledOut, waysOf } from "../../src/run/rollout.ts";
+import { numbersIn, type Source } from "../../src/sources/source.ts";
 
 function unit(text: string, ...tokens: number[]): Unit {
   return { tokens, text, hidden: false, mark: false };

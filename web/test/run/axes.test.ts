@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { axisNames, indexOf, namedSizes } from "../src/record/axes.ts";
+import { axisNames, indexOf, namedSizes } from "../../src/record/axes.ts";
 
 test("the axes of an operand", () => {
   assert.deepEqual(axisNames("sentence head/2 key channel"), ["sentence", "head", "key", "channel"]);

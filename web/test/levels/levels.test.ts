@@ -3,17 +3,24 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
-import type { Palette } from "../src/draw/colour.ts";
-import type { Scene } from "../src/draw/scene.ts";
-import { Names } from "../src/formulas/names.ts";
-import { headsScene, type Row, sizeFor } from "../src/levels/heads/heads_scene.ts";
-import { headlineOf, JOBS, type Job, jobOf } from "../src/levels/heads/jobs.ts";
-import { modelScene } from "../src/levels/model/model_scene.ts";
-import { partsOf, rough, unread } from "../src/levels/model/parts.ts";
-import { largest } from "../src/levels/model/predictions.ts";
-import { MEASURES, type Measure, type Measured, measuredFrom, measureHeads, windowAt } from "../src/measures/heads.ts";
-import type { Formula, Operand, RunRecord } from "../src/record/record.ts";
-import { nextSpot, type Spot, spotAt } from "../src/views/spots.tsx";
+import type { Palette } from "../../src/draw/colour.ts";
+import type { Scene } from "../../src/draw/scene.ts";
+import { Names } from "../../src/formulas/names.ts";
+import { headsScene, type Row, sizeFor } from "../../src/levels/heads/heads_scene.ts";
+import { headlineOf, JOBS, type Job, jobOf } from "../../src/levels/heads/jobs.ts";
+import { modelScene } from "../../src/levels/model/model_scene.ts";
+import { partsOf, rough, unread } from "../../src/levels/model/parts.ts";
+import { largest } from "../../src/levels/model/predictions.ts";
+import {
+  MEASURES,
+  type Measure,
+  type Measured,
+  measuredFrom,
+  measureHeads,
+  windowAt,
+} from "../../src/measures/heads.ts";
+import type { Formula, Operand, RunRecord } from "../../src/record/record.ts";
+import { nextSpot, type Spot, spotAt } from "../../src/views/spots.tsx";
 
 const PALETTE: Palette = {
   ...{ paper: "paper", ink: "ink", quiet: "quiet", hair: "hair", faint: "faint" },

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { paletteOf } from "../src/draw/colour.ts";
-import { curveScene, ticksBetween } from "../src/levels/training/curve_scene.ts";
-import { baselinesOf, evaluatedAt, headsOf, joined, placeOf, type Record, type Told } from "../src/run/training.ts";
+import { paletteOf } from "../../src/draw/colour.ts";
+import { curveScene, ticksBetween } from "../../src/levels/training/curve_scene.ts";
+import { baselinesOf, evaluatedAt, headsOf, joined, placeOf, type Record, type Told } from "../../src/run/training.ts";
 
 const PALETTE = paletteOf((name) => (name === "--least" ? "0.08" : name === "--paper" ? "#ffffff" : "#123456"));
 

@@ -3,15 +3,15 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
-import type { Look } from "../src/draw/box.ts";
-import type { Palette } from "../src/draw/colour.ts";
-import { frameOf, panelAt, type Scene } from "../src/draw/scene.ts";
-import { sheetOf } from "../src/draw/sheet.ts";
-import { Names } from "../src/formulas/names.ts";
-import { blockScene } from "../src/levels/block/block_scene.ts";
-import { gridScene, windowOf } from "../src/levels/tensor/grid_scene.ts";
-import type { Tensor } from "../src/numbers/safetensors.ts";
-import type { Formula, Operand, RunRecord } from "../src/record/record.ts";
+import type { Look } from "../../src/draw/box.ts";
+import type { Palette } from "../../src/draw/colour.ts";
+import { frameOf, panelAt, type Scene } from "../../src/draw/scene.ts";
+import { sheetOf } from "../../src/draw/sheet.ts";
+import { Names } from "../../src/formulas/names.ts";
+import { blockScene } from "../../src/levels/block/block_scene.ts";
+import { gridScene, windowOf } from "../../src/levels/tensor/grid_scene.ts";
+import type { Tensor } from "../../src/numbers/safetensors.ts";
+import type { Formula, Operand, RunRecord } from "../../src/record/record.ts";
 
 function formula(name: string, axes: string, rule: string, read: Readonly<Record<string, Operand>>): Formula {
   const more = { unit: "encoder.blocks.0", title: "", extra: false, words: "", mathml: "" };

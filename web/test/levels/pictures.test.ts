@@ -2,15 +2,15 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Sheet, sheetOf } from "../src/draw/sheet.ts";
-import { Names } from "../src/formulas/names.ts";
-import { activityMatrix } from "../src/levels/mask/activity.ts";
-import { countedIn } from "../src/levels/tensor/pictures/histogram_scene.ts";
-import { compared, encodingOf, firstFall } from "../src/levels/tensor/pictures/positions/positions.ts";
-import { shownOf } from "../src/levels/tensor/pictures/positions/strips_scene.ts";
-import type { Tensor } from "../src/numbers/safetensors.ts";
-import type { RunRecord } from "../src/record/record.ts";
-import type { Store } from "../src/run/store.ts";
+import { Sheet, sheetOf } from "../../src/draw/sheet.ts";
+import { Names } from "../../src/formulas/names.ts";
+import { activityMatrix } from "../../src/levels/mask/activity.ts";
+import { countedIn } from "../../src/levels/tensor/pictures/histogram_scene.ts";
+import { compared, encodingOf, firstFall } from "../../src/levels/tensor/pictures/positions/positions.ts";
+import { shownOf } from "../../src/levels/tensor/pictures/positions/strips_scene.ts";
+import type { Tensor } from "../../src/numbers/safetensors.ts";
+import type { RunRecord } from "../../src/record/record.ts";
+import type { Store } from "../../src/run/store.ts";
 
 const POSITION = "encoder.embed.position";
 const WAVES = {
