@@ -9,7 +9,8 @@ import { metadataOf, readTensors, sizeOf, type Tensor } from "../numbers/safeten
 import { axisNames, type Cell } from "../record/axes.ts";
 import { FORMAT, type Formula, type Honesty } from "../record/record.ts";
 import type { Offer, Overview, TreeWish, Wish } from "../record/wishes.ts";
-import { inBytes, inJson, modelPath, RefusedError, request } from "./requests.ts";
+import type { QUERIES } from "./addresses.ts";
+import { inBytes, inJson, modelPath, type Query, RefusedError, request, runPath } from "./requests.ts";
 import { ServedHeads } from "./served_heads.ts";
 import { bytesBeside, type Large, numbersIn, type Source, toldBeside } from "./source.ts";
 import { Together } from "./together.ts";
@@ -127,7 +128,7 @@ export class HttpSource implements Source {
 
   /** The honesty gate: it takes as long as the run, and is measured when it is first asked for. */
   async honesty(): Promise<Honesty | null> {
-    return (await this.#again(async () => inJson(this.#path("honesty")))) as Honesty | null;
+    return (await this.#again(async () => inJson(this.#path("honesty", {})))) as Honesty | null;
   }
 
   /** The search for a translation, as `levels/tree/search.ts` reads it. */
@@ -137,7 +138,7 @@ export class HttpSource implements Source {
 
   async section(name: string): Promise<unknown> {
     if (this.run.sections?.includes(name) === false) return undefined;
-    return this.#again(async () => inJson(this.#path(`section?name=${encodeURIComponent(name)}`)));
+    return this.#again(async () => inJson(this.#path("section", { name })));
   }
 
   async training(mark: string): Promise<unknown> {
@@ -168,7 +169,7 @@ export class HttpSource implements Source {
   }
 
   #everything(beside?: Promise<ArrayBuffer>): Promise<Map<string, Tensor>> {
-    const bytes = (): Promise<ArrayBuffer> => beside ?? this.#again(() => inBytes(this.#path("numbers")));
+    const bytes = (): Promise<ArrayBuffer> => beside ?? this.#again(() => inBytes(this.#path("numbers", {})));
     this.#numbers ??= bytes().then((sent) => {
       const found = readTensors(sent);
       for (const [name, tensor] of found) this.#known.set(name, tensor);
@@ -278,7 +279,7 @@ export class HttpSource implements Source {
 
   /** The page of this run as one file. */
   async page(): Promise<string> {
-    return this.#again(async () => (await request(this.#path("page"))).text());
+    return this.#again(async () => (await request(this.#path("page", {}))).text());
   }
 
   async #explained(formula: Formula, cell: Cell, signal?: AbortSignal): Promise<Shortened> {
@@ -288,9 +289,8 @@ export class HttpSource implements Source {
     return explanationOf(told, formula, cell);
   }
 
-  #path(what: string, query: Record<string, string> = {}): string {
-    const asked = new URLSearchParams(query).toString();
-    return `api/runs/${this.run.run}/${what}${asked === "" ? "" : `?${asked}`}`;
+  #path<What extends keyof typeof QUERIES>(what: What, query: Query<What>): string {
+    return runPath(this.run.run, what, query);
   }
 
   /** The server keeps few runs: one that it has forgotten is run again, under the same key. */

@@ -1,5 +1,6 @@
 /** Requests to the server, and what it answers where it cannot do what was asked. */
 
+import { QUERIES, RUN_PATH } from "./addresses.ts";
 import { carrier } from "./carrier.ts";
 import { bytesBeside, toldBeside } from "./source.ts";
 
@@ -26,6 +27,16 @@ export class RefusedError extends Error {
 
 export function modelPath(name: string): string {
   return `api/models/${encodeURIComponent(name)}`;
+}
+
+/** What a part of a run is asked with. */
+export type Query<What extends keyof typeof QUERIES> = Readonly<Record<(typeof QUERIES)[What][number], string>>;
+
+/** Where that part of a run is asked for, written as the server writes it. */
+export function runPath<What extends keyof typeof QUERIES>(key: string, what: What, query: Query<What>): string {
+  const names: readonly (typeof QUERIES)[What][number][] = QUERIES[what];
+  const asked = new URLSearchParams(names.map((name) => [name, query[name]])).toString();
+  return RUN_PATH.replace("{key}", key).replace("{what}", what) + (asked === "" ? "" : `?${asked}`);
 }
 
 export async function request(path: string, options: RequestInit = {}): Promise<Response> {

@@ -2,10 +2,9 @@
 
 import { type Heads, type Measure, measuredFrom } from "../measures/heads.ts";
 import { metadataOf, readTensors, type Tensor } from "../numbers/safetensors.ts";
+import { HEADS_AT_ONCE } from "./addresses.ts";
+import type { Query } from "./requests.ts";
 import { Together } from "./together.ts";
-
-/** Of so many attentions heads are asked for at once. */
-const AT_ONCE = 12;
 
 interface Sent {
   readonly found: ReadonlyMap<string, Tensor>;
@@ -13,11 +12,11 @@ interface Sent {
 }
 
 export class ServedHeads {
-  readonly #ask: (query: Record<string, string>) => Promise<ArrayBuffer>;
+  readonly #ask: (query: Query<"heads">) => Promise<ArrayBuffer>;
   /** Which are about to be asked for, by sentence and size. */
   readonly #asking = new Map<string, Together<Sent>>();
 
-  constructor(ask: (query: Record<string, string>) => Promise<ArrayBuffer>) {
+  constructor(ask: (query: Query<"heads">) => Promise<ArrayBuffer>) {
     this.#ask = ask;
   }
 
@@ -43,7 +42,7 @@ export class ServedHeads {
     const key = `${sentence} ${dots}`;
     const asking =
       this.#asking.get(key) ??
-      new Together(AT_ONCE, async (names) => {
+      new Together(HEADS_AT_ONCE, async (names) => {
         const bytes = await this.#ask({ attention: names.join(), sentence: String(sentence), dots: String(dots) });
         return { found: readTensors(bytes), told: metadataOf(bytes) };
       });

@@ -6,6 +6,7 @@ import type { Names } from "../../formulas/names.ts";
 import type { Heads } from "../../measures/heads.ts";
 import type { Shown, shownHeads } from "../../run/shown_heads.ts";
 import type { Store } from "../../run/store.ts";
+import { ATTENTIONS } from "../../sources/addresses.ts";
 import type { Source } from "../../sources/source.ts";
 import { useAsked, useStore } from "../../views/hooks.ts";
 import type { Row } from "./heads_scene.ts";
@@ -22,7 +23,7 @@ export interface Attention {
   readonly heads: number;
 }
 
-const BANDS = ["encoder self", "decoder self", "decoder cross"];
+const BANDS = ATTENTIONS.map((kind) => kind.join(" "));
 const SHORT: Readonly<Record<string, string>> = {
   "encoder self": "encoder ",
   "decoder self": "decoder ",
