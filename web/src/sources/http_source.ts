@@ -2,7 +2,6 @@
 
 import { MissingTensor } from "../formulas/evaluator.ts";
 import { type Explanation, explainCell } from "../formulas/interpreter.ts";
-import { explanationOf, type Shortened, type Told, type Written } from "../formulas/told.ts";
 import { type Heads, headsOf } from "../measures/heads.ts";
 import { Dots, Part, type Picture, pictureOf, type Scale } from "../numbers/dots.ts";
 import { metadataOf, readTensors, sizeOf, type Tensor } from "../numbers/safetensors.ts";
@@ -14,6 +13,7 @@ import { inBytes, inJson, modelPath, type Query, RefusedError, request, runPath 
 import { ServedHeads } from "./served_heads.ts";
 import { bytesBeside, type Large, numbersIn, type Source, toldBeside } from "./source.ts";
 import { Together } from "./together.ts";
+import { explanationOf, type Shortened, type Told, type Written } from "./told.ts";
 
 /** A tensor of at most so many numbers can be had whole even where the run is not: a vocabulary's scores at one place. */
 const FETCHED_WHOLE = 32_768;

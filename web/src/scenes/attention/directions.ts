@@ -5,11 +5,11 @@ import { Sheet } from "../../draw/sheet.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
 import { percent } from "../../numbers/written.ts";
 import type { Scout } from "../../scout/scout.ts";
-import { looksForward, otherWay } from "../again/forward.ts";
 import { around, type Board, drawGrid, drawLine, drawText, drawWords, frame, LABEL, laidOut } from "../board/board.ts";
 import { index } from "../board/cells.ts";
 import { missing, tokensOf } from "../board/reading.ts";
 import type { Share } from "../board/shares.ts";
+import { looksForward, otherWay } from "../recomputed/forward.ts";
 import { guessesAt, scored } from "../vectors/skit.ts";
 
 const [GAP, ABOVE, MOST] = [40, 72, 16];

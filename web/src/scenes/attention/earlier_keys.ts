@@ -1,8 +1,8 @@
 /** The keys of the decoder, with its last word and without. */
 
 import { Sheet } from "../../draw/sheet.ts";
-import { earlierOf, keysOf } from "../again/earlier.ts";
 import { around, type Board, caption, drawGrid, drawWords, LABEL, laidOut } from "../board/board.ts";
+import { earlierOf, keysOf } from "../recomputed/earlier.ts";
 
 const GAP = 40;
 const [ROWS, COLUMNS, HEIGHT] = [12, 8, 24];

@@ -8,8 +8,8 @@ import { power } from "../../numbers/written.ts";
 import { explainsPadded } from "../../record/commands.ts";
 import type { Side } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";
-import { aloneOf, realPlaces } from "../again/alone.ts";
 import { around, type Board, caption, drawGrid, drawText, drawWords, LABEL, laidOut } from "../board/board.ts";
+import { aloneOf, realPlaces } from "../recomputed/alone.ts";
 
 /** More weights than this are not fetched for a proof. */
 const LARGEST = 30_000_000;

@@ -4,8 +4,8 @@ import { Sheet } from "../../draw/sheet.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
 import { percent } from "../../numbers/written.ts";
 import type { Scout } from "../../scout/scout.ts";
-import { twinsOf } from "../again/zeroed.ts";
 import { around, type Board, caption, drawGrid, drawLine, drawWords, laidOut } from "../board/board.ts";
+import { twinsOf } from "../recomputed/zeroed.ts";
 
 const GAP = 40;
 

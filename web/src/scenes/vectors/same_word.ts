@@ -5,9 +5,9 @@ import { at } from "../../numbers/safetensors.ts";
 import { short } from "../../numbers/written.ts";
 import { cosineOf } from "../../run/looks.ts";
 import type { Scout } from "../../scout/scout.ts";
-import { realPlaces } from "../again/alone.ts";
 import type { Ask } from "../board/ask.ts";
 import { around, type Board, drawGrid, drawText, laidOut } from "../board/board.ts";
+import { realPlaces } from "../recomputed/alone.ts";
 import { channelIn, layerName, layerTitle, reader, vectorsIn, WORD_ASKED, widthOf } from "./vectors.ts";
 
 /** A token of one of the run's sentences. */

@@ -2,7 +2,7 @@
 
 import { at } from "../../numbers/safetensors.ts";
 import { counted, power, short } from "../../numbers/written.ts";
-import { earlierOf, earlierReads, keysOf, tooLarge } from "../../scenes/again/earlier.ts";
+import { earlierOf, earlierReads, keysOf, tooLarge } from "../../scenes/recomputed/earlier.ts";
 import { joined, type Puts, type Said } from "../../scout/said.ts";
 import type { Given, Scout } from "../../scout/scout.ts";
 import type { Found, Step } from "../step.ts";

@@ -1,7 +1,7 @@
 /** From words to the vectors that enter the first block. */
 
 import { counted } from "../../numbers/written.ts";
-import { twinsOf } from "../../scenes/again/zeroed.ts";
+import { twinsOf } from "../../scenes/recomputed/zeroed.ts";
 import { joined, listed, type Said } from "../../scout/said.ts";
 import type { Scout } from "../../scout/scout.ts";
 import { held, type Step } from "../step.ts";

@@ -1,9 +1,9 @@
 /** An explanation as a server tells it. */
 
+import { inOrder, type Term } from "../formulas/evaluator.ts";
+import type { Explanation } from "../formulas/interpreter.ts";
 import type { Cell } from "../record/axes.ts";
 import type { Formula } from "../record/record.ts";
-import { inOrder, type Term } from "./evaluator.ts";
-import type { Explanation } from "./interpreter.ts";
 
 /** The largest terms of a sum that is too long to be sent, and what the others add up to. */
 export interface Shortened extends Explanation {
