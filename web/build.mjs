@@ -4,8 +4,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, relative } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
+import { generated } from "./addresses.mjs";
 
-const BUILT = "../glassformer/page/built";
+/** Where the package has the page: the one place that names it. */
+const PAGE = "../glassformer/page";
+const BUILT = `${PAGE}/built`;
 // What a served page begins with, script and style, is what issue 11 allows; the rest comes in chunks. An exported page has all
 // of it in one file (decisions/2026-11-22-the-size-of-the-page.md).
 const LIMITS = {
@@ -18,6 +21,13 @@ const CONTAINED = ["preact", "@preact/signals", "@preact/signals-core"];
 const NOTE =
   "/*! glassformer, Apache-2.0. Contains preact (c) 2015-present Jason Miller and @preact/signals (c) 2022-present Preact Team, both MIT. */";
 
+const check = process.argv.includes("--check");
+for (const [path, text] of generated(PAGE)) {
+  if (existsSync(path) && readFileSync(path, "utf8") === text) continue;
+  if (check) fail(`${path} is not what addresses.json makes: run make web`);
+  else writeFileSync(path, text);
+}
+
 const shared = {
   bundle: true,
   format: "esm",
@@ -29,9 +39,16 @@ const shared = {
 };
 
 if (process.argv.includes("--test")) {
-  const tests = readdirSync("test").filter((name) => name.endsWith(".test.ts"));
+  const tests = readdirSync("test", { recursive: true }).filter((name) => name.endsWith(".test.ts"));
   const entryPoints = tests.map((name) => `test/${name}`);
-  await build({ ...shared, entryPoints, outdir: "out", outExtension: { ".js": ".mjs" }, platform: "node" });
+  await build({
+    ...shared,
+    entryPoints,
+    outbase: "test",
+    outdir: "out",
+    outExtension: { ".js": ".mjs" },
+    platform: "node",
+  });
   const files = tests.map((name) => `out/${name.replace(".ts", ".mjs")}`);
   process.exit(spawnSync(process.execPath, ["--test", ...files], { stdio: "inherit" }).status ?? 1);
 }
@@ -49,7 +66,11 @@ const served = await build({
   plugins: [{ name: "on-the-core", setup: onTheCore }],
 });
 const styles = await build({
-  entryPoints: { explorer: "src/whole.css", "script/core": "src/theme.css", "script/chunks": "src/chunks/chunks.css" },
+  entryPoints: {
+    explorer: "src/styles/whole.css",
+    "script/core": "src/styles/core.css",
+    "script/chunks": "src/styles/chunks.css",
+  },
   outdir: BUILT,
   bundle: true,
   minify: true,
@@ -71,13 +92,12 @@ const there = existsSync(BUILT) ? readdirSync(BUILT, { recursive: true, withFile
 const known = there
   .filter((entry) => entry.isFile())
   .map((entry) => relative(BUILT, `${entry.parentPath}/${entry.name}`));
-if (process.argv.includes("--check")) {
+if (check) {
   const wrong = [...files].filter(
     ([name, text]) => !known.includes(name) || readFileSync(`${BUILT}/${name}`, "utf8") !== text,
   );
   for (const name of [...wrong.map(([name]) => name), ...known.filter((name) => !files.has(name))]) {
-    console.error(`glassformer/page/built/${name} is not what web/ builds to: run make web`);
-    process.exitCode = 1;
+    fail(`${BUILT}/${name} is not what web/ builds to: run make web`);
   }
 } else {
   for (const name of known) if (!files.has(name)) rmSync(`${BUILT}/${name}`);
@@ -85,6 +105,12 @@ if (process.argv.includes("--check")) {
     mkdirSync(dirname(`${BUILT}/${name}`), { recursive: true });
     writeFileSync(`${BUILT}/${name}`, text);
   }
+}
+
+/** Says what is wrong; the others are still looked at. */
+function fail(text) {
+  console.error(text);
+  process.exitCode = 1;
 }
 
 /** Prints what files have together, and fails where that is beyond a limit. */

@@ -1,4 +1,4 @@
-"""The views that are measured. A new view is a row here: its name as in `web/src/levels/levels.ts`, and where it is."""
+"""The views that are measured. A new view is a row here: its name as in `web/src/frame/levels.ts`, and where it is."""
 
 from __future__ import annotations
 

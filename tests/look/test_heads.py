@@ -17,7 +17,7 @@ from glassformer.look.summaries.head_measures import MEASURES, attentions
 from glassformer.look.trace.cell import Words
 from tests.look.rows import row_named
 
-# The page's own test, web/test/levels.test.ts, holds its rule to the same file.
+# The page's own test, web/test/levels/levels.test.ts, holds its rule to the same file.
 GOLDEN = Path(__file__).resolve().parents[2] / "web/test/golden/jobs.json"
 
 

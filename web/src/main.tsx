@@ -1,18 +1,18 @@
 /** Starts the page, where there is one. */
 
 import { render } from "preact";
+import { firstLevel, firstUnit, largestWeight, withoutModel } from "./address/first.ts";
+import { follow, given, go, state, together } from "./address/state.ts";
 import { CHUNKS, fetchAhead } from "./chunks/chunks.ts";
-import { engineOf } from "./edit/engine.ts";
-import { Session } from "./edit/session.ts";
+import { Session } from "./edit/session/session.ts";
 import { App } from "./frame/app.tsx";
-import { firstLevel, firstUnit, largestWeight, withoutModel } from "./frame/first.ts";
-import { follow, given, go, state, together } from "./frame/state.ts";
+import { engineOf } from "./frame/engine_of.ts";
+import { LEVELS } from "./frame/levels.ts";
 import { keepNotice } from "./leave/notice.ts";
-import { LEVELS } from "./levels/levels.ts";
-import { reachKernel } from "./run/carrier.ts";
-import { HttpSource } from "./run/http_source.ts";
-import type { Formula } from "./run/record.ts";
+import type { Formula } from "./record/record.ts";
 import { Store } from "./run/store.ts";
+import { reachKernel } from "./sources/carrier.ts";
+import { HttpSource } from "./sources/http_source.ts";
 
 async function start(root: HTMLElement): Promise<void> {
   if (root.dataset["host"] === "kernel") await reachKernel();

@@ -3,16 +3,16 @@
 import "./main.tsx";
 import { inNotebook } from "./leave/widget.ts";
 
-export { parseChanges } from "./edit/changes.ts";
-export { engineOf } from "./edit/engine.ts";
-export { pythonOf } from "./edit/python.ts";
+export { parseChanges } from "./edit/changes/changes.ts";
+export { pythonOf } from "./edit/changes/python.ts";
+export { cellAt, explainCell, RULES } from "./formulas/interpreter.ts";
+export { recompute } from "./formulas/recompute.ts";
+export { engineOf } from "./frame/engine_of.ts";
 export { activityMatrix } from "./levels/mask/activity.ts";
-export { axisNames } from "./run/axes.ts";
-export { cellAt, explainCell, RULES } from "./run/interpreter.ts";
-export { recompute } from "./run/recompute.ts";
-export { readTensors } from "./run/safetensors.ts";
+export { readTensors } from "./numbers/safetensors.ts";
+export { axisNames } from "./record/axes.ts";
 export { Store } from "./run/store.ts";
-export { scoutOf } from "./scenes/scout.ts";
+export { scoutOf } from "./scout/scout.ts";
 export { stepsOf, told } from "./tour/tour.ts";
 export { TOURS } from "./tour/tours.ts";
 

@@ -36,7 +36,7 @@ const APART = 7;
 
 /** The variables of a theme; what it does not set is as in the light one. */
 function theme(name: string): Map<string, string> {
-  const style = readFileSync("src/theme.css", "utf8");
+  const style = readFileSync("src/styles/theme.css", "utf8");
   const found = new Map<string, string>();
   for (const [, selector, body] of style.matchAll(/(:root[^{]*)\{([^}]*)\}/g)) {
     const own = selector?.includes("data-theme") === true ? selector.includes(`"${name}"`) : true;

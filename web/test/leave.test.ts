@@ -5,13 +5,13 @@ import { test } from "node:test";
 import { inflateSync } from "node:zlib";
 import { pngOf } from "../src/draw/png.ts";
 import { escaped, type Plate, svgOf } from "../src/draw/svg.ts";
+import { Names } from "../src/formulas/names.ts";
 import { cellsCsv, sheetCsv, word } from "../src/leave/csv.ts";
 import { fileName } from "../src/leave/files.ts";
 import { partsOf } from "../src/leave/whole.ts";
-import { Names } from "../src/run/names.ts";
-import type { RunRecord } from "../src/run/record.ts";
-import { metadataOf, readTensors, type Tensor } from "../src/run/safetensors.ts";
-import { dtypeOf, writeTensor } from "../src/run/write_safetensors.ts";
+import { metadataOf, readTensors, type Tensor } from "../src/numbers/safetensors.ts";
+import type { RunRecord } from "../src/record/record.ts";
+import { dtypeOf, writeTensor } from "../src/record/write_safetensors.ts";
 
 const EVIL = '<img src=x onerror="alert(1)">';
 const NAME = "encoder.blocks.0.self_attention.weights";

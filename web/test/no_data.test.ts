@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 
-const FOLDERS = ["src/levels", "src/tour"];
+const FOLDERS = ["src/levels", "src/pictures", "src/tour"];
 
 /** Three numbers and more in brackets; sizes that are given their names in the same line are no data. */
 const LIST = /(?<!\] = )\[\s*[-−]?\d[\d._e]*(?:\s*,\s*[-−]?\d[\d._e]*){2,}\s*,?\s*\]/g;

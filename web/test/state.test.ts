@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { follow, format, go, holdBack, later, parse, START, type State } from "../src/frame/state.ts";
+import { follow, format, go, holdBack, later, parse, START, type State } from "../src/address/state.ts";
 
 test("an address leads back to its state", () => {
   const state: State = {

@@ -1,5 +1,5 @@
 """What attention heads do, in numbers: means over the tokens that look. The page measures the same in
-`web/src/run/heads.ts` for what it holds itself; a test compares the two.
+`web/src/measures/heads.ts` for what it holds itself; a test compares the two.
 
 H heads · Q query tokens · K key tokens
 """

@@ -25,7 +25,7 @@ class Word(TypedDict):
 
 
 class HeadRow(TypedDict):
-    """One head over all texts of the run. The measures are those of `web/src/run/heads.ts`, with the entropy in nats.
+    """One head over all texts of the run. The measures are those of `web/src/measures/heads.ts`, entropy in nats.
 
     `job` is one of `jobs`, and `value` is the number it stands on: a share of the attention, for `few` and `many` the
     number of tokens at once, e to the entropy.

@@ -14,6 +14,16 @@ import torch
 from safetensors.torch import save
 
 from glassformer.base.errors import UnknownNameError, did_you_mean
+from glassformer.explorer.server.addresses import (
+    ANSWERS,
+    ANSWERS_LISTED,
+    ATTENTIONS,
+    HEAD_DOTS,
+    HEADS_AT_ONCE,
+    PLACES_FETCHED,
+    QUERIES,
+    RUN_PATH,
+)
 from glassformer.look.formulas.named import axis_names
 from glassformer.look.formulas.rules.evaluator import values_of
 from glassformer.look.formulas.rules.masks import FillSet
@@ -31,7 +41,6 @@ from glassformer.page.server.asked import Asked
 from glassformer.page.server.numbers import Numbers
 from glassformer.page.server.overview import MOST_WHOLE, OF_MODEL, overview, packed, packed_numbers
 from glassformer.page.server.pictures import (
-    THUMBNAIL,
     Scale,
     full_strength,
     heads,
@@ -49,10 +58,6 @@ if TYPE_CHECKING:
 
 MOST_TERMS = 256
 """The terms of a sum that are sent: the largest; of a softmax over a vocabulary there are thousands."""
-
-ANSWERS = "head.probabilities"
-HEADS_AT_ONCE = 12
-"""Of so many attentions a page asks for the heads at once: `web/src/run/served_heads.ts`."""
 
 MOST_TOKENS = 2048
 """Tokens of one text; all texts of a run together may have twice as many, padding included."""
@@ -268,7 +273,7 @@ class Run:
         tensors: dict[str, torch.Tensor] = {}
         limits = {"statistics": ",".join(MEASURES)}
         for attention in dict.fromkeys(attentions):
-            known = self.ahead.get(attention) if (sentence, dots) == (0, THUMBNAIL) else None
+            known = self.ahead.get(attention) if (sentence, dots) == (0, HEAD_DOTS) else None
             found, meant = known or self.heads_of(attention, sentence, dots)
             tensors |= {f"{attention}.{kind}": tensor for kind, tensor in found.items()}
             limits |= {f"{attention}.{kind}": value for kind, value in meant.items()}
@@ -279,7 +284,7 @@ class Run:
         for name in [] if self.whole else self.trace.statement.formulas:
             if name.endswith("_attention.weights"):
                 attention = name.removesuffix(".weights")
-                self.ahead[attention] = self.heads_of(attention, 0, THUMBNAIL)
+                self.ahead[attention] = self.heads_of(attention, 0, HEAD_DOTS)
         names, nbytes = ([], 0) if self.whole else self.together.get("head", ([], 0))
         if nbytes <= self.numbers.most_bytes // 3:
             self.have(names)
@@ -289,24 +294,26 @@ class Run:
         answer under another address would be asked for as any other.
         """
         told, numbers = dict[str, bytes](), dict[str, bytes]()
-        # As `web/src/levels/heads/rows.ts` orders attentions.
-        names = sorted(self.ahead, key=lambda name: (name.startswith("decoder"), name.endswith("cross_attention")))
+        names = sorted(self.ahead, key=place_of)
         for first in range(0, len(names), HEADS_AT_ONCE):
             group = names[first : first + HEADS_AT_ONCE]
-            numbers[self.address("heads", attention=",".join(group), sentence=0, dots=THUMBNAIL)] = self.heads(
-                group, 0, THUMBNAIL
+            numbers[self.address("heads", attention=",".join(group), sentence=0, dots=HEAD_DOTS)] = self.heads(
+                group, 0, HEAD_DOTS
             )
         formula = self.trace.statement.formulas.get(ANSWERS)
         if names and formula is not None and axis_names(formula.axes)[0] == "place":
             hidden = {(sentence, token) for sentence, token, _ in self.record["words"]["answers"]}
             rows = {place: (row, token) for place, (row, token) in enumerate(self.record["places"]) if row == 0}
-            for place in [place for place, at in rows.items() if at in hidden][:2] or list(rows)[-1:]:
-                told[self.address("largest", name=ANSWERS, part=place, count=3)] = self.largest(ANSWERS, str(place), 3)
+            for place in [place for place, at in rows.items() if at in hidden][:PLACES_FETCHED] or list(rows)[-1:]:
+                told[self.address("largest", name=ANSWERS, part=place, count=ANSWERS_LISTED)] = self.largest(
+                    ANSWERS, str(place), ANSWERS_LISTED
+                )
         return told, numbers
 
     def address(self, what: str, **query: str | int) -> str:
         """Where a page asks for something of this run, written as it writes it."""
-        return f"api/runs/{self.key}/{what}?{urlencode(query)}"
+        asked = urlencode({name: query[name] for name in QUERIES[what]})
+        return RUN_PATH.format(key=self.key, what=what) + (f"?{asked}" if asked else "")
 
     def heads_of(self, attention: str, sentence: int, dots: int) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
         """The same of one attention."""
@@ -352,6 +359,13 @@ def begin(
     )
     record, whole = overview(model, asked, found, tuple(makers or ()))
     return Run(asked.key, found, record, whole, numbers, asked.model, model, makers or {})
+
+
+def place_of(attention: str) -> int:
+    """The place of an attention's kind in the order in which a page asks for them; one of no kind comes last."""
+    stack, *_, last = attention.split(".")
+    kind = (stack, last.removesuffix("_attention"))
+    return ATTENTIONS.index(kind) if kind in ATTENTIONS else len(ATTENTIONS)
 
 
 def largest_places(values: torch.Tensor, most: int) -> list[int]:

@@ -6,4 +6,3 @@ export { HeadsView } from "../levels/heads/heads_view.tsx";
 export { Chain } from "../levels/number/chain.tsx";
 export { NumberView } from "../levels/number/number_view.tsx";
 export { TensorView } from "../levels/tensor/tensor_view.tsx";
-export { shownHeads } from "../run/shown_heads.ts";

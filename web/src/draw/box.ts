@@ -1,8 +1,8 @@
 /** One tensor as a box: words downwards, channels to the right, the sentences of the batch behind each other. */
 
-import type { Sheet } from "../levels/tensor/sheet.ts";
-import { shortened } from "../run/letters.ts";
+import { shortened } from "../numbers/letters.ts";
 import type { Palette } from "./colour.ts";
+import type { Sheet } from "./sheet.ts";
 
 export type Measure = (text: string, size: 12 | 14 | 18 | 28, bold?: boolean) => number;
 

@@ -1,6 +1,6 @@
 /** The page's colours as numbers: the theme's variables, and how strongly a cell takes the colour of its role. */
 
-import type { Role } from "../run/names.ts";
+import type { Role } from "../formulas/names.ts";
 
 type Rgb = readonly [number, number, number];
 type Lab = readonly [number, number, number];

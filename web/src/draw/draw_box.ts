@@ -1,14 +1,13 @@
 /** Draws a box that has been measured: its front, its depth, its words and counts, and the frame of the word in hand. */
 
-import type { Sheet } from "../levels/tensor/sheet.ts";
-import { imageOfSheet } from "../levels/tensor/sheet_image.ts";
-import type { Names } from "../run/names.ts";
-import { inCell } from "../run/numbers.ts";
-import type { Tensor } from "../run/safetensors.ts";
-
+import type { Names } from "../formulas/names.ts";
+import type { Tensor } from "../numbers/safetensors.ts";
+import { inCell } from "../numbers/written.ts";
 import { type Box, cut, type Face, LABEL, type Look, namesColumns, namesRows, SENTENCES } from "./box.ts";
 import type { Palette } from "./colour.ts";
 import { frameOf, type Item, type Panel } from "./scene.ts";
+import type { Sheet } from "./sheet.ts";
+import { imageOfSheet } from "./sheet_image.ts";
 
 /** Below this a cell is no brick any more: the face is drawn as an image. */
 const BRICK = 6;

@@ -3,9 +3,9 @@
 import type { ComponentChildren, VNode } from "preact";
 import { h } from "preact";
 import { useMemo } from "preact/hooks";
-import { inOrder, isFill } from "../run/evaluator.ts";
-import type { Explanation } from "../run/interpreter.ts";
-import type { Names } from "../run/names.ts";
+import { inOrder, isFill } from "../formulas/evaluator.ts";
+import type { Explanation } from "../formulas/interpreter.ts";
+import type { Names } from "../formulas/names.ts";
 import { isLowered, Lowered, Powers, share } from "./softmax.tsx";
 import { Bracketed, Call, Digits, Product, pieces, Sum, WRITTEN } from "./terms.tsx";
 

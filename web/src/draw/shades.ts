@@ -1,6 +1,6 @@
 /** What the colours of cells say, in one sentence. */
 
-import { lastOf } from "../run/names.ts";
+import { lastOf } from "../formulas/names.ts";
 import { SIGNED } from "./draw_box.ts";
 import type { Panel } from "./scene.ts";
 

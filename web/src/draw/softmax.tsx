@@ -1,11 +1,11 @@
 /** A softmax with its numbers, as MathML: exponentials over their sum, lowered where they would be too large. */
 
 import type { VNode } from "preact";
-import { largestPlaces, nonzero } from "../run/arithmetic.ts";
-import type { Explanation } from "../run/interpreter.ts";
-import { shortened } from "../run/letters.ts";
-import type { Names, Role } from "../run/names.ts";
-import { more, short } from "../run/numbers.ts";
+import type { Explanation } from "../formulas/interpreter.ts";
+import type { Names, Role } from "../formulas/names.ts";
+import { largestPlaces, nonzero } from "../numbers/arithmetic.ts";
+import { shortened } from "../numbers/letters.ts";
+import { more, short } from "../numbers/written.ts";
 import { Digits } from "./terms.tsx";
 
 /** Up to this score the exponentials are written as they are, beyond it as shares of the largest. */

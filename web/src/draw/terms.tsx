@@ -1,10 +1,10 @@
 /** Terms of a sum with their numbers, as MathML: what formulas are put together from. */
 
 import type { ComponentChildren, VNode } from "preact";
-import { largestPlaces, sumWithout } from "../run/arithmetic.ts";
-import { type Factor, isFill, type Term, type Terms } from "../run/evaluator.ts";
-import type { Names, Role } from "../run/names.ts";
-import { more, short } from "../run/numbers.ts";
+import { type Factor, isFill, type Term, type Terms } from "../formulas/evaluator.ts";
+import type { Names, Role } from "../formulas/names.ts";
+import { largestPlaces, sumWithout } from "../numbers/arithmetic.ts";
+import { more, short } from "../numbers/written.ts";
 
 /** How many terms of a sum are written out. */
 export const WRITTEN = 4;

@@ -2,23 +2,23 @@
 
 import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { withoutModel } from "../address/first.ts";
+import { sentenceOf, toTensor } from "../address/links.ts";
+import { go, goTo, inPicture, state } from "../address/state.ts";
 import { CHUNKS } from "../chunks/chunks.ts";
 import { Awaited, viewIn } from "../chunks/later.tsx";
-import { BusyLine } from "../edit/busy.tsx";
-import { SessionContext } from "../edit/context.ts";
-import type { Session } from "../edit/session.ts";
-import { useEditKeys } from "../edit/touch.tsx";
-import { LEVELS } from "../levels/levels.ts";
-import { short } from "../run/numbers.ts";
-import { withoutModel } from "./first.ts";
+import { SessionContext } from "../edit/session/context.ts";
+import type { Session } from "../edit/session/session.ts";
+import { BusyLine } from "../edit/views/busy.tsx";
+import { useEditKeys } from "../edit/views/touch.tsx";
+import { short } from "../numbers/written.ts";
+import { StoreContext, useAnswer, useNextTask, usePalette, useStore } from "../views/hooks.ts";
 import { Foot } from "./foot.tsx";
 import { Help } from "./help.tsx";
-import { StoreContext, useAnswer, useNextTask, usePalette, useStore } from "./hooks.ts";
 import { Inspector } from "./inspector.tsx";
+import { LEVELS } from "./levels.ts";
 import { Rail } from "./rail.tsx";
-import { go, goTo, inPicture, state } from "./state.ts";
 import { Top } from "./top.tsx";
-import { sentenceOf, toTensor } from "./views.ts";
 
 const Strip = viewIn(CHUNKS.tours, (chunk) => chunk.Strip);
 

@@ -1,11 +1,11 @@
 /** Below: what can be done here, and whether the numbers hold. */
 
 import type { VNode } from "preact";
-import { dragging } from "../draw/drag.ts";
-import { LEVELS } from "../levels/levels.ts";
-import { counted, grouped, power } from "../run/numbers.ts";
-import { useStore } from "./hooks.ts";
-import { later } from "./state.ts";
+import { later } from "../address/state.ts";
+import { counted, grouped, power } from "../numbers/written.ts";
+import { dragging } from "../views/drag.ts";
+import { useStore } from "../views/hooks.ts";
+import { LEVELS } from "./levels.ts";
 
 const DRAGGING = "Drop it on another cell: this number stands there then. With Shift its whole row. Escape: leave it";
 

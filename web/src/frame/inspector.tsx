@@ -2,19 +2,19 @@
 
 import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
+import { headWords, toHead, toNumber, toTensor } from "../address/links.ts";
+import { later } from "../address/state.ts";
 import { CHUNKS } from "../chunks/chunks.ts";
 import { viewIn } from "../chunks/later.tsx";
-import { OfBoth } from "../compare/compare_view.tsx";
 import { WithNumbers } from "../draw/mathml.tsx";
-import { Touch } from "../edit/touch.tsx";
-import { LEVELS } from "../levels/levels.ts";
+import { OfBoth } from "../edit/views/compare_view.tsx";
+import { Touch } from "../edit/views/touch.tsx";
+import { givenSentence, sentenceOf } from "../formulas/sentences.ts";
 import { Check, Sentence, SetByHand } from "../levels/number/pieces.tsx";
-import { short } from "../run/numbers.ts";
-import { givenSentence, sentenceOf } from "../run/sentences.ts";
+import { short } from "../numbers/written.ts";
 import type { Answer } from "../run/store.ts";
-import { useAnswer, useNextTask, useStore } from "./hooks.ts";
-import { later } from "./state.ts";
-import { headWords, toHead, toNumber, toTensor } from "./views.ts";
+import { useAnswer, useNextTask, useStore } from "../views/hooks.ts";
+import { LEVELS } from "./levels.ts";
 
 const Chain = viewIn(CHUNKS.looking, (chunk) => chunk.Chain);
 

@@ -2,15 +2,15 @@
 
 import type { ComponentChildren, VNode } from "preact";
 import { useState } from "preact/hooks";
-import { Compare } from "../compare/compare_view.tsx";
-import { Changes } from "../edit/changes_view.tsx";
-import { useSession } from "../edit/context.ts";
-import { ModelChoice, TextFields } from "../edit/texts_view.tsx";
-import { LEVELS, SUMS } from "../levels/levels.ts";
-import type { Names } from "../run/names.ts";
-import { counted } from "../run/numbers.ts";
-import { useStore } from "./hooks.ts";
-import { later, link } from "./state.ts";
+import { later, link } from "../address/state.ts";
+import { useSession } from "../edit/session/context.ts";
+import { Changes } from "../edit/views/changes_view.tsx";
+import { Compare } from "../edit/views/compare_view.tsx";
+import { ModelChoice, TextFields } from "../edit/views/texts_view.tsx";
+import type { Names } from "../formulas/names.ts";
+import { counted } from "../numbers/written.ts";
+import { useStore } from "../views/hooks.ts";
+import { LEVELS, SUMS } from "./levels.ts";
 
 export function Rail(): VNode {
   const { names } = useStore();

@@ -1,11 +1,11 @@
 /** Above: where this is, as links, and the colours of the page. */
 
 import type { VNode } from "preact";
-import { Save } from "../leave/save.tsx";
-import { LEVELS, ORDER } from "../levels/levels.ts";
-import { TourButton } from "../tour/begin.tsx";
-import { useStore } from "./hooks.ts";
-import { go, inPicture, later, link, type Theme } from "./state.ts";
+import { go, inPicture, later, link, type Theme } from "../address/state.ts";
+import { useStore } from "../views/hooks.ts";
+import { LEVELS, ORDER } from "./levels.ts";
+import { Save } from "./save.tsx";
+import { TourButton } from "./tour_button.tsx";
 
 export function Top({ onHelp }: { onHelp: () => void }): VNode {
   const { names } = useStore();

@@ -6,9 +6,9 @@
  * semicolons.
  */
 
-import type { Names } from "../run/names.ts";
-import { digits } from "../run/numbers.ts";
-import { sizeOf, type Tensor } from "../run/safetensors.ts";
+import type { Names } from "../formulas/names.ts";
+import { sizeOf, type Tensor } from "../numbers/safetensors.ts";
+import { digits } from "../numbers/written.ts";
 
 /** What a spreadsheet has of rows. */
 export const MOST_ROWS = 1_048_576;

@@ -1,6 +1,6 @@
 /** What the files are called that are saved from a page, and how they are handed to the browser. */
 
-import type { State } from "../frame/state.ts";
+import type { State } from "../address/state.ts";
 
 /** The longest part of a name that any system takes, with room for an ending and a folder. */
 const LONGEST = 120;

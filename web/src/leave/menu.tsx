@@ -2,16 +2,16 @@
 
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { format, type State, state } from "../address/state.ts";
 import { type Palette, pagePalette } from "../draw/colour.ts";
 import { rasterOf } from "../draw/raster.ts";
+import { arrangement } from "../draw/sheet.ts";
 import { svgOf } from "../draw/svg.ts";
-import { useStore } from "../frame/hooks.ts";
-import { format, type State, state } from "../frame/state.ts";
-import { arrangement } from "../levels/tensor/sheet.ts";
-import type { Names } from "../run/names.ts";
-import type { Tensor } from "../run/safetensors.ts";
-import type { Source } from "../run/source.ts";
-import { dtypeOf, writeTensor } from "../run/write_safetensors.ts";
+import type { Names } from "../formulas/names.ts";
+import type { Tensor } from "../numbers/safetensors.ts";
+import { dtypeOf, writeTensor } from "../record/write_safetensors.ts";
+import type { Source } from "../sources/source.ts";
+import { useStore } from "../views/hooks.ts";
 import { cellsCsv, sheetCsv } from "./csv.ts";
 import { bytes, copy, fileName, placeName, save } from "./files.ts";
 import { plateOf } from "./plate.ts";

@@ -1,8 +1,8 @@
 /** A view as a picture that stands on its own: what it shows, and above it in one line what it is of. */
 
 import type { Palette } from "../draw/colour.ts";
-import { SANS } from "../draw/picture.tsx";
 import type { Letters, Plate } from "../draw/svg.ts";
+import { SANS } from "../views/picture.tsx";
 import { seenIn } from "./seen.ts";
 
 const [MARGIN, HEAD] = [24, 32];

@@ -1,8 +1,8 @@
 /** What leaves the page whole: a tensor of any size, and the page itself with all its numbers. */
 
-import { HttpSource } from "../run/http_source.ts";
-import { sizeOf, type Tensor } from "../run/safetensors.ts";
-import type { Source } from "../run/source.ts";
+import { sizeOf, type Tensor } from "../numbers/safetensors.ts";
+import { HttpSource } from "../sources/http_source.ts";
+import type { Source } from "../sources/source.ts";
 import { withoutScript } from "./notice.ts";
 
 /** What a server sends at once, and what a page gathers of it. */

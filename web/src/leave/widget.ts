@@ -1,6 +1,6 @@
 /** The page in a notebook, as anywidget asks for it: the page in a frame of its own, and its requests to the kernel. */
 
-import { type FromKernel, READY, type ToKernel } from "../run/carrier.ts";
+import { type FromKernel, READY, type ToKernel } from "../sources/carrier.ts";
 
 /** What anywidget gives to a view of what Python has made. */
 interface Shown {

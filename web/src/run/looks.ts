@@ -1,8 +1,8 @@
 /** One row of every head of an attention: where some tokens look. Of a run that is not here whole only that row is asked for. */
 
-import { numberAt } from "./dots.ts";
-import type { Tensor } from "./safetensors.ts";
-import type { Source } from "./source.ts";
+import { numberAt } from "../numbers/dots.ts";
+import type { Tensor } from "../numbers/safetensors.ts";
+import type { Source } from "../sources/source.ts";
 
 export interface Looks {
   /** The tensor of the weights [sentence, head, query, key]. */

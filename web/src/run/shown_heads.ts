@@ -1,11 +1,11 @@
 /** What heads do with a part of a text, or with its words: measured by the page, from the weights of one head after the other. */
 
-import { grouped } from "./groups.ts";
-import { type Heads, measureHeads } from "./heads.ts";
-import type { Names } from "./names.ts";
-import type { Side } from "./record.ts";
-import type { Tensor } from "./safetensors.ts";
-import type { Source } from "./source.ts";
+import type { Names } from "../formulas/names.ts";
+import { grouped } from "../measures/groups.ts";
+import { type Heads, measureHeads } from "../measures/heads.ts";
+import type { Tensor } from "../numbers/safetensors.ts";
+import type { Side } from "../record/record.ts";
+import type { Source } from "../sources/source.ts";
 
 /** Some tokens that count as one, and where they stand among those of the whole text. */
 export interface Place {

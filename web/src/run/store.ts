@@ -1,17 +1,17 @@
 /** What the views share: the run, its names, the numbers opened so far, and the answers about single numbers. */
 
 import { signal } from "@preact/signals";
-import { DifferenceSource } from "../compare/difference.ts";
-import { setBy } from "../edit/set_by.ts";
-import type { Cell } from "./axes.ts";
-import { type Dots, DRAWN_WHOLE } from "./dots.ts";
-import { MissingTensor } from "./evaluator.ts";
-import { cellAt, type Explanation, explainCell } from "./interpreter.ts";
-import { Names } from "./names.ts";
-import type { Formula, Honesty } from "./record.ts";
-import { at, sizeOf, type Tensor } from "./safetensors.ts";
-import type { Large, Source } from "./source.ts";
-import type { Step } from "./step.ts";
+import { MissingTensor } from "../formulas/evaluator.ts";
+import { cellAt, type Explanation, explainCell } from "../formulas/interpreter.ts";
+import { Names } from "../formulas/names.ts";
+import { type Dots, DRAWN_WHOLE } from "../numbers/dots.ts";
+import { at, sizeOf, type Tensor } from "../numbers/safetensors.ts";
+import type { Cell } from "../record/axes.ts";
+import type { Formula, Honesty } from "../record/record.ts";
+import { setBy } from "../record/set_by.ts";
+import type { Step } from "../record/step.ts";
+import { DifferenceSource } from "../sources/difference.ts";
+import type { Large, Source } from "../sources/source.ts";
 
 /** What is known of one number: how it was computed, that it was given, or what is missing to tell. */
 export type Answer =

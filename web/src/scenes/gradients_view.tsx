@@ -2,14 +2,14 @@
 
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Command } from "../frame/command.tsx";
-import { usePalette, useStore } from "../frame/hooks.ts";
-import { link, state } from "../frame/state.ts";
-import { toNumber } from "../frame/views.ts";
-import { explains } from "../run/commands.ts";
-import { counted, short } from "../run/numbers.ts";
-import type { Side } from "../run/record.ts";
-import type { Scout } from "./scout.ts";
+import { toNumber } from "../address/links.ts";
+import { link, state } from "../address/state.ts";
+import { counted, short } from "../numbers/written.ts";
+import { explains } from "../record/commands.ts";
+import type { Side } from "../record/record.ts";
+import type { Scout } from "../scout/scout.ts";
+import { Command } from "../views/command.tsx";
+import { usePalette, useStore } from "../views/hooks.ts";
 
 /** As `glassformer/page/sections/gradients.py` writes it. */
 interface Gradients {

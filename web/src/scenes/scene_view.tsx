@@ -2,24 +2,24 @@
 
 import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { sentenceOf, toNumber } from "../address/links.ts";
+import { go, state } from "../address/state.ts";
 import type { Look } from "../draw/box.ts";
-import { measure, Picture } from "../draw/picture.tsx";
 import type { Panel, Scene } from "../draw/scene.ts";
 import { RED, shades } from "../draw/shades.ts";
-import { TextFields } from "../edit/texts_view.tsx";
-import { Command } from "../frame/command.tsx";
-import { useInPicture, useOpened, usePalette, useStore, useWidth } from "../frame/hooks.ts";
-import { go, state } from "../frame/state.ts";
-import { sentenceOf, toNumber } from "../frame/views.ts";
-import { MissingTensor } from "../run/evaluator.ts";
-import type { Names } from "../run/names.ts";
-import { inCell, percent } from "../run/numbers.ts";
-import { at } from "../run/safetensors.ts";
-import type { Source } from "../run/source.ts";
+import { TextFields } from "../edit/views/texts_view.tsx";
+import { MissingTensor } from "../formulas/evaluator.ts";
+import type { Names } from "../formulas/names.ts";
+import { at } from "../numbers/safetensors.ts";
+import { inCell, percent } from "../numbers/written.ts";
+import { type Scout, scoutOf } from "../scout/scout.ts";
+import type { Source } from "../sources/source.ts";
+import { Command } from "../views/command.tsx";
+import { useInPicture, useOpened, usePalette, useStore, useWidth } from "../views/hooks.ts";
+import { measure, Picture } from "../views/picture.tsx";
+import { quotedOf } from "./board/shares.ts";
 import { hasHidden } from "./hidden.ts";
 import { boardOf, chosen, SCENES, type TourScene, tourScene } from "./scenes.ts";
-import { type Scout, scoutOf } from "./scout.ts";
-import { quotedOf } from "./shares.ts";
 import { Told } from "./told.tsx";
 
 export function SceneView(): VNode {

@@ -1,7 +1,7 @@
 /** Why there is no picture, with the command that gives one. */
 
 import type { VNode } from "preact";
-import { Command } from "../frame/command.tsx";
+import { Command } from "../views/command.tsx";
 
 /** A sentence whose end may be a command. */
 export function Told({ text }: { readonly text: string }): VNode {

@@ -2,8 +2,8 @@
 
 import type { VNode } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { useStore } from "../frame/hooks.ts";
-import { state } from "../frame/state.ts";
+import { state } from "../address/state.ts";
+import { useStore } from "../views/hooks.ts";
 import { intoSight } from "./sight.ts";
 import { enter } from "./tour.ts";
 import { addressOf, placeIn, suiting } from "./tours.ts";

@@ -1,6 +1,6 @@
 /** What a step of a tour brings into sight. */
 
-import { state } from "../frame/state.ts";
+import { state } from "../address/state.ts";
 
 /** So many frames a picture is waited for: one that has to be measured first, or read, comes later than its view. */
 const FRAMES = 120;

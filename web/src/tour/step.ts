@@ -1,8 +1,8 @@
 /** What one step of the tour is. Its texts are data of the package: `glassformer/page/tours`. */
 
-import type { State } from "../frame/state.ts";
-import type { Puts, Said } from "../scenes/said.ts";
-import type { Scout } from "../scenes/scout.ts";
+import type { State } from "../address/state.ts";
+import type { Puts, Said } from "../scout/said.ts";
+import type { Scout } from "../scout/scout.ts";
 
 /** What a step finds in a run. */
 export interface Found {

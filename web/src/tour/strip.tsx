@@ -2,12 +2,12 @@
 
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { unbroken } from "../frame/command.tsx";
-import { useOpened, useStore } from "../frame/hooks.ts";
-import { go, type State, state } from "../frame/state.ts";
-import { toNumber } from "../frame/views.ts";
-import type { Said } from "../scenes/said.ts";
-import { scoutOf } from "../scenes/scout.ts";
+import { toNumber } from "../address/links.ts";
+import { go, type State, state } from "../address/state.ts";
+import type { Said } from "../scout/said.ts";
+import { scoutOf } from "../scout/scout.ts";
+import { unbroken } from "../views/command.tsx";
+import { useOpened, useStore } from "../views/hooks.ts";
 import { Choice } from "./choice.tsx";
 import { intoSight } from "./sight.ts";
 import type { Told } from "./step.ts";

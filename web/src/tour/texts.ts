@@ -1,6 +1,6 @@
 /** The texts of the tours, which travel beside the page: a block of an exported file, an answer of a server. */
 
-import { unpacked } from "../run/source.ts";
+import { unpacked } from "../sources/source.ts";
 
 export interface Text {
   readonly [field: string]: string | Readonly<Record<string, string>>;

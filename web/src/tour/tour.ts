@@ -1,11 +1,11 @@
 /** A tour through a run: its steps in their order, as far as this model has them. */
 
-import { go, state } from "../frame/state.ts";
-import { MissingTensor } from "../run/evaluator.ts";
-import type { Names } from "../run/names.ts";
+import { go, state } from "../address/state.ts";
+import { MissingTensor } from "../formulas/evaluator.ts";
+import type { Names } from "../formulas/names.ts";
 import type { Store } from "../run/store.ts";
-import { filled } from "../scenes/said.ts";
-import { type Scout, scoutOf } from "../scenes/scout.ts";
+import { filled } from "../scout/said.ts";
+import { type Scout, scoutOf } from "../scout/scout.ts";
 import type { Step, Told } from "./step.ts";
 import { field, type Text } from "./texts.ts";
 import { addressOf, placeIn, type Tour } from "./tours.ts";

@@ -1,6 +1,6 @@
 /** The tours, by name: what each shows, which runs it suits, its steps. Its texts: `glassformer/page/tours/NAME.toml`. */
 
-import type { Names } from "../run/names.ts";
+import type { Names } from "../formulas/names.ts";
 import type { Step } from "./step.ts";
 import { ANSWER } from "./steps/answer.ts";
 import { BERT } from "./steps/bert.ts";

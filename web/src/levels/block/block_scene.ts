@@ -3,11 +3,11 @@
 import { type Box, type Look, measureBox } from "../../draw/box.ts";
 import { drawBox } from "../../draw/draw_box.ts";
 import { type Item, type Panel, rounded, type Scene } from "../../draw/scene.ts";
-import { operandsOf } from "../../run/evaluator.ts";
-import type { Names } from "../../run/names.ts";
-import type { Formula } from "../../run/record.ts";
-import type { Tensor } from "../../run/safetensors.ts";
-import { type Sheet, sheetOf } from "../tensor/sheet.ts";
+import { type Sheet, sheetOf } from "../../draw/sheet.ts";
+import { operandsOf } from "../../formulas/evaluator.ts";
+import type { Names } from "../../formulas/names.ts";
+import type { Tensor } from "../../numbers/safetensors.ts";
+import type { Formula } from "../../record/record.ts";
 
 interface Node {
   readonly formula: Formula;

@@ -1,27 +1,27 @@
 /** A part of the model: what it was given, the boxes of everything it computed, and what it guessed. */
 
 import { useComputed } from "@preact/signals";
-import type { VNode } from "preact";
+import type { FunctionComponent, VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { DifferenceSource } from "../../compare/difference.ts";
+import { firstUnit } from "../../address/first.ts";
+import { sentenceOf, toTensor } from "../../address/links.ts";
+import { go, state } from "../../address/state.ts";
 import type { Look } from "../../draw/box.ts";
-import { measure, Picture } from "../../draw/picture.tsx";
-import { usePut } from "../../edit/held.ts";
-import { Word } from "../../edit/word_view.tsx";
-import { firstUnit } from "../../frame/first.ts";
-import { useDrawn, useFolded, useNextTask, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
-import { go, state } from "../../frame/state.ts";
-import { sentenceOf, toTensor } from "../../frame/views.ts";
-import { operandsOf } from "../../run/evaluator.ts";
-import { type Names, unmarked } from "../../run/names.ts";
-import { percent } from "../../run/numbers.ts";
-import type { RunRecord } from "../../run/record.ts";
-import { at, type Tensor } from "../../run/safetensors.ts";
+import { usePut } from "../../edit/views/held.ts";
+import { Word } from "../../edit/views/word_view.tsx";
+import { operandsOf } from "../../formulas/evaluator.ts";
+import { type Names, unmarked } from "../../formulas/names.ts";
+import { at, type Tensor } from "../../numbers/safetensors.ts";
+import { percent } from "../../numbers/written.ts";
+import type { RunRecord } from "../../record/record.ts";
 import type { Store } from "../../run/store.ts";
-import { TourButton } from "../../tour/begin.tsx";
+import { DifferenceSource } from "../../sources/difference.ts";
+import { useDrawn, useFolded, useNextTask, usePalette, useStore, useWidth } from "../../views/hooks.ts";
+import { measure, Picture } from "../../views/picture.tsx";
 import { blockScene, drawnTogether } from "./block_scene.ts";
 
-export function BlockView(): VNode {
+/** `Tour` is the button with which a tour begins. */
+export function BlockView({ Tour }: { readonly Tour: FunctionComponent<{ text: string }> }): VNode {
   const store = useStore();
   const { names } = store;
   const palette = usePalette();
@@ -41,7 +41,7 @@ export function BlockView(): VNode {
     return blockScene(formulas, names, store.drawn, look, width);
   }, [opened, width, palette, formulas, sentence, word.text, word.word, names, store]);
   // Of a long text not drawn again at each step of the cell in hand.
-  const head = useMemo(() => <SentenceHead />, []);
+  const head = useMemo(() => <SentenceHead Tour={Tour} />, [Tour]);
   const label = `${names.unit(unit)}: ${formulas.map((formula) => names.title(formula.name)).join(", ")}`;
   return (
     <>
@@ -100,7 +100,7 @@ function wordOf(store: Store, tensor: string, cell: readonly number[]): { text: 
 }
 
 /** The sentence in large letters, hidden words with the model's guess in them. */
-function SentenceHead(): VNode {
+function SentenceHead({ Tour }: { readonly Tour: FunctionComponent<{ text: string }> }): VNode {
   const { names, fetch, source } = useStore();
   const sentence = useComputed(() => state.value.sentence).value;
   const { words } = names.run;
@@ -135,7 +135,7 @@ function SentenceHead(): VNode {
             })}
             {side === sides[0] && (
               <p class="says" dir="ltr">
-                {says(names, hidden)} <TourButton text="Take the tour, step by step →" />
+                {says(names, hidden)} <Tour text="Take the tour, step by step →" />
               </p>
             )}
           </div>

@@ -1,16 +1,16 @@
 /** What an answer owes to each word by its gradient, beside where attention looks: two questions with two answers. */
 
 import type { VNode } from "preact";
-import { isLacking, useFound, useSection } from "../../frame/found.ts";
-import { useStore } from "../../frame/hooks.ts";
-import { Lack } from "../../frame/lack.tsx";
-import { Choice, Table } from "../../frame/pieces.tsx";
-import { go, link, state } from "../../frame/state.ts";
-import { toNumber, toTensor } from "../../frame/views.ts";
+import { toNumber, toTensor } from "../../address/links.ts";
+import { go, link, state } from "../../address/state.ts";
+import { blockOf } from "../../formulas/attention.ts";
+import { short } from "../../numbers/written.ts";
+import type { Attributed, Attributions, Goal } from "../../record/sums.ts";
 import { type Looks, looksOf } from "../../run/looks.ts";
-import { short } from "../../run/numbers.ts";
-import type { Attributed, Attributions, Goal } from "../../run/sums.ts";
-import { blockOf } from "../head/attention.ts";
+import { isLacking, useFound, useSection } from "../../views/found.ts";
+import { useStore } from "../../views/hooks.ts";
+import { Lack } from "../../views/lack.tsx";
+import { Choice, Table } from "../../views/pieces.tsx";
 import { kindsOf } from "../ties/ties.ts";
 import { alikeness } from "./ranks.ts";
 

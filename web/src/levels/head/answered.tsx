@@ -1,12 +1,12 @@
 /** The answer first: where the word in hand looks, in each head that is shown. */
 
 import type { VNode } from "preact";
-import { useStore } from "../../frame/hooks.ts";
-import { toNumber } from "../../frame/views.ts";
-import { apart } from "../../run/apart.ts";
-import type { Fetch } from "../../run/evaluator.ts";
-import { evenly, short } from "../../run/numbers.ts";
-import type { Attention } from "./attention.ts";
+import { toNumber } from "../../address/links.ts";
+import type { Attention } from "../../formulas/attention.ts";
+import type { Fetch } from "../../formulas/evaluator.ts";
+import { apart } from "../../numbers/apart.ts";
+import { evenly, short } from "../../numbers/written.ts";
+import { useStore } from "../../views/hooks.ts";
 import type { Shown, ShownHead } from "./plan.ts";
 import { numberAt } from "./score_table.tsx";
 import { rowOf } from "./stage.tsx";

@@ -2,11 +2,11 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { measure, Picture } from "../../draw/picture.tsx";
-import { usePalette, useStore } from "../../frame/hooks.ts";
-import { go } from "../../frame/state.ts";
+import { go } from "../../address/state.ts";
+import { sheetOf } from "../../draw/sheet.ts";
+import { usePalette, useStore } from "../../views/hooks.ts";
+import { measure, Picture } from "../../views/picture.tsx";
 import { gridScene, windowOf } from "../tensor/grid_scene.ts";
-import { sheetOf } from "../tensor/sheet.ts";
 import { useRow } from "./parts.ts";
 import type { DetailProps } from "./score_table.tsx";
 

@@ -1,9 +1,9 @@
 /** Which heads are shown, and how. */
 
 import type { VNode } from "preact";
-import { useStore } from "../../frame/hooks.ts";
-import { go, link } from "../../frame/state.ts";
-import { type Attention, blockOf, type Chosen } from "./attention.ts";
+import { go, link } from "../../address/state.ts";
+import { type Attention, blockOf, type Chosen } from "../../formulas/attention.ts";
+import { useStore } from "../../views/hooks.ts";
 import { Filters } from "./filters.tsx";
 import { toggled, withHead } from "./keys.ts";
 import type { Shown } from "./plan.ts";

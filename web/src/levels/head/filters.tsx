@@ -2,8 +2,8 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { Choice, type Option } from "../../frame/pieces.tsx";
-import { go, state } from "../../frame/state.ts";
+import { go, state } from "../../address/state.ts";
+import { Choice, type Option } from "../../views/pieces.tsx";
 import { type Options, optionsIn, switched } from "./options.ts";
 import { segmentsOf, type Text, tokensOf, wordsOf } from "./units.ts";
 

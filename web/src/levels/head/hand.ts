@@ -2,7 +2,7 @@
 
 import { blended } from "../../draw/colour.ts";
 import type { Item, Panel, Scene } from "../../draw/scene.ts";
-import { inCell } from "../../run/numbers.ts";
+import { inCell } from "../../numbers/written.ts";
 import { middle, type Plan, type Shown } from "./plan.ts";
 import { columnAt, everyNth, strengthOf } from "./square.ts";
 import { lineOf, wordItem } from "./still.ts";

@@ -2,17 +2,17 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
+import { state } from "../../address/state.ts";
 import { DASHES, SCALE } from "../../draw/marks.ts";
-import { measure } from "../../draw/picture.tsx";
-import { useOpened, usePalette, useRested, useStore, useWidth } from "../../frame/hooks.ts";
-import { state } from "../../frame/state.ts";
-import { HttpSource } from "../../run/http_source.ts";
-import { grouped } from "../../run/numbers.ts";
+import { type Attention, attentionOf, blockOf, type Chosen, peersOf } from "../../formulas/attention.ts";
+import { grouped } from "../../numbers/written.ts";
 import type { Store } from "../../run/store.ts";
+import { HttpSource } from "../../sources/http_source.ts";
+import { useOpened, usePalette, useRested, useStore, useWidth } from "../../views/hooks.ts";
+import { measure } from "../../views/picture.tsx";
 import { Absent } from "../tensor/absent.tsx";
 import { Answered } from "./answered.tsx";
 import { Around } from "./around.tsx";
-import { type Attention, attentionOf, blockOf, type Chosen, peersOf } from "./attention.ts";
 import { Controls } from "./controls.tsx";
 import { useHeadKeys } from "./keys.ts";
 import { optionsIn } from "./options.ts";

@@ -1,8 +1,8 @@
 /** The keys of this level: [ and ] for the head before and after, { and } for the block, digits for heads beside it. */
 
 import { useEffect } from "preact/hooks";
-import { go, type state } from "../../frame/state.ts";
-import { type Attention, blockOf, type Chosen } from "./attention.ts";
+import { go, type state } from "../../address/state.ts";
+import { type Attention, blockOf, type Chosen } from "../../formulas/attention.ts";
 
 /** The state with another head in hand, in the colour of the one before. */
 export function withHead(

@@ -4,8 +4,8 @@ import type { Measure } from "../../draw/box.ts";
 import { cut } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
 import type { Item, Panel, Scene } from "../../draw/scene.ts";
-import type { Label } from "../../run/names.ts";
-import { inCell, short } from "../../run/numbers.ts";
+import type { Label } from "../../formulas/names.ts";
+import { inCell, short } from "../../numbers/written.ts";
 
 /** A word that is looked at: its weight, its value vector and the cell of its first number. */
 export interface Part {

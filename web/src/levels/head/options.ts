@@ -1,6 +1,6 @@
 /** How a head is shown, as it stands in the address: `show=words,across`. */
 
-import { state } from "../../frame/state.ts";
+import { state } from "../../address/state.ts";
 
 export interface Options {
   /** Words instead of tokens. */

@@ -2,11 +2,11 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { measure, Picture } from "../../draw/picture.tsx";
-import { useAnswer, usePalette, useStore } from "../../frame/hooks.ts";
-import { go } from "../../frame/state.ts";
-import { toNumber } from "../../frame/views.ts";
-import { short } from "../../run/numbers.ts";
+import { toNumber } from "../../address/links.ts";
+import { go } from "../../address/state.ts";
+import { short } from "../../numbers/written.ts";
+import { useAnswer, usePalette, useStore } from "../../views/hooks.ts";
+import { measure, Picture } from "../../views/picture.tsx";
 import { barsOf, barsScene } from "../number/bars_scene.ts";
 import type { DetailProps } from "./score_table.tsx";
 

@@ -1,11 +1,11 @@
 /** The numbers of a head: at hand where the run is here whole; of a larger live run the rows that are looked at. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { useOpened, useStore } from "../../frame/hooks.ts";
-import type { Fetch } from "../../run/evaluator.ts";
-import { HttpSource } from "../../run/http_source.ts";
-import type { Tensor } from "../../run/safetensors.ts";
+import type { Fetch } from "../../formulas/evaluator.ts";
+import type { Tensor } from "../../numbers/safetensors.ts";
 import type { Store } from "../../run/store.ts";
+import { HttpSource } from "../../sources/http_source.ts";
+import { useOpened, useStore } from "../../views/hooks.ts";
 import { rowsOf, type TokenRows } from "./weights.ts";
 
 /** The server of a run that is not sent whole. */

@@ -1,15 +1,15 @@
 /** From score to weight: one row for each word that is looked at, one column for each stage that this model has. */
 
 import type { VNode } from "preact";
-import { useStore } from "../../frame/hooks.ts";
-import { toNumber } from "../../frame/views.ts";
-import { type Fetch, MissingTensor } from "../../run/evaluator.ts";
-import { type Explanation, explainCell } from "../../run/interpreter.ts";
-import type { Names } from "../../run/names.ts";
-import { counted, short } from "../../run/numbers.ts";
-import type { Rule } from "../../run/record.ts";
-import { at, type Tensor } from "../../run/safetensors.ts";
-import type { Attention } from "./attention.ts";
+import { toNumber } from "../../address/links.ts";
+import type { Attention } from "../../formulas/attention.ts";
+import { type Fetch, MissingTensor } from "../../formulas/evaluator.ts";
+import { type Explanation, explainCell } from "../../formulas/interpreter.ts";
+import type { Names } from "../../formulas/names.ts";
+import { at, type Tensor } from "../../numbers/safetensors.ts";
+import { counted, short } from "../../numbers/written.ts";
+import type { Rule } from "../../record/record.ts";
+import { useStore } from "../../views/hooks.ts";
 import { useRow } from "./parts.ts";
 
 /** What a part of the level of a head is drawn of. */

@@ -2,9 +2,9 @@
 
 import { cut } from "../../draw/box.ts";
 import type { Item } from "../../draw/scene.ts";
-import { digitsIn, shareInCell } from "../../run/apart.ts";
-import type { Picture } from "../../run/dots.ts";
-import type { Role } from "../../run/names.ts";
+import type { Role } from "../../formulas/names.ts";
+import { digitsIn, shareInCell } from "../../numbers/apart.ts";
+import type { Picture } from "../../numbers/dots.ts";
 import { COLUMN_WORDS, type Plan, type Shown } from "./plan.ts";
 
 /** How strongly a weight is coloured: as in all pictures; of a long text, whose weights are small, by their root. */

@@ -2,11 +2,11 @@
 
 import type { VNode } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { go } from "../../address/state.ts";
 import { paint } from "../../draw/canvas.ts";
-import { Picture, SANS } from "../../draw/picture.tsx";
 import type { Scene } from "../../draw/scene.ts";
-import { useStore } from "../../frame/hooks.ts";
-import { go } from "../../frame/state.ts";
+import { useStore } from "../../views/hooks.ts";
+import { Picture, SANS } from "../../views/picture.tsx";
 import { type Aim, handScene, LOOKED_AT } from "./hand.ts";
 import type { Plan, Shown } from "./plan.ts";
 import { stillScene } from "./still.ts";

@@ -2,15 +2,15 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { measure, Picture } from "../../draw/picture.tsx";
-import { usePalette, useStore } from "../../frame/hooks.ts";
-import { go } from "../../frame/state.ts";
-import { indexOf } from "../../run/axes.ts";
-import type { Fetch } from "../../run/evaluator.ts";
-import type { Names } from "../../run/names.ts";
-import { more, short } from "../../run/numbers.ts";
-import { at } from "../../run/safetensors.ts";
-import type { Attention } from "./attention.ts";
+import { go } from "../../address/state.ts";
+import type { Attention } from "../../formulas/attention.ts";
+import type { Fetch } from "../../formulas/evaluator.ts";
+import type { Names } from "../../formulas/names.ts";
+import { at } from "../../numbers/safetensors.ts";
+import { more, short } from "../../numbers/written.ts";
+import { indexOf } from "../../record/axes.ts";
+import { usePalette, useStore } from "../../views/hooks.ts";
+import { measure, Picture } from "../../views/picture.tsx";
 import { type Mix, mixScene } from "./mix_scene.ts";
 import { useRow } from "./parts.ts";
 import { type DetailProps, listed, numberAt, weightsOf } from "./score_table.tsx";

@@ -1,8 +1,8 @@
 /** What has a row: the tokens of a text, or its words; marks and padding are left out on request. */
 
-import type { Names } from "../../run/names.ts";
-import type { Side } from "../../run/record.ts";
-import { at, type Tensor } from "../../run/safetensors.ts";
+import type { Names } from "../../formulas/names.ts";
+import { at, type Tensor } from "../../numbers/safetensors.ts";
+import type { Side } from "../../record/record.ts";
 
 /** A token, or the tokens of one word. */
 export interface Unit {

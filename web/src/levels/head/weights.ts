@@ -1,7 +1,7 @@
 /** The weights of one head for rows of words: the sum over the tokens looked at, the mean over those that look. */
 
-import type { Picture } from "../../run/dots.ts";
-import type { Tensor } from "../../run/safetensors.ts";
+import type { Picture } from "../../numbers/dots.ts";
+import type { Tensor } from "../../numbers/safetensors.ts";
 import type { Unit } from "./units.ts";
 
 /** The rows of a head's weights as they are stored; null while a row is not at hand. */

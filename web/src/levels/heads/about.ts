@@ -1,8 +1,8 @@
 /** What is said about the heads that are drawn, and where each leads. */
 
-import type { Level } from "../../frame/state.ts";
-import { MEASURES, type Measure } from "../../run/heads.ts";
-import type { Names } from "../../run/names.ts";
+import type { Level } from "../../address/state.ts";
+import type { Names } from "../../formulas/names.ts";
+import { MEASURES, type Measure } from "../../measures/heads.ts";
 import { type Arrange, headsIn, jobIn, nameOf, type Row } from "./heads_scene.ts";
 import { type Counted, JOBS, type Job } from "./jobs.ts";
 

@@ -1,8 +1,8 @@
 /** What a head would give each kind of place if it looked evenly at all that it may look at: some kinds have several tokens. */
 
-import { headsOf, type Measured } from "../../run/heads.ts";
-import type { Names } from "../../run/names.ts";
-import type { Source } from "../../run/source.ts";
+import type { Names } from "../../formulas/names.ts";
+import { headsOf, type Measured } from "../../measures/heads.ts";
+import type { Source } from "../../sources/source.ts";
 import { numberAt } from "../head/score_table.tsx";
 
 /** Undefined of a run that is not here whole. */

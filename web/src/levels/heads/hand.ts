@@ -1,7 +1,7 @@
 /** A head that is taken in hand: apart from what is said of all heads, for the first screen needs it. */
 
-import type { State } from "../../frame/state.ts";
-import type { Source } from "../../run/source.ts";
+import type { State } from "../../address/state.ts";
+import type { Source } from "../../sources/source.ts";
 
 /** The head of an id as the cell in hand: the pair of tokens stays where the new weights have it too. */
 export function headInHand(source: Source, id: string, now: State): { tensor: string; cell: number[] } {

@@ -2,13 +2,13 @@
 
 import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { pointedSpot } from "../../draw/spots.tsx";
-import { useFound } from "../../frame/found.ts";
-import { useStore } from "../../frame/hooks.ts";
-import { go, later, link } from "../../frame/state.ts";
-import { toNumber } from "../../frame/views.ts";
-import type { Measure, Measured } from "../../run/heads.ts";
-import { percent, short } from "../../run/numbers.ts";
+import { toNumber } from "../../address/links.ts";
+import { go, later, link } from "../../address/state.ts";
+import type { Measure, Measured } from "../../measures/heads.ts";
+import { percent, short } from "../../numbers/written.ts";
+import { useFound } from "../../views/found.ts";
+import { useStore } from "../../views/hooks.ts";
+import { pointedSpot } from "../../views/spots.tsx";
 import { groupsOf, marksOf, onlyIn, opensAs } from "./about.ts";
 import { evenHead } from "./even.ts";
 import { headInHand } from "./hand.ts";

@@ -4,10 +4,11 @@ import { imageOf, type Palette } from "../../draw/colour.ts";
 import { strengthOf } from "../../draw/marks.ts";
 import { Pen } from "../../draw/pen.ts";
 import type { Item, Scene } from "../../draw/scene.ts";
-import type { Spot } from "../../draw/spots.tsx";
-import type { Heads, Measure } from "../../run/heads.ts";
-import { counted } from "../../run/numbers.ts";
-import type { ImportanceRow } from "../../run/sums.ts";
+import type { Heads, Measure } from "../../measures/heads.ts";
+import { counted } from "../../numbers/written.ts";
+import type { ImportanceRow } from "../../record/sums.ts";
+import { HEAD_DOTS } from "../../sources/addresses.ts";
+import type { Spot } from "../../views/spots.tsx";
 import { atOnce, JOBS, type Job, jobOf, labelOf } from "./jobs.ts";
 
 /** One attention, whose heads stand in a row. */
@@ -69,7 +70,7 @@ export function sizeFor(width: number, heads: number, tokens: number): Size {
   return tokens <= FINEST && best.dots !== tokens ? { dots: tokens, pixels: 1 } : best;
 }
 
-const FINEST = 32;
+const FINEST = HEAD_DOTS;
 const DOTS = Array.from({ length: 5 }, (_, step) => FINEST - 4 * step);
 const LARGEST = 112;
 /** Below this there is no room for what a head does; a line in its colour stays. */

@@ -2,11 +2,11 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { useFolded, useStore } from "../../frame/hooks.ts";
-import { link, state } from "../../frame/state.ts";
-import type { Measure } from "../../run/heads.ts";
-import { short } from "../../run/numbers.ts";
-import type { Source } from "../../run/source.ts";
+import { link, state } from "../../address/state.ts";
+import type { Measure } from "../../measures/heads.ts";
+import { short } from "../../numbers/written.ts";
+import type { Source } from "../../sources/source.ts";
+import { useFolded, useStore } from "../../views/hooks.ts";
 import { type Marks, opensAs } from "./about.ts";
 import { headInHand } from "./hand.ts";
 import { headsIn, jobIn, type Row } from "./heads_scene.ts";

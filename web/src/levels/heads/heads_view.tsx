@@ -2,13 +2,13 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
+import { go, link, state } from "../../address/state.ts";
 import type { Palette } from "../../draw/colour.ts";
 import { SCALE, strengthOf } from "../../draw/marks.ts";
-import { Spots } from "../../draw/spots.tsx";
-import { Command } from "../../frame/command.tsx";
-import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
-import { go, link, state } from "../../frame/state.ts";
-import { counted, short } from "../../run/numbers.ts";
+import { counted, short } from "../../numbers/written.ts";
+import { Command } from "../../views/command.tsx";
+import { usePalette, useStore, useWidth } from "../../views/hooks.ts";
+import { Spots } from "../../views/spots.tsx";
 import { Filters } from "../head/filters.tsx";
 import { textOf } from "../head/head_view.tsx";
 import { arrangeIn, groupsOf, marksOf, ORDERS, onlyIn, opensAs } from "./about.ts";

@@ -1,7 +1,7 @@
 /** What a head does, by rules that the page states, with the number behind each: those of `look/summaries/head_jobs.py`. */
 
-import type { Measured } from "../../run/heads.ts";
-import { counted, percent, short } from "../../run/numbers.ts";
+import type { Measured } from "../../measures/heads.ts";
+import { counted, percent, short } from "../../numbers/written.ts";
 
 /** Where most of a head's attention goes; or, where no such place is, over how many tokens it is spread. */
 export const JOBS = ["previous", "next", "self", "first", "separator", "same_word", "few", "many"] as const;

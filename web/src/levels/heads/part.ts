@@ -1,11 +1,11 @@
 /** What of a text all heads are shown for: words instead of tokens, without marks, one sentence of a pair; and hidden words. */
 
 import { useMemo } from "preact/hooks";
-import { useOpened, useStore } from "../../frame/hooks.ts";
-import { state } from "../../frame/state.ts";
-import type { Names } from "../../run/names.ts";
-import type { Side } from "../../run/record.ts";
-import type { Place } from "../../run/shown_heads.ts";
+import { state } from "../../address/state.ts";
+import type { Names } from "../../formulas/names.ts";
+import type { Side } from "../../record/record.ts";
+import { type Place, shownHeads } from "../../run/shown_heads.ts";
+import { useOpened, useStore } from "../../views/hooks.ts";
 import { textOf } from "../head/head_view.tsx";
 import { optionsIn } from "../head/options.ts";
 import { unitsShown } from "../head/units.ts";
@@ -38,6 +38,7 @@ export function usePart(sentence: number): Part | null {
         const formula = names.formulas.get(`${attention}.weights`);
         return { queries: places(formula?.tokens ?? "inputs", from), keys: places(formula?.keys ?? "inputs", to) };
       },
+      measured: shownHeads,
     };
   }, [store, sentence, key]);
 }

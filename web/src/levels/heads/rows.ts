@@ -2,13 +2,13 @@
 
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
-import { CHUNKS } from "../../chunks/chunks.ts";
-import { useAsked, useStore } from "../../frame/hooks.ts";
-import type { Heads } from "../../run/heads.ts";
-import type { Names } from "../../run/names.ts";
-import type { Shown, shownHeads as ShownHeads } from "../../run/shown_heads.ts";
-import type { Source } from "../../run/source.ts";
+import type { Names } from "../../formulas/names.ts";
+import type { Heads } from "../../measures/heads.ts";
+import type { Shown, shownHeads } from "../../run/shown_heads.ts";
 import type { Store } from "../../run/store.ts";
+import { ATTENTIONS } from "../../sources/addresses.ts";
+import type { Source } from "../../sources/source.ts";
+import { useAsked, useStore } from "../../views/hooks.ts";
 import type { Row } from "./heads_scene.ts";
 
 /** An attention by name, with where it stands. */
@@ -23,7 +23,7 @@ export interface Attention {
   readonly heads: number;
 }
 
-const BANDS = ["encoder self", "decoder self", "decoder cross"];
+const BANDS = ATTENTIONS.map((kind) => kind.join(" "));
 const SHORT: Readonly<Record<string, string>> = {
   "encoder self": "encoder ",
   "decoder self": "decoder ",
@@ -76,10 +76,9 @@ const opened = new WeakMap<Source, Map<string, Promise<Heads | undefined>>>();
 export interface Part {
   readonly key: string;
   of(attention: string): Shown;
+  /** What measures it: the page begins without that, and who asks for a part has it. */
+  readonly measured: typeof shownHeads;
 }
-
-/** Measured by what the page fetches with the level of all heads. */
-const measured: typeof ShownHeads = async (...given) => (await CHUNKS.looking.load()).shownHeads(...given);
 
 let turn = Promise.resolve<unknown>(0);
 
@@ -105,7 +104,7 @@ function headsIn(
     found =
       part === null
         ? source.heads(attention, sentence, dots)
-        : inTurn(() => measured(source, names, attention, sentence, dots, part.of(attention)));
+        : inTurn(() => part.measured(source, names, attention, sentence, dots, part.of(attention)));
     known.set(key, found);
     found.catch(() => known.delete(key));
   }

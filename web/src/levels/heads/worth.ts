@@ -2,11 +2,11 @@
 
 import { signal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
-import { isLacking, useSection } from "../../frame/found.ts";
-import { useStore } from "../../frame/hooks.ts";
-import { HttpSource } from "../../run/http_source.ts";
-import { short } from "../../run/numbers.ts";
-import type { Importance, ImportanceRow } from "../../run/sums.ts";
+import { short } from "../../numbers/written.ts";
+import type { Importance, ImportanceRow } from "../../record/sums.ts";
+import { HttpSource } from "../../sources/http_source.ts";
+import { isLacking, useSection } from "../../views/found.ts";
+import { useStore } from "../../views/hooks.ts";
 import { idOf } from "./heads_scene.ts";
 
 export interface Worth extends Importance {

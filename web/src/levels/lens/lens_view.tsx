@@ -1,15 +1,15 @@
 /** The logit lens: what the vocabulary head would answer from the state before and after each block. */
 
 import type { VNode } from "preact";
-import { isLacking, useSection } from "../../frame/found.ts";
-import { useStore } from "../../frame/hooks.ts";
-import { Lack } from "../../frame/lack.tsx";
-import { Table } from "../../frame/pieces.tsx";
-import { link, state } from "../../frame/state.ts";
-import { toNumber, toTensor } from "../../frame/views.ts";
-import { type Names, unmarked } from "../../run/names.ts";
-import { percent, short } from "../../run/numbers.ts";
-import type { Lens, LensLayer, LensPlace } from "../../run/sums.ts";
+import { toNumber, toTensor } from "../../address/links.ts";
+import { link, state } from "../../address/state.ts";
+import { type Names, unmarked } from "../../formulas/names.ts";
+import { percent, short } from "../../numbers/written.ts";
+import type { Lens, LensLayer, LensPlace } from "../../record/sums.ts";
+import { isLacking, useSection } from "../../views/found.ts";
+import { useStore } from "../../views/hooks.ts";
+import { Lack } from "../../views/lack.tsx";
+import { Table } from "../../views/pieces.tsx";
 import { isMark } from "../head/units.ts";
 
 export function LensView(): VNode {

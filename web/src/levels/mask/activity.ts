@@ -3,11 +3,11 @@
  * all pairs, −∞ where one may not look, softmax. Each step is a rule of the formula table, worked out by the interpreter.
  */
 
-import type { Cell } from "../../run/axes.ts";
-import { Evaluator, Fields, type Working } from "../../run/evaluator.ts";
-import { RULES } from "../../run/interpreter.ts";
-import type { Formula, Rule } from "../../run/record.ts";
-import type { Tensor } from "../../run/safetensors.ts";
+import { Evaluator, Fields, type Working } from "../../formulas/evaluator.ts";
+import { RULES } from "../../formulas/interpreter.ts";
+import type { Tensor } from "../../numbers/safetensors.ts";
+import type { Cell } from "../../record/axes.ts";
+import type { Formula, Rule } from "../../record/record.ts";
 
 export const READINGS = ["stated", "pairs", "code"] as const;
 export type Reading = (typeof READINGS)[number];

@@ -1,7 +1,7 @@
 /** What the address asks of the mask workshop: whose vectors, which words are hidden, which cells were changed. */
 
-import { lastOf, type Names } from "../../run/names.ts";
-import type { Tensor } from "../../run/safetensors.ts";
+import { lastOf, type Names } from "../../formulas/names.ts";
+import type { Tensor } from "../../numbers/safetensors.ts";
 import { type Asked, READINGS } from "./activity.ts";
 
 /** At most so many words are drawn. */

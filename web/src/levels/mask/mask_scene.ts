@@ -3,7 +3,7 @@
 import { cut, type Measure } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
 import type { Item, Panel, Scene } from "../../draw/scene.ts";
-import { inCell } from "../../run/numbers.ts";
+import { inCell } from "../../numbers/written.ts";
 import type { Activity } from "./activity.ts";
 
 /** What a square shows of a cell. */

@@ -2,11 +2,11 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { measure, Picture } from "../../draw/picture.tsx";
-import { useInPicture, useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
-import { go, link, state } from "../../frame/state.ts";
-import { short } from "../../run/numbers.ts";
-import { at as numberAt } from "../../run/safetensors.ts";
+import { go, link, state } from "../../address/state.ts";
+import { at as numberAt } from "../../numbers/safetensors.ts";
+import { short } from "../../numbers/written.ts";
+import { useInPicture, useOpened, usePalette, useStore, useWidth } from "../../views/hooks.ts";
+import { measure, Picture } from "../../views/picture.tsx";
 import { Worked } from "../tensor/pictures/worked.tsx";
 import { type Activity, type Asked, activityMatrix, type Reading } from "./activity.ts";
 import { askedOf, hiddenAtFirst, toggled, vectorsOf } from "./asked.ts";

@@ -1,7 +1,7 @@
 /** Above both squares: the pair in hand in numbers, and what their colours are measured by. */
 
 import type { VNode } from "preact";
-import { evenly, short } from "../../run/numbers.ts";
+import { evenly, short } from "../../numbers/written.ts";
 import type { Activity } from "./activity.ts";
 import type { Words } from "./mask_scene.ts";
 

@@ -3,8 +3,8 @@
 import { cut, type Measure } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
 import type { Pen } from "../../draw/pen.ts";
-import type { Spot } from "../../draw/spots.tsx";
-import { percent } from "../../run/numbers.ts";
+import { percent } from "../../numbers/written.ts";
+import type { Spot } from "../../views/spots.tsx";
 import type { Prediction } from "./predictions.ts";
 
 export interface Look {

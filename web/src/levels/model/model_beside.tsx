@@ -1,10 +1,10 @@
 /** Beside the whole model: the part in hand, what it is for, what enters and leaves it. */
 
 import type { VNode } from "preact";
-import { pointedSpot } from "../../draw/spots.tsx";
-import { useStore } from "../../frame/hooks.ts";
-import { link, state } from "../../frame/state.ts";
-import { counted, grouped, percent } from "../../run/numbers.ts";
+import { link, state } from "../../address/state.ts";
+import { counted, grouped, percent } from "../../numbers/written.ts";
+import { useStore } from "../../views/hooks.ts";
+import { pointedSpot } from "../../views/spots.tsx";
 import { KIND_WORDS, KINDS, type Part, partsOf } from "./parts.ts";
 
 export function ModelBeside(): VNode {

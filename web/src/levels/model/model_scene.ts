@@ -3,8 +3,8 @@
 import type { Palette } from "../../draw/colour.ts";
 import { Pen } from "../../draw/pen.ts";
 import { rounded, type Scene } from "../../draw/scene.ts";
-import type { Spot } from "../../draw/spots.tsx";
-import { counted } from "../../run/numbers.ts";
+import { counted } from "../../numbers/written.ts";
+import type { Spot } from "../../views/spots.tsx";
 import type { Row } from "../heads/heads_scene.ts";
 import { drawAnswers, type Look, NARROW } from "./answers_scene.ts";
 import { KINDS, type Kind, memoryOf, type Part, rough } from "./parts.ts";

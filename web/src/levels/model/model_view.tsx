@@ -2,13 +2,13 @@
 
 import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { measure } from "../../draw/picture.tsx";
-import { Spots } from "../../draw/spots.tsx";
-import { useAsked, useFolded, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
-import { go, link, state } from "../../frame/state.ts";
-import { toNumber } from "../../frame/views.ts";
-import { counted, grouped, percent } from "../../run/numbers.ts";
+import { toNumber } from "../../address/links.ts";
+import { go, link, state } from "../../address/state.ts";
+import { counted, grouped, percent } from "../../numbers/written.ts";
 import type { Store } from "../../run/store.ts";
+import { useAsked, useFolded, usePalette, useStore, useWidth } from "../../views/hooks.ts";
+import { measure } from "../../views/picture.tsx";
+import { Spots } from "../../views/spots.tsx";
 import { headInHand } from "../heads/hand.ts";
 import { attentionsOf, useRows } from "../heads/rows.ts";
 import { Sentence } from "../number/pieces.tsx";

@@ -1,9 +1,9 @@
 /** The parts of a model in the order of computation, with their weights and with what flows between them. */
 
-import { operandsOf } from "../../run/evaluator.ts";
-import type { Names } from "../../run/names.ts";
-import { grouped } from "../../run/numbers.ts";
-import { sizeOf } from "../../run/safetensors.ts";
+import { operandsOf } from "../../formulas/evaluator.ts";
+import type { Names } from "../../formulas/names.ts";
+import { sizeOf } from "../../numbers/safetensors.ts";
+import { grouped } from "../../numbers/written.ts";
 
 /** What weights are used for. */
 export const KINDS = ["table", "attention", "forward", "rest"] as const;

@@ -1,9 +1,10 @@
 /** What a model answered for one sentence, read from its own probabilities. */
 
-import type { Names } from "../../run/names.ts";
-import { counted, percent } from "../../run/numbers.ts";
-import type { Part } from "../../run/sentences.ts";
-import type { Source } from "../../run/source.ts";
+import type { Names } from "../../formulas/names.ts";
+import type { Part } from "../../formulas/sentences.ts";
+import { counted, percent } from "../../numbers/written.ts";
+import { ANSWERS, ANSWERS_LISTED, PLACES_FETCHED } from "../../sources/addresses.ts";
+import type { Source } from "../../sources/source.ts";
 
 /** One possible answer, with where its number is. */
 export interface Guess {
@@ -30,11 +31,9 @@ export interface Predicted {
   readonly note?: string;
 }
 
-/** At most so many places are listed, each with so many answers; so many tokens are written in one sentence. */
-const [PLACES, GUESSES, TOKENS] = [4, 3, 24];
+/** At most so many places are listed; so many tokens are written in one sentence. */
+const [PLACES, TOKENS] = [4, 24];
 const NONE = -1;
-/** A run that is not here whole is asked for so few places: each is a row as long as the vocabulary. */
-const FETCHED = 2;
 
 export async function predictionsOf(names: Names, source: Source, sentence: number): Promise<Predicted> {
   const has = (name: string): boolean => names.formulas.has(name) && source.shape(name) !== undefined;
@@ -45,7 +44,7 @@ export async function predictionsOf(names: Names, source: Source, sentence: numb
   if (has("sentence_head.probabilities")) {
     return together(names, source, "sentence_head.probabilities", [sentence], "label", "It calls this text ");
   }
-  if (has("head.probabilities")) return worded(names, source, sentence);
+  if (has(ANSWERS)) return worded(names, source, sentence);
   const tokens = counted(names.run.words.inputs[sentence]?.length ?? 0, "token");
   const width = names.run.model.stacks.at(-1)?.width ?? 0;
   return { said: [`Its answer is a vector of ${width} numbers for each of the ${tokens}.`], rows: [] };
@@ -66,9 +65,9 @@ export function largest(values: ArrayLike<number>, count: number): [number, numb
 
 /** The first guesses at one place; a source that has not all numbers is asked for these alone. */
 async function likeliest(source: Source, name: string, index: number[]): Promise<[number, number][] | undefined> {
-  if (!source.whole && source.largest !== undefined) return source.largest(name, index, GUESSES);
+  if (!source.whole && source.largest !== undefined) return source.largest(name, index, ANSWERS_LISTED);
   const row = await source.numbersAt(name, index);
-  return row === undefined ? undefined : largest(row, GUESSES);
+  return row === undefined ? undefined : largest(row, ANSWERS_LISTED);
 }
 
 /** One answer for the whole text, of several that are named along an axis. */
@@ -81,7 +80,7 @@ async function together(
   begin: string,
 ): Promise<Predicted> {
   const all = (await source.numbersAt(name, index)) ?? [];
-  const guesses = largest(all, GUESSES).map(([place, share]): Guess => {
+  const guesses = largest(all, ANSWERS_LISTED).map(([place, share]): Guess => {
     const cell = axis === "candidate" ? [place, 0] : [...index, place];
     return { text: names.label(name, axis, place, 0).text, share, name, cell };
   });
@@ -103,7 +102,7 @@ function guessed({ guesses: [first] }: Prediction): Part[] {
 }
 
 async function worded(names: Names, source: Source, sentence: number): Promise<Predicted> {
-  const name = "head.probabilities";
+  const name = ANSWERS;
   const side = names.formulas.get(name)?.tokens ?? "inputs";
   const { run } = names;
   const words = run.words[side][sentence] ?? [];
@@ -116,7 +115,7 @@ async function worded(names: Names, source: Source, sentence: number): Promise<P
       : Array.from({ length: tokens }, (_, token) => ({ index: [sentence, token], token }));
   const hidden = all.filter(({ token }) => names.word(side, sentence, token).hidden);
   const asked = hidden.length > 0 ? hidden : all;
-  const read = source.whole ? asked : hidden.length > 0 ? asked.slice(0, FETCHED) : asked.slice(-1);
+  const read = source.whole ? asked : hidden.length > 0 ? asked.slice(0, PLACES_FETCHED) : asked.slice(-1);
   const rows: Prediction[] = [];
   let [right, known] = [0, 0];
   const best = await Promise.all(read.map(({ index }) => likeliest(source, name, index)));
@@ -180,7 +179,7 @@ async function marked(names: Names, source: Source, sentence: number): Promise<P
   if (formula?.rule["over"] === "token") {
     const rows = Array.from({ length: labels }, (_, index): Prediction => {
       const column = Array.from({ length: known }, (_, token) => all[token * labels + index] ?? 0);
-      const guesses = largest(column, GUESSES).map(([token]) => guess(token, index, word(token)));
+      const guesses = largest(column, ANSWERS_LISTED).map(([token]) => guess(token, index, word(token)));
       return { asked: label(index), hidden: false, guesses };
     });
     return said(rows, "", " most likely at ");
@@ -201,8 +200,8 @@ async function marked(names: Names, source: Source, sentence: number): Promise<P
   const common = largest(counts, 1)[0]?.[0] ?? 0;
   const rows = best.flatMap((own, token): Prediction[] => {
     if (own === common || own === NONE) return [];
-    const others = largest(row(all, token), GUESSES).filter(([index]) => index !== own);
-    const guesses = [own, ...others.map(([index]) => index)].slice(0, GUESSES);
+    const others = largest(row(all, token), ANSWERS_LISTED).filter(([index]) => index !== own);
+    const guesses = [own, ...others.map(([index]) => index)].slice(0, ANSWERS_LISTED);
     return [{ asked: word(token), hidden: false, guesses: guesses.map((index) => guess(token, index, label(index))) }];
   });
   if (rows.length > 0) return said(rows, "It marks ", " as ");

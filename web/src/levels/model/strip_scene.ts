@@ -3,8 +3,8 @@
 import { imageOf, type Palette } from "../../draw/colour.ts";
 import { strengthOf } from "../../draw/marks.ts";
 import type { Pen } from "../../draw/pen.ts";
-import type { Spot } from "../../draw/spots.tsx";
-import { counted } from "../../run/numbers.ts";
+import { counted } from "../../numbers/written.ts";
+import type { Spot } from "../../views/spots.tsx";
 import type { Row } from "../heads/heads_scene.ts";
 
 interface Area {

@@ -1,8 +1,8 @@
 /** The sentence in front, in large letters; of an encoder–decoder both, one below the other. */
 
 import type { VNode } from "preact";
-import { useStore } from "../../frame/hooks.ts";
-import { state } from "../../frame/state.ts";
+import { state } from "../../address/state.ts";
+import { useStore } from "../../views/hooks.ts";
 
 /** Of a longer text only its first tokens are written. */
 const [SHOWN, LARGE] = [36, 12];

@@ -5,10 +5,10 @@ import { cut } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
 import type { Item, Panel, Scene } from "../../draw/scene.ts";
 import { largestTerms } from "../../draw/terms.tsx";
-import { largestPlaces, sumWithout } from "../../run/arithmetic.ts";
-import type { Factor, Term, Terms } from "../../run/evaluator.ts";
-import type { Names, Role } from "../../run/names.ts";
-import { short } from "../../run/numbers.ts";
+import type { Factor, Term, Terms } from "../../formulas/evaluator.ts";
+import type { Names, Role } from "../../formulas/names.ts";
+import { largestPlaces, sumWithout } from "../../numbers/arithmetic.ts";
+import { short } from "../../numbers/written.ts";
 
 /** One row of bars; a bar that stands for a cell of a tensor leads there. */
 export interface Row {

@@ -2,15 +2,15 @@
 
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { factorLink, toNumber, toTensor } from "../../address/links.ts";
 import { largestTerms } from "../../draw/terms.tsx";
-import { unlessGivenUp } from "../../frame/hooks.ts";
-import { factorLink, toNumber, toTensor } from "../../frame/views.ts";
-import type { Factor, Term } from "../../run/evaluator.ts";
-import { type Explanation, operandsIn } from "../../run/interpreter.ts";
-import { lastOf, type Names } from "../../run/names.ts";
-import { counted, more, short } from "../../run/numbers.ts";
+import type { Factor, Term } from "../../formulas/evaluator.ts";
+import { type Explanation, operandsIn } from "../../formulas/interpreter.ts";
+import { lastOf, type Names } from "../../formulas/names.ts";
+import { type Use, usedBy } from "../../formulas/used_by.ts";
+import { counted, more, short } from "../../numbers/written.ts";
 import type { Answer, Store } from "../../run/store.ts";
-import { type Use, usedBy } from "../../run/used_by.ts";
+import { unlessGivenUp } from "../../views/hooks.ts";
 import { MOST } from "./bars_scene.ts";
 
 export function Chain({ answer, store }: { answer: Answer; store: Store }): VNode {

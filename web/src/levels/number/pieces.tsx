@@ -1,12 +1,12 @@
 /** What is said of a number, at its own level and beside the others. */
 
 import type { VNode } from "preact";
-import { toldStep } from "../../edit/told.ts";
-import { useStore } from "../../frame/hooks.ts";
-import type { Explanation } from "../../run/interpreter.ts";
-import { power, short } from "../../run/numbers.ts";
-import type { Part } from "../../run/sentences.ts";
+import { toldStep } from "../../edit/changes/told.ts";
+import type { Explanation } from "../../formulas/interpreter.ts";
+import type { Part } from "../../formulas/sentences.ts";
+import { power, short } from "../../numbers/written.ts";
 import type { Answer } from "../../run/store.ts";
+import { useStore } from "../../views/hooks.ts";
 
 /** A number whose formula does not hold: it was set by hand. */
 export function SetByHand({ answer }: { answer: Extract<Answer, { kind: "set" }> }): VNode {

@@ -5,8 +5,8 @@ import type { Palette } from "../../draw/colour.ts";
 import { strengthOf } from "../../draw/marks.ts";
 import { Pen } from "../../draw/pen.ts";
 import type { Item, Panel, Scene } from "../../draw/scene.ts";
-import { pooled } from "../../run/heads.ts";
-import { inCell } from "../../run/numbers.ts";
+import { pooled } from "../../measures/heads.ts";
+import { inCell } from "../../numbers/written.ts";
 import type { Unit } from "../head/units.ts";
 
 /** What is drawn: for each block the shares [word × what it is made of] of the words that are shown. */

@@ -2,17 +2,17 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { measure, Picture } from "../../draw/picture.tsx";
-import { useFound } from "../../frame/found.ts";
-import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
-import { Choice, Table, Twin } from "../../frame/pieces.tsx";
-import { go, link, state } from "../../frame/state.ts";
-import { toNumber } from "../../frame/views.ts";
-import { grouped } from "../../run/groups.ts";
+import { toNumber } from "../../address/links.ts";
+import { go, link, state } from "../../address/state.ts";
+import { grouped } from "../../measures/groups.ts";
+import { counted, short } from "../../numbers/written.ts";
+import type { Side } from "../../record/record.ts";
 import { type Looks, looksOf } from "../../run/looks.ts";
-import { counted, short } from "../../run/numbers.ts";
-import type { Side } from "../../run/record.ts";
 import { type Rolled, rolledOut, waysOf } from "../../run/rollout.ts";
+import { useFound } from "../../views/found.ts";
+import { useOpened, usePalette, useStore, useWidth } from "../../views/hooks.ts";
+import { measure, Picture } from "../../views/picture.tsx";
+import { Choice, Table, Twin } from "../../views/pieces.tsx";
 import { Filters } from "../head/filters.tsx";
 import { textOf } from "../head/head_view.tsx";
 import { optionsIn } from "../head/options.ts";

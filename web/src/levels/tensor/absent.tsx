@@ -1,10 +1,10 @@
 /** In the place of a tensor that this page does not carry. */
 
 import type { VNode } from "preact";
-import { DifferenceSource } from "../../compare/difference.ts";
-import { Command } from "../../frame/command.tsx";
-import { useStore } from "../../frame/hooks.ts";
-import { counted } from "../../run/numbers.ts";
+import { counted } from "../../numbers/written.ts";
+import { DifferenceSource } from "../../sources/difference.ts";
+import { Command } from "../../views/command.tsx";
+import { useStore } from "../../views/hooks.ts";
 
 /** Says that a tensor is not in this page, why, and what helps. */
 export function Absent({ name }: { name: string }): VNode {

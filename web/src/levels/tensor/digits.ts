@@ -1,10 +1,10 @@
 /** The digits of a window: at hand where the tensor is, else fetched a little further than the window goes. */
 
 import { useEffect, useState } from "preact/hooks";
-import { unlessGivenUp, useStore } from "../../frame/hooks.ts";
-import { Dots, type Part } from "../../run/dots.ts";
+import { Sheet } from "../../draw/sheet.ts";
+import { Dots, type Part } from "../../numbers/dots.ts";
+import { unlessGivenUp, useStore } from "../../views/hooks.ts";
 import type { Window } from "./grid_scene.ts";
-import { Sheet } from "./sheet.ts";
 
 /** So many rows and columns beyond the window are fetched with it, so that few steps of the arrow keys need a request. */
 const FURTHER = 32;

@@ -3,10 +3,10 @@
 import { cut, type Measure, namesWords } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
 import type { Item, Panel, Scene } from "../../draw/scene.ts";
-import { digitsIn, shareInCell } from "../../run/apart.ts";
-import { lastOf } from "../../run/names.ts";
-import type { Sheet } from "./sheet.ts";
-import { imageOfSheet } from "./sheet_image.ts";
+import type { Sheet } from "../../draw/sheet.ts";
+import { imageOfSheet } from "../../draw/sheet_image.ts";
+import { lastOf } from "../../formulas/names.ts";
+import { digitsIn, shareInCell } from "../../numbers/apart.ts";
 
 export interface Window {
   readonly row: number;

@@ -2,23 +2,23 @@
 
 import type { VNode } from "preact";
 import { useMemo, useRef } from "preact/hooks";
+import { headWords, sentenceOf, toHead } from "../../address/links.ts";
+import { go, state } from "../../address/state.ts";
 import { General } from "../../draw/mathml.tsx";
-import { measure, Picture } from "../../draw/picture.tsx";
 import type { Scene } from "../../draw/scene.ts";
 import { RED } from "../../draw/shades.ts";
-import { usePut } from "../../edit/held.ts";
-import { useDrawn, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
-import { go, state } from "../../frame/state.ts";
-import { headWords, sentenceOf, toHead } from "../../frame/views.ts";
-import { isOperand } from "../../run/evaluator.ts";
-import { counted } from "../../run/numbers.ts";
-import { sizeOf } from "../../run/safetensors.ts";
+import { arrangement, hasHidden, Sheet as Laid, type Sheet, sheetOf } from "../../draw/sheet.ts";
+import { usePut } from "../../edit/views/held.ts";
+import { isOperand } from "../../formulas/evaluator.ts";
+import { sizeOf } from "../../numbers/safetensors.ts";
+import { counted } from "../../numbers/written.ts";
 import type { Store } from "../../run/store.ts";
+import { useDrawn, usePalette, useStore, useWidth } from "../../views/hooks.ts";
+import { measure, Picture } from "../../views/picture.tsx";
 import { Absent } from "./absent.tsx";
 import { useDigits } from "./digits.ts";
 import { gridScene, overviewImage, overviewScene, placeIn, type Window, windowOf } from "./grid_scene.ts";
 import { Drawn, kindOf, Pictures } from "./pictures/drawn.tsx";
-import { arrangement, hasHidden, Sheet as Laid, type Sheet, sheetOf } from "./sheet.ts";
 import { Twin } from "./twin.tsx";
 
 export function TensorView(): VNode {

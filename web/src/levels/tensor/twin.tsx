@@ -2,10 +2,10 @@
 
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { useStore } from "../../frame/hooks.ts";
-import { toNumber } from "../../frame/views.ts";
-import { inCell } from "../../run/numbers.ts";
-import type { Sheet } from "./sheet.ts";
+import { toNumber } from "../../address/links.ts";
+import type { Sheet } from "../../draw/sheet.ts";
+import { inCell } from "../../numbers/written.ts";
+import { useStore } from "../../views/hooks.ts";
 
 interface TwinProps {
   readonly sheet: Sheet;

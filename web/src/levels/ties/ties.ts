@@ -1,11 +1,11 @@
 /** Does some head tie a word to one word more than to others? The heads, the words that are asked about, and the answer. */
 
-import { operandsOf } from "../../run/evaluator.ts";
+import { blockOf, isAttention } from "../../formulas/attention.ts";
+import { operandsOf } from "../../formulas/evaluator.ts";
+import type { Names } from "../../formulas/names.ts";
+import type { Side } from "../../record/record.ts";
 import { cosineOf, type Looks, vectorOf } from "../../run/looks.ts";
-import type { Names } from "../../run/names.ts";
-import type { Side } from "../../run/record.ts";
-import type { Source } from "../../run/source.ts";
-import { blockOf, isAttention } from "../head/attention.ts";
+import type { Source } from "../../sources/source.ts";
 import type { Unit } from "../head/units.ts";
 
 /** The attentions of one kind, in the order of their blocks. */

@@ -3,9 +3,9 @@
 import type { Palette } from "../../draw/colour.ts";
 import { Pen } from "../../draw/pen.ts";
 import type { Scene } from "../../draw/scene.ts";
-import type { Spot } from "../../draw/spots.tsx";
-import { apart } from "../../run/apart.ts";
-import { short } from "../../run/numbers.ts";
+import { apart } from "../../numbers/apart.ts";
+import { short } from "../../numbers/written.ts";
+import type { Spot } from "../../views/spots.tsx";
 import type { Tie } from "./ties.ts";
 
 const [LEFT, TOP, GAP] = [56, 20, 8];

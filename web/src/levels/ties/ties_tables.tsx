@@ -1,12 +1,12 @@
 /** The weights that tie words, each leading to its number, as tables; beside them how alike the vectors are. */
 
 import type { VNode } from "preact";
-import { useStore } from "../../frame/hooks.ts";
-import { Table, Twin } from "../../frame/pieces.tsx";
-import { link, state } from "../../frame/state.ts";
-import { toNumber, toTensor } from "../../frame/views.ts";
-import { apart } from "../../run/apart.ts";
-import { short } from "../../run/numbers.ts";
+import { toNumber, toTensor } from "../../address/links.ts";
+import { link, state } from "../../address/state.ts";
+import { apart } from "../../numbers/apart.ts";
+import { short } from "../../numbers/written.ts";
+import { useStore } from "../../views/hooks.ts";
+import { Table, Twin } from "../../views/pieces.tsx";
 import type { Unit } from "../head/units.ts";
 import * as asking from "./ties.ts";
 

@@ -2,15 +2,15 @@
 
 import type { VNode } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
-import { Spots } from "../../draw/spots.tsx";
-import { useFound } from "../../frame/found.ts";
-import { useOpened, usePalette, useStore, useWidth } from "../../frame/hooks.ts";
-import { Choice, type Option } from "../../frame/pieces.tsx";
-import { go, state } from "../../frame/state.ts";
-import { apart } from "../../run/apart.ts";
+import { go, state } from "../../address/state.ts";
+import { attentionOf } from "../../formulas/attention.ts";
+import { apart } from "../../numbers/apart.ts";
+import { counted, evenly } from "../../numbers/written.ts";
 import { looksOf } from "../../run/looks.ts";
-import { counted, evenly } from "../../run/numbers.ts";
-import { attentionOf } from "../head/attention.ts";
+import { useFound } from "../../views/found.ts";
+import { useOpened, usePalette, useStore, useWidth } from "../../views/hooks.ts";
+import { Choice, type Option } from "../../views/pieces.tsx";
+import { Spots } from "../../views/spots.tsx";
 import { textOf } from "../head/head_view.tsx";
 import { tokensOf, type Unit, wordsOf } from "../head/units.ts";
 import * as asking from "./ties.ts";

@@ -4,9 +4,9 @@ import type { Measure } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
 import { Pen } from "../../draw/pen.ts";
 import type { Scene } from "../../draw/scene.ts";
-import type { Spot } from "../../draw/spots.tsx";
-import { short } from "../../run/numbers.ts";
+import { short } from "../../numbers/written.ts";
 import { baselinesOf, type Told } from "../../run/training.ts";
+import type { Spot } from "../../views/spots.tsx";
 
 export interface Curve {
   readonly palette: Palette;

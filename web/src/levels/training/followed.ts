@@ -2,10 +2,10 @@
 
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { useStore } from "../../frame/hooks.ts";
-import { go, type State, state } from "../../frame/state.ts";
-import type { Source } from "../../run/source.ts";
+import { go, type State, state } from "../../address/state.ts";
 import { joined, placeOf, type Record, type Told } from "../../run/training.ts";
+import type { Source } from "../../sources/source.ts";
+import { useStore } from "../../views/hooks.ts";
 
 /** What is told; null while nothing has come, undefined where nothing is known. */
 export const told = signal<Told | null | undefined>(null);

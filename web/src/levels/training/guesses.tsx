@@ -1,7 +1,7 @@
 /** What the model answered about the watched sentences, at the steps that are looked at. */
 
 import type { VNode } from "preact";
-import { percent } from "../../run/numbers.ts";
+import { percent } from "../../numbers/written.ts";
 import type { Answered, Guess, Record, Sentence } from "../../run/training.ts";
 
 export interface Column {

@@ -2,10 +2,10 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { Spots } from "../../draw/spots.tsx";
-import { usePalette, useWidth } from "../../frame/hooks.ts";
-import { link, state } from "../../frame/state.ts";
+import { link, state } from "../../address/state.ts";
 import { headsOf, type Record, type Sentence, type Told } from "../../run/training.ts";
+import { usePalette, useWidth } from "../../views/hooks.ts";
+import { Spots } from "../../views/spots.tsx";
 import { headsScene, type Row, sizeFor } from "../heads/heads_scene.ts";
 import { jobColours } from "../heads/job_marks.tsx";
 import { RULE, whereOf } from "../heads/jobs.ts";

@@ -2,8 +2,8 @@
 
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { go, state } from "../../frame/state.ts";
-import { short } from "../../run/numbers.ts";
+import { go, state } from "../../address/state.ts";
+import { short } from "../../numbers/written.ts";
 import type { Record } from "../../run/training.ts";
 import { choose, PINS, type Pin, pinned, placeInHand, withPin } from "./followed.ts";
 

@@ -1,8 +1,8 @@
 /** Beside the picture: the numbers of the step in hand, and those of the steps that are kept. */
 
 import type { VNode } from "preact";
-import { state } from "../../frame/state.ts";
-import { short } from "../../run/numbers.ts";
+import { state } from "../../address/state.ts";
+import { short } from "../../numbers/written.ts";
 import { evaluatedAt, type Told } from "../../run/training.ts";
 import { columnsOf, told } from "./followed.ts";
 

@@ -2,7 +2,7 @@
 
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { percent, short } from "../../run/numbers.ts";
+import { percent, short } from "../../numbers/written.ts";
 import { evaluatedAt, type Record, type Told } from "../../run/training.ts";
 
 export function TrainingTable({ told }: { told: Told }): VNode {

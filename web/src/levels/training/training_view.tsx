@@ -2,13 +2,13 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { measure } from "../../draw/picture.tsx";
-import { Spots } from "../../draw/spots.tsx";
-import { Command } from "../../frame/command.tsx";
-import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
-import { link, state } from "../../frame/state.ts";
-import { short } from "../../run/numbers.ts";
+import { link, state } from "../../address/state.ts";
+import { short } from "../../numbers/written.ts";
 import { baselinesOf, evaluatedAt, type Record, type Told } from "../../run/training.ts";
+import { Command } from "../../views/command.tsx";
+import { usePalette, useStore, useWidth } from "../../views/hooks.ts";
+import { measure } from "../../views/picture.tsx";
+import { Spots } from "../../views/spots.tsx";
 import { curveScene } from "./curve_scene.ts";
 import { choose, columnsOf, lost, PINS, pinned, placeInHand, told, useTraining } from "./followed.ts";
 import { Guesses } from "./guesses.tsx";

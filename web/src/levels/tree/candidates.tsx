@@ -2,10 +2,10 @@
 
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { useStore } from "../../frame/hooks.ts";
-import { toNumber } from "../../frame/views.ts";
-import { counted, percent, short } from "../../run/numbers.ts";
-import type { Source } from "../../run/source.ts";
+import { toNumber } from "../../address/links.ts";
+import { counted, percent, short } from "../../numbers/written.ts";
+import type { Source } from "../../sources/source.ts";
+import { useStore } from "../../views/hooks.ts";
 import type { Node, Search } from "./search.ts";
 
 /** So many candidates are named. */

@@ -2,15 +2,15 @@
 
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
-import type { Session } from "../../edit/session.ts";
-import { useStore } from "../../frame/hooks.ts";
-import { go, type State, state } from "../../frame/state.ts";
-import { HttpSource } from "../../run/http_source.ts";
-import type { Names } from "../../run/names.ts";
-import type { RunRecord, Side } from "../../run/record.ts";
-import type { Source } from "../../run/source.ts";
+import { go, type State, state } from "../../address/state.ts";
+import type { Session } from "../../edit/session/session.ts";
+import type { Names } from "../../formulas/names.ts";
+import type { RunRecord, Side } from "../../record/record.ts";
+import type { TreeWish } from "../../record/wishes.ts";
 import type { Store } from "../../run/store.ts";
-import type { TreeWish } from "../../run/wishes.ts";
+import { HttpSource } from "../../sources/http_source.ts";
+import type { Source } from "../../sources/source.ts";
+import { useStore } from "../../views/hooks.ts";
 import { type Node, Search, type SearchRecord } from "./search.ts";
 
 /** What is chosen at this level, as the address has it: `beams=8`, `alpha=0.6`, `draw=1`, `block=2`, `head=5`. */

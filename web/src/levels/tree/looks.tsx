@@ -2,13 +2,13 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { measure, Picture } from "../../draw/picture.tsx";
-import { usePalette, useStore, useWidth } from "../../frame/hooks.ts";
-import { Choice } from "../../frame/pieces.tsx";
-import { go, link, state } from "../../frame/state.ts";
-import { toNumber } from "../../frame/views.ts";
-import { short } from "../../run/numbers.ts";
-import type { Side } from "../../run/record.ts";
+import { toNumber } from "../../address/links.ts";
+import { go, link, state } from "../../address/state.ts";
+import { short } from "../../numbers/written.ts";
+import type { Side } from "../../record/record.ts";
+import { usePalette, useStore, useWidth } from "../../views/hooks.ts";
+import { measure, Picture } from "../../views/picture.tsx";
+import { Choice } from "../../views/pieces.tsx";
 import { withOption } from "./held.ts";
 import { triangleScene } from "./triangle_scene.ts";
 import { type Chosen, crosses, useShares } from "./weights.ts";

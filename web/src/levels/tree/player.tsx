@@ -2,7 +2,7 @@
 
 import type { VNode } from "preact";
 import { useEffect } from "preact/hooks";
-import { go } from "../../frame/state.ts";
+import { go } from "../../address/state.ts";
 import { option, playing, withOption } from "./held.ts";
 
 /** Tokens in a second. */

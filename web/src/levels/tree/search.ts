@@ -1,6 +1,6 @@
 /** The search for an answer as the page has it: `look/texts/tree.py` writes it. */
 
-import { written } from "../../run/letters.ts";
+import { written } from "../../numbers/letters.ts";
 
 export type Fate =
   | "kept"

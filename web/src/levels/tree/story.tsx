@@ -1,10 +1,10 @@
 /** A text by its tokens, each with a bar for how much the step in hand looks at it; and the turns of a conversation. */
 
 import type { VNode } from "preact";
-import { useStore } from "../../frame/hooks.ts";
-import { state } from "../../frame/state.ts";
-import { written } from "../../run/letters.ts";
-import type { Side } from "../../run/record.ts";
+import { state } from "../../address/state.ts";
+import { written } from "../../numbers/letters.ts";
+import type { Side } from "../../record/record.ts";
+import { useStore } from "../../views/hooks.ts";
 
 /** How a blank of a token is written. */
 const BLANK = "▁";

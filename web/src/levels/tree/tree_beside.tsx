@@ -2,13 +2,13 @@
 
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { pointedSpot } from "../../draw/spots.tsx";
-import { useSession } from "../../edit/context.ts";
-import { Command } from "../../frame/command.tsx";
-import { useStore } from "../../frame/hooks.ts";
-import { link, state } from "../../frame/state.ts";
-import { toNumber } from "../../frame/views.ts";
-import { power, short } from "../../run/numbers.ts";
+import { toNumber } from "../../address/links.ts";
+import { link, state } from "../../address/state.ts";
+import { useSession } from "../../edit/session/context.ts";
+import { power, short } from "../../numbers/written.ts";
+import { Command } from "../../views/command.tsx";
+import { useStore } from "../../views/hooks.ts";
+import { pointedSpot } from "../../views/spots.tsx";
 import { canOpen, chose, openNode, placeOf, stepOf, useRead, useSearch } from "./held.ts";
 import type { Node, Search } from "./search.ts";
 import { StepBeside } from "./words_view.tsx";

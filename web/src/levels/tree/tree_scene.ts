@@ -4,9 +4,9 @@ import { cut, type Measure } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
 import { Pen } from "../../draw/pen.ts";
 import type { Scene } from "../../draw/scene.ts";
-import type { Spot } from "../../draw/spots.tsx";
-import type { Label } from "../../run/names.ts";
-import { short } from "../../run/numbers.ts";
+import type { Label } from "../../formulas/names.ts";
+import { short } from "../../numbers/written.ts";
+import type { Spot } from "../../views/spots.tsx";
 import { type Fate, isStrong, type Node, type Search } from "./search.ts";
 
 const [ROW, HEIGHT, TOP, GAP, SOURCE, LINE] = [26, 22, 28, 44, 136, 20];

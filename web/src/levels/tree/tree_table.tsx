@@ -1,8 +1,8 @@
 /** The search as a table: what is drawn, in numbers. */
 
 import type { VNode } from "preact";
-import { link } from "../../frame/state.ts";
-import { short } from "../../run/numbers.ts";
+import { link } from "../../address/state.ts";
+import { short } from "../../numbers/written.ts";
 import type { Search } from "./search.ts";
 
 export function TreeTable({ search }: { search: Search }): VNode {

@@ -2,13 +2,13 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { measure } from "../../draw/picture.tsx";
-import { Spots } from "../../draw/spots.tsx";
-import { useSession } from "../../edit/context.ts";
-import { usePalette, useStore } from "../../frame/hooks.ts";
-import { go, link, state } from "../../frame/state.ts";
-import { HttpSource } from "../../run/http_source.ts";
-import { counted, short } from "../../run/numbers.ts";
+import { go, link, state } from "../../address/state.ts";
+import { useSession } from "../../edit/session/context.ts";
+import { counted, short } from "../../numbers/written.ts";
+import { HttpSource } from "../../sources/http_source.ts";
+import { usePalette, useStore } from "../../views/hooks.ts";
+import { measure } from "../../views/picture.tsx";
+import { Spots } from "../../views/spots.tsx";
 import {
   draws,
   openNode,

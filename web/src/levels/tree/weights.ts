@@ -1,12 +1,12 @@
 /** The attention of a step: the weights of one block's heads, or their mean, fetched once for all that draw them. */
 
-import { useFound } from "../../frame/found.ts";
-import { useStore } from "../../frame/hooks.ts";
-import { state } from "../../frame/state.ts";
-import type { Names } from "../../run/names.ts";
-import type { Side } from "../../run/record.ts";
-import type { Source } from "../../run/source.ts";
-import { blockOf, isAttention } from "../head/attention.ts";
+import { state } from "../../address/state.ts";
+import { blockOf, isAttention } from "../../formulas/attention.ts";
+import type { Names } from "../../formulas/names.ts";
+import type { Side } from "../../record/record.ts";
+import type { Source } from "../../sources/source.ts";
+import { useFound } from "../../views/found.ts";
+import { useStore } from "../../views/hooks.ts";
 import { option } from "./held.ts";
 
 export interface Chosen {

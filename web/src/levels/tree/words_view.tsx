@@ -2,10 +2,10 @@
 
 import type { VNode } from "preact";
 import { useEffect } from "preact/hooks";
-import { useStore } from "../../frame/hooks.ts";
-import { go, link, state } from "../../frame/state.ts";
-import { short } from "../../run/numbers.ts";
-import type { Side } from "../../run/record.ts";
+import { go, link, state } from "../../address/state.ts";
+import { short } from "../../numbers/written.ts";
+import type { Side } from "../../record/record.ts";
+import { useStore } from "../../views/hooks.ts";
 import { Candidates } from "./candidates.tsx";
 import { chose, option, placeOf, playing, reads, stepOf, useRead } from "./held.ts";
 import { Looks, SoFar } from "./looks.tsx";

@@ -2,11 +2,11 @@
 
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { useSession } from "../../edit/context.ts";
-import type { Session } from "../../edit/session.ts";
-import { useStore } from "../../frame/hooks.ts";
-import { go, state } from "../../frame/state.ts";
-import { HttpSource } from "../../run/http_source.ts";
+import { go, state } from "../../address/state.ts";
+import { useSession } from "../../edit/session/context.ts";
+import type { Session } from "../../edit/session/session.ts";
+import { HttpSource } from "../../sources/http_source.ts";
+import { useStore } from "../../views/hooks.ts";
 import { playing, searchFor, type Written } from "./held.ts";
 import type { Search } from "./search.ts";
 

@@ -1,7 +1,7 @@
 /** Step IV of the slides: the answer, how wrong it is, and where to go from here. */
 
-import { counted, short } from "../../run/numbers.ts";
-import { listed, type Said } from "../../scenes/said.ts";
+import { counted, short } from "../../numbers/written.ts";
+import { listed, type Said } from "../../scout/said.ts";
 import type { Step } from "../step.ts";
 
 const vocabulary: Step = {

@@ -1,15 +1,15 @@
 /** What BERT is trained on and used for, in the order of the notes. */
 
-import { counted, percent, short } from "../../run/numbers.ts";
-import { at as numberAt } from "../../run/safetensors.ts";
-import { isLabelled, isPair, labelsOf } from "../../scenes/answer.ts";
-import { answered } from "../../scenes/four_ways.ts";
-import { answerReads, lastStates, missing, secondFrom, tokensOf, wayOf, written } from "../../scenes/reading.ts";
-import type { Said } from "../../scenes/said.ts";
-import type { Given, Scout } from "../../scenes/scout.ts";
-import { quotedOf } from "../../scenes/shares.ts";
-import { sum, weightsOf } from "../../scenes/sizes.ts";
-import { scored } from "../../scenes/skit.ts";
+import { at as numberAt } from "../../numbers/safetensors.ts";
+import { counted, percent, short } from "../../numbers/written.ts";
+import { answerReads, lastStates, missing, secondFrom, tokensOf, wayOf, written } from "../../scenes/board/reading.ts";
+import { quotedOf } from "../../scenes/board/shares.ts";
+import { isLabelled, isPair, labelsOf } from "../../scenes/vectors/answer.ts";
+import { answered } from "../../scenes/vectors/four_ways.ts";
+import { sum, weightsOf } from "../../scenes/vectors/sizes.ts";
+import { scored } from "../../scenes/vectors/skit.ts";
+import type { Said } from "../../scout/said.ts";
+import type { Given, Scout } from "../../scout/scout.ts";
 import type { Found, Step } from "../step.ts";
 
 /** Where the vocabulary was scored at a hidden word. */

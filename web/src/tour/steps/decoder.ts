@@ -1,10 +1,10 @@
 /** A stack that writes: nobody looks ahead, and one word follows the other. */
 
-import { counted, power, short } from "../../run/numbers.ts";
-import { at } from "../../run/safetensors.ts";
-import { earlierOf, earlierReads, keysOf, tooLarge } from "../../scenes/earlier.ts";
-import { joined, type Puts, type Said } from "../../scenes/said.ts";
-import type { Given, Scout } from "../../scenes/scout.ts";
+import { at } from "../../numbers/safetensors.ts";
+import { counted, power, short } from "../../numbers/written.ts";
+import { earlierOf, earlierReads, keysOf, tooLarge } from "../../scenes/recomputed/earlier.ts";
+import { joined, type Puts, type Said } from "../../scout/said.ts";
+import type { Given, Scout } from "../../scout/scout.ts";
 import type { Found, Step } from "../step.ts";
 import { guessesOf, guessing, inRow, openPlace, PROBABILITIES, shown, sideOf } from "./guesses.ts";
 import { blockIn, livelyOf } from "./lively.ts";

@@ -1,10 +1,10 @@
 /** What a run guesses at each place of a text that is written, and what stands there. */
 
-import { percent, short } from "../../run/numbers.ts";
-import type { Side } from "../../run/record.ts";
-import { at } from "../../run/safetensors.ts";
-import { joined, type Puts, type Said, type Shown } from "../../scenes/said.ts";
-import type { Given, Scout } from "../../scenes/scout.ts";
+import { at } from "../../numbers/safetensors.ts";
+import { percent, short } from "../../numbers/written.ts";
+import type { Side } from "../../record/record.ts";
+import { joined, type Puts, type Said, type Shown } from "../../scout/said.ts";
+import type { Given, Scout } from "../../scout/scout.ts";
 import type { Found, Step } from "../step.ts";
 
 export const PROBABILITIES = "head.probabilities";

@@ -1,9 +1,9 @@
 /** From words to the vectors that enter the first block. */
 
-import { counted } from "../../run/numbers.ts";
-import { joined, listed, type Said } from "../../scenes/said.ts";
-import type { Scout } from "../../scenes/scout.ts";
-import { twinsOf } from "../../scenes/zeroed.ts";
+import { counted } from "../../numbers/written.ts";
+import { twinsOf } from "../../scenes/recomputed/zeroed.ts";
+import { joined, listed, type Said } from "../../scout/said.ts";
+import type { Scout } from "../../scout/scout.ts";
 import { held, type Step } from "../step.ts";
 
 const holes: Step = {

@@ -1,6 +1,6 @@
 /** A head worth looking at: many give all they have to the first token or to a mark. */
 
-import type { Scout } from "../../scenes/scout.ts";
+import type { Scout } from "../../scout/scout.ts";
 
 /** A weight above this leaves nothing to share out. */
 const SHARED = 0.95;

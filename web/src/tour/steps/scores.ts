@@ -1,9 +1,9 @@
 /** Step I of the slides: queries and keys, scores, the mask, the softmax. */
 
-import { explainCell } from "../../run/interpreter.ts";
-import { counted, short } from "../../run/numbers.ts";
-import { joined, listed, type Said } from "../../scenes/said.ts";
-import type { Scout } from "../../scenes/scout.ts";
+import { explainCell } from "../../formulas/interpreter.ts";
+import { counted, short } from "../../numbers/written.ts";
+import { joined, listed, type Said } from "../../scout/said.ts";
+import type { Scout } from "../../scout/scout.ts";
 import { held, type Step } from "../step.ts";
 
 const lacks = (s: Scout): boolean => !s.attends;

@@ -1,8 +1,8 @@
 /** Two stacks: one reads the source, the other writes the target and looks at what was read. */
 
-import { counted, percent, short } from "../../run/numbers.ts";
-import { joined, type Puts, type Said } from "../../scenes/said.ts";
-import type { Scout } from "../../scenes/scout.ts";
+import { counted, percent, short } from "../../numbers/written.ts";
+import { joined, type Puts, type Said } from "../../scout/said.ts";
+import type { Scout } from "../../scout/scout.ts";
 import type { Step } from "../step.ts";
 import { end } from "./answer.ts";
 import { append, candidates, chosen, triangle } from "./decoder.ts";

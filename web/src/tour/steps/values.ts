@@ -1,8 +1,8 @@
 /** Steps II and III of the slides: what attention passes on, and the feed-forward network. */
 
-import { counted } from "../../run/numbers.ts";
-import { joined, listed } from "../../scenes/said.ts";
-import type { Scout } from "../../scenes/scout.ts";
+import { counted } from "../../numbers/written.ts";
+import { joined, listed } from "../../scout/said.ts";
+import type { Scout } from "../../scout/scout.ts";
 import { held, type Step } from "../step.ts";
 
 const lacks = (s: Scout): boolean => !s.attends;

@@ -1,9 +1,9 @@
 /** A tensor as a box that can be turned to any sentence and any word. */
 
 import { RED, shades } from "../../../draw/shades.ts";
-import { lastOf } from "../../../run/names.ts";
-import { counted } from "../../../run/numbers.ts";
-import { hasHidden } from "../sheet.ts";
+import { hasHidden } from "../../../draw/sheet.ts";
+import { lastOf } from "../../../formulas/names.ts";
+import { counted } from "../../../numbers/written.ts";
 import { BESIDE, largeBoxScene } from "./box_scene.ts";
 import { Sentences } from "./choices.tsx";
 import type { Kind } from "./kind.ts";

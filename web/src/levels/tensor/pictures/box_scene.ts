@@ -3,7 +3,7 @@
 import { type Box, type Face, type Look, measureBox } from "../../../draw/box.ts";
 import { drawBox } from "../../../draw/draw_box.ts";
 import type { Item, Panel, Scene } from "../../../draw/scene.ts";
-import type { Sheet } from "../sheet.ts";
+import type { Sheet } from "../../../draw/sheet.ts";
 
 /** How many heads stand beside each other, each as a square of its own. */
 export const BESIDE = 4;

@@ -1,9 +1,9 @@
 /** What pictures share: choices within them, the sentences and words to choose from, the slice as a table. */
 
 import type { VNode } from "preact";
-import { go, state } from "../../../frame/state.ts";
+import { go, state } from "../../../address/state.ts";
+import type { Sheet } from "../../../draw/sheet.ts";
 import { placeIn } from "../grid_scene.ts";
-import type { Sheet } from "../sheet.ts";
 import { Twin } from "../twin.tsx";
 import type { Context, Held } from "./kind.ts";
 

@@ -2,12 +2,12 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
+import { sentenceOf, toNumber } from "../../../address/links.ts";
+import { go, link, state } from "../../../address/state.ts";
 import type { Look } from "../../../draw/box.ts";
-import { measure, Picture } from "../../../draw/picture.tsx";
-import { useOpened, usePalette, useStore, useWidth } from "../../../frame/hooks.ts";
-import { go, link, state } from "../../../frame/state.ts";
-import { sentenceOf, toNumber } from "../../../frame/views.ts";
-import type { Sheet } from "../sheet.ts";
+import type { Sheet } from "../../../draw/sheet.ts";
+import { useOpened, usePalette, useStore, useWidth } from "../../../views/hooks.ts";
+import { measure, Picture } from "../../../views/picture.tsx";
 import { TwinOf } from "./choices.tsx";
 import type { Held, Kind, Row } from "./kind.ts";
 import { KINDS } from "./kinds.tsx";

@@ -1,6 +1,6 @@
 /** The numbers of a slice by size. */
 
-import { short } from "../../../run/numbers.ts";
+import { short } from "../../../numbers/written.ts";
 import { besides, countedIn, histogramScene } from "./histogram_scene.ts";
 import type { Kind } from "./kind.ts";
 

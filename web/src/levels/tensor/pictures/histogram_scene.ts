@@ -2,8 +2,8 @@
 
 import type { Palette } from "../../../draw/colour.ts";
 import type { Item, Panel, Scene } from "../../../draw/scene.ts";
-import { counted, short } from "../../../run/numbers.ts";
-import type { Sheet } from "../sheet.ts";
+import type { Sheet } from "../../../draw/sheet.ts";
+import { counted, short } from "../../../numbers/written.ts";
 
 const [BINS, TALL, TOP, BOTTOM, LEFT] = [41, 240, 24, 28, 8];
 

@@ -3,9 +3,9 @@
 import type { ComponentChildren } from "preact";
 import type { Look } from "../../../draw/box.ts";
 import type { Scene } from "../../../draw/scene.ts";
-import type { Names } from "../../../run/names.ts";
+import type { Sheet } from "../../../draw/sheet.ts";
+import type { Names } from "../../../formulas/names.ts";
 import type { Store } from "../../../run/store.ts";
-import type { Sheet } from "../sheet.ts";
 
 /** The tensor, the cell in hand, and the sentence it belongs to. */
 export interface Held {

@@ -1,11 +1,11 @@
 /** How much of the loss each place gives: −log of the probability of its right word, divided by how many there are. */
 
-import { lastOf } from "../../../run/names.ts";
-import { more, percent, short } from "../../../run/numbers.ts";
+import { lastOf } from "../../../formulas/names.ts";
+import { more, percent, short } from "../../../numbers/written.ts";
 import { type Bar, barListScene } from "./bar_list_scene.ts";
 import { placesOf } from "./choices.tsx";
 import { type Context, type Kind, ruleOf } from "./kind.ts";
-import { worked } from "./positions.ts";
+import { worked } from "./positions/positions.ts";
 import { isScored, rightEntry, told } from "./right_words.ts";
 
 /** At most so many places are listed, those that give the most. */

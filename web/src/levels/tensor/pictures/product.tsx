@@ -1,8 +1,8 @@
 /** Where a tensor comes from: each head's product of two tensors, with the head as the fourth dimension. */
 
 import { RED, shades } from "../../../draw/shades.ts";
-import { counted } from "../../../run/numbers.ts";
-import { hasHidden, type Sheet } from "../sheet.ts";
+import { hasHidden, type Sheet } from "../../../draw/sheet.ts";
+import { counted } from "../../../numbers/written.ts";
 import { Sentences } from "./choices.tsx";
 import { type Kind, ruleOf } from "./kind.ts";
 import { multiplied, productOf, productScene } from "./product_scene.ts";

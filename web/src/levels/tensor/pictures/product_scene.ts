@@ -3,11 +3,11 @@
 import { type Box, type Look, measureBox } from "../../../draw/box.ts";
 import { drawBox } from "../../../draw/draw_box.ts";
 import { frameOf, type Item, type Panel, type Scene } from "../../../draw/scene.ts";
-import { indexOf } from "../../../run/axes.ts";
-import { isOperand } from "../../../run/evaluator.ts";
-import type { Operand } from "../../../run/record.ts";
-import type { Tensor } from "../../../run/safetensors.ts";
-import { type Arrangement, Sheet, sheetOf } from "../sheet.ts";
+import { type Arrangement, Sheet, sheetOf } from "../../../draw/sheet.ts";
+import { isOperand } from "../../../formulas/evaluator.ts";
+import type { Tensor } from "../../../numbers/safetensors.ts";
+import { indexOf } from "../../../record/axes.ts";
+import type { Operand } from "../../../record/record.ts";
 import { headsShown } from "./box_scene.ts";
 
 const [BETWEEN, MARGIN] = [28, 20];

@@ -1,8 +1,8 @@
 /** Which word would be right at a place: by the labels of the loss, the hidden word, or the next token of the text. */
 
-import { isOperand } from "../../../run/evaluator.ts";
-import { lastOf } from "../../../run/names.ts";
-import type { Sheet } from "../sheet.ts";
+import type { Sheet } from "../../../draw/sheet.ts";
+import { isOperand } from "../../../formulas/evaluator.ts";
+import { lastOf } from "../../../formulas/names.ts";
 import type { Context } from "./kind.ts";
 
 /** The tensors that tell what is right, as far as the run has them. */

@@ -1,7 +1,7 @@
 /** The numbers of one place, the largest first, with the right word marked and the others added up. */
 
-import { lastOf } from "../../../run/names.ts";
-import { more, short } from "../../../run/numbers.ts";
+import { lastOf } from "../../../formulas/names.ts";
+import { more, short } from "../../../numbers/written.ts";
 import { type Bar, barListScene } from "./bar_list_scene.ts";
 import { Places } from "./choices.tsx";
 import type { Context, Kind } from "./kind.ts";

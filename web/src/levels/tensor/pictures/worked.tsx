@@ -1,10 +1,10 @@
 /** A number that no tensor holds, worked out under its picture: what it is, its terms, and a link to each operand. */
 
 import type { VNode } from "preact";
-import { useStore } from "../../../frame/hooks.ts";
-import { factorLink } from "../../../frame/views.ts";
-import type { Factor, Term } from "../../../run/evaluator.ts";
-import { counted, short } from "../../../run/numbers.ts";
+import { factorLink } from "../../../address/links.ts";
+import type { Factor, Term } from "../../../formulas/evaluator.ts";
+import { counted, short } from "../../../numbers/written.ts";
+import { useStore } from "../../../views/hooks.ts";
 
 /** At most so many terms are listed, the largest. */
 const LISTED = 12;

@@ -1,0 +1,62 @@
+"""What page and server agree on: one schema, from which the constants of both are made."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.routing import APIRoute
+
+from glassformer.page.server import addresses
+from glassformer.page.server.answers import place_of
+from glassformer.page.server.app import application
+from glassformer.page.server.asked import Asked
+from tests.page.serving import SENTENCES, TOKEN, desk_of
+
+WEB = Path(__file__).parents[2] / "web"
+SCHEMA: dict[str, Any] = {
+    name: entry["value"] for name, entry in json.loads((WEB / "addresses.json").read_text(encoding="utf-8")).items()
+}
+
+
+def constants_of_page() -> dict[str, Any]:
+    """The constants of the page, read as JSON: a key has quotes there, and no comma stands before a bracket."""
+    text = (WEB / "src" / "sources" / "addresses.ts").read_text(encoding="utf-8")
+    found = {}
+    for name, literal in re.findall(r"^export const (\w+) = (.*?)(?: as const)?;$", text, re.MULTILINE | re.DOTALL):
+        quoted = re.sub(r"^(\s*)(\w+):", r'\1"\2":', literal, flags=re.MULTILINE)
+        found[name] = json.loads(re.sub(r",(\s*[\]}])", r"\1", quoted))
+    return found
+
+
+def test_page_and_server_have_the_constants_of_the_schema() -> None:
+    assert SCHEMA.keys() >= {"RUN_PATH", "QUERIES", "HEADS_AT_ONCE", "ATTENTIONS"}
+    assert constants_of_page() == SCHEMA
+    own = {name: value for name, value in vars(addresses).items() if name.isupper()}
+    assert json.loads(json.dumps(own)) == SCHEMA
+
+
+def test_the_server_answers_what_a_page_can_ask_for() -> None:
+    app = application(desk_of(), TOKEN, Asked(model="slides", texts=SENTENCES))
+    routes = {route.path: route.endpoint for route in app.routes if isinstance(route, APIRoute)}
+    for what, query in SCHEMA["QUERIES"].items():
+        endpoint = routes["/" + SCHEMA["RUN_PATH"].replace("{what}", what)]
+        read = [name for name in inspect.signature(endpoint).parameters if name not in ("key", "request")]
+        assert read == query, what
+
+
+@pytest.mark.parametrize(
+    ("attention", "place"),
+    [
+        ("encoder.blocks.3.self_attention", 0),
+        ("decoder.blocks.0.self_attention", 1),
+        ("decoder.blocks.0.cross_attention", 2),
+        ("elsewhere.blocks.0.self_attention", 3),
+    ],
+)
+def test_attentions_come_in_the_order_of_the_schema(attention: str, place: int) -> None:
+    assert place_of(attention) == place

@@ -1,0 +1,77 @@
+/** A text that has other tokens now: the changes of its cells go with their words. */
+
+import { axisNames } from "../../record/axes.ts";
+import type { RunRecord, Side } from "../../record/record.ts";
+import { touches } from "../../record/set_by.ts";
+import { type Change, same } from "./changes.ts";
+import { movedTo } from "./words.ts";
+
+type Moves = (side: Side, sentence: number) => readonly (number | null)[] | null;
+
+/**
+ * The changes with their places where the words stand now, null where nothing moves. Only those that were made before the
+ * text changed are moved; one whose word was left out goes with it.
+ */
+export function movedChanges(
+  before: readonly Change[],
+  after: readonly Change[],
+  old: RunRecord,
+  now: RunRecord,
+): Change[] | null {
+  const moves: Moves = (side, sentence) => {
+    const [one, two] = [old.words[side][sentence], now.words[side][sentence]];
+    if (one === undefined || two === undefined || one.length === two.length) return null;
+    return movedTo(one, two);
+  };
+  if (before.length === 0 || old.title !== now.title) return null;
+  const found = after.flatMap((change) => {
+    return before.some((each) => same(each, change)) ? (moved(change, moves, old) ?? []) : change;
+  });
+  return found.length === after.length && found.every((change, place) => change === after[place]) ? null : found;
+}
+
+/** The change at its new place, itself where it stays; null where its word is gone. */
+function moved(change: Change, moves: Moves, run: RunRecord): Change | null {
+  switch (change.kind) {
+    case "text":
+      return change;
+    case "change_word":
+    case "mask_word": {
+      const token = place(change.token, moves(change.where ?? "inputs", change.sentence ?? 0));
+      return token === null ? null : token === change.token ? change : { ...change, token };
+    }
+    case "allow":
+    case "forbid": {
+      const formula = run.formulas.find((each) => touches(change, each.name));
+      const sentence = change.sentence ?? 0;
+      const query = place(change.query, moves(formula?.tokens ?? "inputs", sentence));
+      const key = place(change.key, moves(formula?.keys ?? "inputs", sentence));
+      if (query === null || key === null) return null;
+      return query === change.query && key === change.key ? change : { ...change, query, key };
+    }
+    case "replace":
+    case "patch": {
+      const formula = run.formulas.find((each) => each.name === change.where);
+      const [sentence] = change.cell ?? [];
+      if (formula === undefined || sentence == null) return change;
+      const axes = axisNames(formula.axes);
+      const cell: (number | null)[] = [];
+      for (const [axis, index] of (change.cell ?? []).entries()) {
+        const name = axes[axis] ?? "";
+        const side = name === "key" ? formula.keys : ["token", "query"].includes(name) ? formula.tokens : null;
+        const to = index === null || side === null ? index : place(index, moves(side, sentence));
+        if (to === null && index !== null) return null;
+        cell.push(to);
+      }
+      return cell.every((index, axis) => index === change.cell?.[axis]) ? change : { ...change, cell };
+    }
+  }
+}
+
+function place<Place extends number | string>(
+  at: Place,
+  moves: readonly (number | null)[] | null,
+): Place | number | null {
+  if (moves === null || typeof at !== "number") return at;
+  return moves[at] ?? null;
+}

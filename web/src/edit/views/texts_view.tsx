@@ -1,0 +1,126 @@
+/** In the rail: which model, and a field for each text of the sentence in front. */
+
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import { later, readLater } from "../../address/state.ts";
+import { useStore } from "../../views/hooks.ts";
+import type { TextChange, Which } from "../changes/changes.ts";
+import { withChange } from "../changes/changes.ts";
+import { useSession } from "../session/context.ts";
+
+/** The models of the server; nothing where there is one. */
+export function ModelChoice(): VNode | null {
+  const session = useSession();
+  const { names } = useStore();
+  const { offers } = session.engine;
+  if (offers.length < 2) return null;
+  return (
+    <label class="choose">
+      <span class="away">model</span>
+      <select
+        value={later.value.model || names.run.title}
+        onChange={(event) => session.choose(event.currentTarget.value)}
+      >
+        {offers.map(({ name }) => (
+          <option value={name} key={name}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** The text in front, to be written anew, and its second text or candidates; one more text on a live page. */
+export function TextFields(): VNode | null {
+  const session = useSession();
+  const [open, setOpen] = useState<"" | "edit" | "add">("");
+  const { sentence } = later.value;
+  const [texts, choices, seconds] = readLater(() => {
+    return [session.texts("text"), session.texts("choice"), session.texts("second")] as const;
+  });
+  if (session.engine.words !== "text" || texts === null) return null;
+  const live = session.engine.offers.length > 0;
+  const row = open === "add" ? texts.length : choices === null ? Math.min(sentence, texts.length - 1) : 0;
+  const fields: [Which, number, string][] = [["text", row, texts[row] ?? ""]];
+  if (seconds !== null) fields.push(["second", row, seconds[row] ?? ""]);
+  choices?.forEach((choice, at) => {
+    fields.push(["choice", at, choice]);
+  });
+  if (open === "") {
+    return (
+      <p class="acts">
+        <button type="button" onClick={() => setOpen("edit")}>
+          Write another text
+        </button>
+        {live && choices === null && (
+          <button type="button" onClick={() => setOpen("add")}>
+            One more text
+          </button>
+        )}
+      </p>
+    );
+  }
+  const done = (written: readonly TextChange[]): void => {
+    setOpen("");
+    const others = written.filter((change) => session.text(change.which, change.row) !== change.text);
+    if (others.length > 0) session.set(others.reduce((all, change) => withChange(all, change), session.changes));
+  };
+  return <Form fields={fields} onDone={done} onLeave={() => setOpen("")} />;
+}
+
+const NAMES = { text: "text", second: "second text", choice: "candidate", target: "target" };
+
+function Form(props: {
+  fields: readonly [Which, number, string][];
+  onDone: (changes: readonly TextChange[]) => void;
+  onLeave: () => void;
+}): VNode {
+  const { fields, onDone, onLeave } = props;
+  const [written, setWritten] = useState(() => fields.map(([, , text]) => text));
+  const apply = (): void =>
+    onDone(fields.map(([which, row], at) => ({ kind: "text", which, row, text: written[at] ?? "" })));
+  return (
+    <form
+      class="write"
+      onSubmit={(event) => {
+        event.preventDefault();
+        apply();
+      }}
+    >
+      {fields.map(([which, row], at) => (
+        <label key={`${which} ${row}`}>
+          <span class="quiet">{`${NAMES[which]}${which === "choice" ? ` ${row + 1}` : ""}`}</span>
+          <textarea
+            rows={3}
+            dir="auto"
+            ref={(element) => {
+              if (at === 0 && element !== null && element.dataset["met"] === undefined) {
+                element.dataset["met"] = "";
+                element.focus();
+              }
+            }}
+            value={written[at]}
+            onInput={(event) => setWritten(written.with(at, event.currentTarget.value))}
+            onKeyDown={(event) => {
+              event.stopPropagation();
+              if (event.key === "Escape") onLeave();
+              if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+                event.preventDefault();
+                apply();
+              }
+            }}
+          />
+        </label>
+      ))}
+      <p class="acts">
+        <button type="submit">
+          Run <kbd>Enter</kbd>
+        </button>
+        <button type="button" onClick={onLeave}>
+          Leave
+        </button>
+      </p>
+    </form>
+  );
+}

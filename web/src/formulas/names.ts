@@ -1,0 +1,229 @@
+/** What tensors, axes and cells are called: by the words of the texts, wherever there are any. */
+
+import { written } from "../numbers/letters.ts";
+import { axisNames, readAxes } from "../record/axes.ts";
+import type { Formula, Operand, RunRecord, Side } from "../record/record.ts";
+import { operandsOf } from "./evaluator.ts";
+
+/** What an index is called; `hidden` = a masked word, which the model did not see. */
+export interface Label {
+  readonly text: string;
+  readonly hidden: boolean;
+}
+
+export type Role = "query" | "key" | "value" | "attention" | "residual" | "hidden";
+
+const ROLES: Readonly<Record<string, Role>> = {
+  query: "query",
+  query_rotated: "query",
+  key: "key",
+  key_rotated: "key",
+  value: "value",
+  mixed: "value",
+  scores: "attention",
+  scaled: "attention",
+  biased: "attention",
+  may_look: "attention",
+  masked: "attention",
+  weights: "attention",
+  probabilities: "hidden",
+};
+
+export class Names {
+  readonly run: RunRecord;
+  readonly formulas: ReadonlyMap<string, Formula>;
+  readonly #answers = new Map<string, string>();
+  readonly #readers = new Map<string, [Formula, Operand][]>();
+  /** The words met so far: a picture asks for the word of each of its cells. */
+  readonly #words: Readonly<Record<Side, Label[][]>> = { inputs: [], decoder_inputs: [] };
+
+  constructor(run: RunRecord) {
+    this.run = run;
+    this.formulas = new Map(run.formulas.map((formula) => [formula.name, formula]));
+    for (const [sentence, token, word] of run.words.answers) this.#answers.set(`${sentence} ${token}`, word);
+    for (const formula of run.formulas) {
+      for (const [, operand] of operandsOf(formula.rule)) {
+        const known = this.#readers.get(operand.name);
+        if (known === undefined) this.#readers.set(operand.name, [[formula, operand]]);
+        else known.push([formula, operand]);
+      }
+    }
+  }
+
+  /** Whether the run has a tensor, a fact or a weight of this name. */
+  knows(name: string): boolean {
+    return this.formulas.has(name) || name in this.run.facts || name in this.run.weights;
+  }
+
+  /** The formulas that read a tensor, each with how it reads it. */
+  readers(name: string): readonly [Formula, Operand][] {
+    return this.#readers.get(name) ?? [];
+  }
+
+  /** The names of a tensor's axes; a weight's are those by which its first reader knows it. */
+  axes(name: string): string[] {
+    const formula = this.formulas.get(name);
+    if (formula !== undefined) return axisNames(formula.axes);
+    const fact = this.run.facts[name];
+    if (fact !== undefined) return [...fact.axes];
+    const read = this.readers(name)[0];
+    const dims = this.run.weights[name]?.length ?? 0;
+    if (read === undefined) return Array.from({ length: dims }, (_, axis) => `axis ${axis}`);
+    return readAxes(read[1].axes).map((step) => (step.kind === "group" ? `${step.outer} · ${step.inner}` : step.name));
+  }
+
+  role(name: string): Role {
+    // A weight has the colour of what is made with it.
+    const steps = name.split(".");
+    const last = steps[0] === "parameters" ? steps.at(-2) : steps.at(-1);
+    return ROLES[last ?? ""] ?? "residual";
+  }
+
+  /** Whether the tensor counts masked words along this axis in red: those that nothing has filled yet. */
+  hides(name: string, axis: string): boolean {
+    const last = lastOf(name);
+    const early = ["word", "sum"].includes(last) || ["query", "key", "value"].includes(last.replace("_rotated", ""));
+    if (axis === "key") return ["scores", "scaled", "biased", "masked", "weights", "may_look"].includes(last) || early;
+    return (axis === "token" || axis === "query") && (early || name.startsWith("inputs."));
+  }
+
+  /** The side whose words an axis counts. */
+  side(name: string, axis: string): "inputs" | "decoder_inputs" | null {
+    const formula = this.formulas.get(name);
+    if (axis === "key") return formula?.keys ?? sideOf(name);
+    return axis === "token" || axis === "query" ? (formula?.tokens ?? sideOf(name)) : null;
+  }
+
+  /** A word of a text; a masked one is called by its answer. */
+  word(side: Side, sentence: number, token: number): Label {
+    const rows = this.#words[side];
+    const row = rows[sentence] ?? [];
+    rows[sentence] = row;
+    row[token] ??= this.#word(side, sentence, token);
+    return row[token];
+  }
+
+  #word(side: Side, sentence: number, token: number): Label {
+    const row = this.run.words[side][sentence];
+    const word = row === undefined ? `token ${token}` : (row[token] ?? "padding");
+    const answer = side === "inputs" ? this.#answers.get(`${sentence} ${token}`) : undefined;
+    return { text: unmarked(answer ?? word), hidden: answer !== undefined };
+  }
+
+  /** What an index of an axis is called. */
+  label(name: string, axis: string, index: number, sentence: number): Label {
+    if (axis in (this.run.shared[name] ?? {})) return { text: "all", hidden: false };
+    const side = this.side(name, axis);
+    if (side !== null) return this.word(side, sentence, index);
+    if (axis === "place") {
+      const [row, token] = this.run.places[index] ?? [0, 0];
+      return this.word(this.formulas.get(name)?.tokens ?? "inputs", row, token);
+    }
+    if (axis.includes(" · ")) return { text: this.grouped(name, axis, index), hidden: false };
+    const listed = axis === "row" && !name.endsWith("embed.word.weight") ? undefined : this.listed(axis)[index];
+    if (listed !== undefined) return { text: unmarked(listed), hidden: false };
+    return { text: String(index), hidden: false };
+  }
+
+  /** A step of an axis that holds heads of some channels each: `1·3`. */
+  private grouped(name: string, axis: string, index: number): string {
+    const size = this.run.weights[name]?.[this.axes(name).indexOf(axis)] ?? 1;
+    const steps = readAxes(this.readers(name)[0]?.[1].axes ?? "");
+    const step = steps.find((each) => each.kind === "group");
+    const inner = step?.kind === "group" ? size / step.count : size;
+    return `${Math.floor(index / inner)}·${index % inner}`;
+  }
+
+  listed(axis: string): readonly string[] {
+    const words = this.run.words;
+    if (axis === "vocabulary" || axis === "row") return words.vocabulary;
+    return axis === "label" ? words.labels : axis === "candidate" ? words.candidates : [];
+  }
+
+  /** A cell in words: `head 1, likes → She`; only along `some` axes, where they are given. */
+  cell(name: string, cell: readonly number[], some?: readonly string[]): string {
+    const axes = this.axes(name);
+    const left = (axis: string): boolean => some !== undefined && !some.includes(axis);
+    const sentence = cell[axes.indexOf("sentence")] ?? 0;
+    const shared = this.run.shared[name] ?? {};
+    const word = (axis: string): string => {
+      const { text } = this.label(name, axis, cell[axes.indexOf(axis)] ?? 0, sentence);
+      // A comma among commas is told from them.
+      return /^\p{P}$/u.test(text) ? `“${text}”` : text;
+    };
+    const parts: string[] = [];
+    const several = Math.max(this.run.words.inputs.length, this.run.words.decoder_inputs.length) > 1;
+    for (const axis of axes) {
+      if (left(axis) || axis in shared || axis === "key" || (axis === "sentence" && !several)) continue;
+      if (axis === "query" && axes.includes("key") && !left("key")) parts.push(`${word("query")} → ${word("key")}`);
+      else if (["token", "query", "place", "vocabulary", "label", "candidate"].includes(axis)) parts.push(word(axis));
+      else parts.push(`${axis.replace("_", "–").replace("_", " ")} ${word(axis)}`);
+    }
+    const paired = axes.includes("query") && !("query" in shared) && !left("query");
+    if (axes.includes("key") && !left("key") && !paired) parts.push(word("key"));
+    return parts.join(", ");
+  }
+
+  /** What a tensor is called in a sentence: `query`, `word + position`, `query weight`. */
+  title(name: string): string {
+    const formula = this.formulas.get(name);
+    const last = lastOf(name);
+    if (formula?.rule.rule === "add" && last === "sum") return Object.keys(formula.rule["terms"] ?? {}).join(" + ");
+    if (name.startsWith("parameters.")) return `${name.split(".").slice(-2).join(" ")}`;
+    const title = TITLES[last] ?? last.replaceAll("_", " ");
+    if (last === "output") return name.includes("feed_forward") ? "feed-forward output" : "attention output";
+    if (!name.includes(".cross_attention.")) return title;
+    return title.startsWith("attention") ? `cross-${title}` : `cross-attention ${title}`;
+  }
+
+  /** Where a tensor stands: `encoder block 0, self-attention`. */
+  place(name: string): string {
+    const steps = name.replace(/^parameters\./, "").split(".");
+    const [side, kind, index, part] = steps;
+    if (name in this.run.facts) return "given with the text";
+    if (kind === "blocks") {
+      const within = (part ?? "").replace("_", "-");
+      return `${side} block ${index}${PARTS.includes(part ?? "") ? `, ${within}` : ""}`;
+    }
+    if (side === "encoder" || side === "decoder") return kind === "embed" ? `${side} embedding` : `${side}`;
+    return (side ?? "").replace("_", " ");
+  }
+
+  /** What a part of the model is called. */
+  unit(unit: string): string {
+    const [side, kind, index] = unit.split(".");
+    const several = this.run.model.stacks.length > 1;
+    const prefix = several && kind !== undefined ? `${side} ` : "";
+    if (kind === "blocks") return `${prefix}block ${index}`;
+    if (kind === "embed") return `${prefix}embedding`;
+    if (unit === "head") return "output head";
+    return kind === undefined ? (side ?? "").replace("_", " ") : `${prefix}${kind.replace("_", " ")}`;
+  }
+}
+
+const PARTS = ["self_attention", "cross_attention", "feed_forward"];
+
+const TITLES: Readonly<Record<string, string>> = {
+  weights: "attention weights",
+  may_look: "may look",
+  mixed: "mixed values",
+  merged: "heads joined",
+  residual: "+ what was there",
+  activated: "activated",
+  hidden: "widened",
+  query_rotated: "query, rotated",
+  key_rotated: "key, rotated",
+};
+
+function sideOf(name: string): "inputs" | "decoder_inputs" {
+  return name.startsWith("decoder") ? "decoder_inputs" : "inputs";
+}
+
+export function lastOf(name: string): string {
+  return name.slice(name.lastIndexOf(".") + 1);
+}
+
+/** A token as it is written, without its tokenizer's mark for the blank before it. */
+export function unmarked(token: string): string {
+  return written(token.length > 1 && (token.startsWith("Ġ") || token.startsWith("▁")) ? token.slice(1) : token);
+}

@@ -1,0 +1,189 @@
+/** The levels of the page, from the widest to the last: what each draws, what it says, what lies above it. */
+
+import { type FunctionComponent, h } from "preact";
+import { ofHeads, toHead, toNumber, toTensor } from "../address/links.ts";
+import type { Level, State } from "../address/state.ts";
+import { link } from "../address/state.ts";
+import type { Chunk } from "../chunks/chunk.ts";
+import { CHUNKS } from "../chunks/chunks.ts";
+import { viewIn } from "../chunks/later.tsx";
+import { cellNear } from "../formulas/attention.ts";
+import type { Names } from "../formulas/names.ts";
+import { BlockView } from "../levels/block/block_view.tsx";
+import { ModelBeside } from "../levels/model/model_beside.tsx";
+import { ModelView } from "../levels/model/model_view.tsx";
+import type { Answer } from "../run/store.ts";
+import { TourButton } from "./tour_button.tsx";
+
+export interface LevelView {
+  /** What has to be here before it is drawn; left out: the page begins with it. */
+  readonly chunk?: Chunk<unknown>;
+  /** The picture; `answer` is what is known of the number in hand. */
+  readonly View: FunctionComponent<{ readonly answer: Answer | null }>;
+  /** What stands beside the picture; where it is left out, the number in hand. */
+  readonly Beside?: { readonly title: string; readonly View: FunctionComponent };
+  /** What the rail calls it among what sums the run up; left out: it stands elsewhere in the rail, or on the path. */
+  readonly sums?: string;
+  /** What can be done here, in one line at the foot. */
+  readonly hint: string;
+  /** What this place is called in the path above, and its address; null where the level above says it already. */
+  crumb(state: State, names: Names): { readonly text: string; readonly href: string } | null;
+  /** Where Escape leads; null where nothing lies above. */
+  up(state: State, names: Names): Partial<State> | null;
+}
+
+/** The path above names these levels, in this order, down to the one that is shown. */
+export const ORDER: readonly Level[] = ["model", "heads", "block", "scene", "head", "tensor", "number"];
+
+export const LEVELS: Readonly<Record<Level, LevelView>> = {
+  model: {
+    View: ModelView,
+    Beside: { title: "The part in hand", View: ModelBeside },
+    hint: "Click or Enter: open a part, its heads, or the number of an answer. Arrow keys: the next part. ? all keys",
+    // The path begins with the model's name.
+    crumb: () => null,
+    up: () => null,
+  },
+  heads: {
+    chunk: CHUNKS.looking,
+    View: viewIn(CHUNKS.looking, (chunk) => chunk.HeadsView),
+    Beside: { title: "The head in hand", View: viewIn(CHUNKS.looking, (chunk) => chunk.HeadsBeside) },
+    hint: "Click or Enter: open a head. Arrow keys: the next one. Escape: the whole model. ? all keys",
+    crumb: ({ level }) => (level === "heads" ? { text: "all heads", href: link({ level: "heads" }) } : null),
+    up: () => ({ level: "model" }),
+  },
+  block: {
+    View: () => h(BlockView, { Tour: TourButton }),
+    hint: "Point at a cell: its number. Click: its word is framed. Enter or double click: the number. ? all keys",
+    crumb(state, names) {
+      const unit = unitInHand(state, names);
+      // A small model is drawn in one picture.
+      if (names.run.formulas.length <= 30) return { text: "all tensors", href: link({ level: "block", layout: [] }) };
+      if (unit === "") return null;
+      return { text: names.unit(unit), href: link({ level: "block", unit, layout: [] }) };
+    },
+    up: (state, names) => ({ level: "model", unit: unitInHand(state, names) }),
+  },
+  head: {
+    chunk: CHUNKS.looking,
+    View: viewIn(CHUNKS.looking, (chunk) => chunk.HeadView),
+    hint: "Point at a word: its lines. Arrow keys: the cell in hand. [ ] { }: another head or block. 0–9: a head beside it",
+    crumb({ tensor, cell }, names) {
+      const href = toHead(tensor, cell, names);
+      return href === null || !ofHeads(tensor, names) ? null : { text: headInHand(tensor, cell, names), href };
+    },
+    up: (state, names) => ({ level: "block", unit: unitInHand(state, names), layout: [] }),
+  },
+  scene: {
+    chunk: CHUNKS.scenes,
+    View: viewIn(CHUNKS.scenes, (chunk) => chunk.SceneView),
+    hint: "Arrow keys, Page Up and Down: the number in hand. Enter: its formula. Escape: back to the boxes",
+    crumb({ level, scene }) {
+      return level === "scene"
+        ? { text: CHUNKS.scenes.here.value?.SCENES[scene]?.title ?? scene, href: link({}) }
+        : null;
+    },
+    up: (state, names) => ({ level: "block", unit: unitInHand(state, names), layout: [] }),
+  },
+  tensor: {
+    chunk: CHUNKS.looking,
+    View: viewIn(CHUNKS.looking, (chunk) => chunk.TensorView),
+    hint: "Click or arrow keys: the number in hand. Enter or double click: its formula. Escape: back to the boxes",
+    crumb: ({ tensor, cell }, names) => ({ text: names.title(tensor), href: toTensor(tensor, cell, names) }),
+    up: (state, names) => ({ level: "block", unit: unitInHand(state, names), layout: [] }),
+  },
+  number: {
+    chunk: CHUNKS.looking,
+    View: viewIn(CHUNKS.looking, (chunk) => chunk.NumberView),
+    hint: "Click a bar or a number: where it comes from. Escape: back to its tensor",
+    crumb: ({ tensor, cell }, names) => ({
+      text: names.cell(tensor, cell) || "the number",
+      href: toNumber(tensor, cell, names),
+    }),
+    up: () => ({ level: "tensor", layout: [] }),
+  },
+  mask: {
+    chunk: CHUNKS.workshop,
+    View: viewIn(CHUNKS.workshop, (chunk) => chunk.MaskView),
+    hint: "Click a word to hide it, a cell to forbid or allow it. Arrow keys move, Enter changes the cell",
+    crumb: () => ({ text: "mask workshop", href: link({ level: "mask" }) }),
+    up: () => ({ level: "block", options: [], at: [] }),
+  },
+  ties: {
+    chunk: CHUNKS.summed_up,
+    View: viewIn(CHUNKS.summed_up, (chunk) => chunk.TiesView),
+    sums: "heads that tie two words",
+    hint: "Arrow keys: the next head. Click or Enter: open it. Escape: all heads. ? all keys",
+    crumb: () => ({ text: "heads that tie two words", href: link({ level: "ties" }) }),
+    up: () => ({ level: "heads", options: [], at: [] }),
+  },
+  rollout: {
+    chunk: CHUNKS.summed_up,
+    View: viewIn(CHUNKS.summed_up, (chunk) => chunk.RolloutView),
+    Beside: { title: "What this shows", View: viewIn(CHUNKS.summed_up, (chunk) => chunk.AboutRollout) },
+    sums: "attention through all blocks",
+    hint: "Click or arrow keys: the word and block in hand. Page Down: the blocks. Escape: all heads. ? all keys",
+    crumb: () => ({ text: "attention through all blocks", href: link({ level: "rollout" }) }),
+    up: () => ({ level: "heads", options: [], at: [] }),
+  },
+  lens: {
+    chunk: CHUNKS.summed_up,
+    View: viewIn(CHUNKS.summed_up, (chunk) => chunk.LensView),
+    Beside: { title: "The guesses in hand", View: viewIn(CHUNKS.summed_up, (chunk) => chunk.LensBeside) },
+    sums: "the answer, block by block",
+    hint: "Click or Enter: the guesses of a place after a block. Escape: the whole model. ? all keys",
+    crumb: () => ({ text: "the answer, block by block", href: link({ level: "lens" }) }),
+    up: () => ({ level: "model", options: [], at: [] }),
+  },
+  gradients: {
+    chunk: CHUNKS.summed_up,
+    View: viewIn(CHUNKS.summed_up, (chunk) => chunk.GradientsView),
+    Beside: { title: "What this shows", View: viewIn(CHUNKS.summed_up, (chunk) => chunk.AboutGradients) },
+    sums: "attention beside gradients",
+    hint: "Choose an answer, a block and a head. Escape: the whole model. ? all keys",
+    crumb: () => ({ text: "attention beside gradients", href: link({ level: "gradients" }) }),
+    up: () => ({ level: "model", options: [], at: [] }),
+  },
+  pictures: {
+    chunk: CHUNKS.scenes,
+    View: viewIn(CHUNKS.scenes, (chunk) => chunk.PicturesView),
+    hint: "Tab: the next picture. Enter: open it. Escape: the whole model",
+    crumb: () => ({ text: "pictures of the documents", href: link({ level: "pictures", picture: "" }) }),
+    up: () => ({ level: "model", picture: "" }),
+  },
+  tree: {
+    chunk: CHUNKS.tree,
+    View: viewIn(CHUNKS.tree, (chunk) => chunk.TreeView),
+    Beside: { title: "The word in hand", View: viewIn(CHUNKS.tree, (chunk) => chunk.TreeBeside) },
+    hint: "← where it comes from, → how it goes on, ↑ ↓ the same step. Enter or double click: open it. Escape: back",
+    crumb: ({ picture }) => ({
+      text: picture === "words" ? "word by word" : "the search",
+      href: link({ level: "tree" }),
+    }),
+    up: ({ picture, at }) =>
+      picture === "words" ? { picture: "", at: at.slice(1) } : { level: "model", picture: "", options: [], at: [] },
+  },
+  training: {
+    chunk: CHUNKS.training,
+    View: viewIn(CHUNKS.training, (chunk) => chunk.TrainingView),
+    Beside: { title: "The step in hand", View: viewIn(CHUNKS.training, (chunk) => chunk.TrainingBeside) },
+    hint: "← → the record before and after. Home, End: the first and the last. Space: play. A, B: keep this step to compare",
+    crumb: () => ({ text: "training", href: link({ level: "training" }) }),
+    up: () => ({ level: "model", options: [], at: [] }),
+  },
+};
+
+/** The levels that sum a run up, as the rail lists them. */
+export const SUMS = (Object.keys(LEVELS) as Level[]).filter((level) => LEVELS[level].sums !== undefined);
+
+/** What the head is called that a number is part of: `head 3`, behind its kind where a block has two attentions. */
+function headInHand(tensor: string, cell: readonly number[], names: Names): string {
+  const [, head = 0] = cellNear(tensor, cell, names);
+  return `${tensor.includes("cross_attention") ? "cross-attention " : ""}head ${head}`;
+}
+
+/** The part of the model that is drawn, or that the tensor in hand belongs to. */
+export function unitInHand({ level, tensor, unit }: State, names: Names): string {
+  if (level === "block") return unit;
+  return names.formulas.get(tensor)?.unit ?? names.readers(tensor)[0]?.[0].unit ?? unit;
+}

@@ -1,0 +1,78 @@
+/** An exported page as the source of its run. */
+
+import { MissingTensor } from "../formulas/evaluator.ts";
+import { type Explanation, explainCell } from "../formulas/interpreter.ts";
+import { type Heads, headsOf } from "../measures/heads.ts";
+import { readTensors, type Tensor } from "../numbers/safetensors.ts";
+import type { Cell } from "../record/axes.ts";
+import { FORMAT, type Formula, type RunRecord } from "../record/record.ts";
+import { numbersIn, type Source, unpacked } from "./source.ts";
+
+/** The blocks that an exported page carries. */
+export class EmbeddedSource implements Source {
+  readonly run: RunRecord;
+  readonly whole = true;
+  readonly #tensors: Map<string, Tensor>;
+  #weights: Promise<void> | undefined;
+
+  private constructor(run: RunRecord, tensors: Map<string, Tensor>) {
+    this.run = run;
+    this.#tensors = tensors;
+  }
+
+  static async open(): Promise<EmbeddedSource> {
+    const [record, tensors] = await Promise.all([unpacked("record"), unpacked("tensors")]);
+    const run = JSON.parse(new TextDecoder().decode(record)) as RunRecord;
+    if (run.format !== FORMAT) throw new Error(`this page reads format ${FORMAT}, not ${run.format}`);
+    return new EmbeddedSource(run, readTensors(tensors));
+  }
+
+  async tensor(name: string): Promise<Tensor | undefined> {
+    if (!this.#tensors.has(name) && name.startsWith("parameters.")) {
+      this.#weights ??= this.#openWeights();
+      await this.#weights;
+    }
+    return this.#tensors.get(name);
+  }
+
+  atHand(name: string): Tensor | undefined {
+    return this.#tensors.get(name);
+  }
+
+  shape(name: string): readonly number[] | undefined {
+    return this.#tensors.get(name)?.shape ?? this.run.weights[name];
+  }
+
+  async numbersAt(name: string, index: readonly number[]): Promise<ArrayLike<number> | undefined> {
+    const tensor = await this.tensor(name);
+    return tensor === undefined ? undefined : numbersIn(tensor, index);
+  }
+
+  heads(attention: string, sentence: number, dots: number): Promise<Heads | undefined> {
+    return headsOf(this.run, (name) => this.tensor(name), attention, sentence, dots);
+  }
+
+  async section(name: string): Promise<unknown> {
+    const id = `section-${name}`;
+    if (document.getElementById(id) === null) return undefined;
+    return JSON.parse(new TextDecoder().decode(await unpacked(id)));
+  }
+
+  training(): Promise<unknown> {
+    return this.section("training");
+  }
+
+  async #openWeights(): Promise<void> {
+    for (const [name, tensor] of readTensors(await unpacked("weights"))) this.#tensors.set(name, tensor);
+  }
+
+  async explain(formula: Formula, cell: Cell): Promise<Explanation> {
+    for (;;) {
+      try {
+        return explainCell(formula, cell, (name) => this.#tensors.get(name), this.run);
+      } catch (error) {
+        if (!(error instanceof MissingTensor) || (await this.tensor(error.tensor)) === undefined) throw error;
+      }
+    }
+  }
+}

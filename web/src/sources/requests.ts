@@ -1,0 +1,58 @@
+/** Requests to the server, and what it answers where it cannot do what was asked. */
+
+import { QUERIES, RUN_PATH } from "./addresses.ts";
+import { carrier } from "./carrier.ts";
+import { bytesBeside, toldBeside } from "./source.ts";
+
+/** The server's sentence about what it cannot do. */
+export class RefusedError extends Error {
+  readonly status: number;
+  readonly wanted: string;
+  readonly got: string;
+  readonly todo: string;
+
+  constructor(status: number, told: { text: string; wanted: string; got: string; do: string }) {
+    super(told.text);
+    this.status = status;
+    this.wanted = told.wanted;
+    this.got = told.got;
+    this.todo = told.do;
+  }
+
+  /** What it cannot do, and what to do instead. */
+  get sentence(): string {
+    return this.todo === "" ? this.message : `${this.message} ${this.todo}`;
+  }
+}
+
+export function modelPath(name: string): string {
+  return `api/models/${encodeURIComponent(name)}`;
+}
+
+/** What a part of a run is asked with. */
+export type Query<What extends keyof typeof QUERIES> = Readonly<Record<(typeof QUERIES)[What][number], string>>;
+
+/** Where that part of a run is asked for, written as the server writes it. */
+export function runPath<What extends keyof typeof QUERIES>(key: string, what: What, query: Query<What>): string {
+  const names: readonly (typeof QUERIES)[What][number][] = QUERIES[what];
+  const asked = new URLSearchParams(names.map((name) => [name, query[name]])).toString();
+  return RUN_PATH.replace("{key}", key).replace("{what}", what) + (asked === "" ? "" : `?${asked}`);
+}
+
+export async function request(path: string, options: RequestInit = {}): Promise<Response> {
+  const answer = await carrier.fetch(path, options);
+  if (answer.ok) return answer;
+  const told = (await answer.json().catch(() => null)) as {
+    error?: ConstructorParameters<typeof RefusedError>[1];
+  } | null;
+  throw new RefusedError(answer.status, told?.error ?? { text: answer.statusText, wanted: "", got: "", do: "" });
+}
+
+/** What is asked for; at once where it came with the page. */
+export async function inJson(path: string, signal?: AbortSignal): Promise<unknown> {
+  return toldBeside(path) ?? (await request(path, { signal: signal ?? null })).json();
+}
+
+export async function inBytes(path: string, signal?: AbortSignal): Promise<ArrayBuffer> {
+  return bytesBeside(path) ?? (await request(path, { signal: signal ?? null })).arrayBuffer();
+}
