@@ -12,11 +12,11 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from glassformer.base.errors import GlassformerError
 from glassformer.look.trace.saved import WordsRecord
-from glassformer.page.server.answers import Run, packed_weights
+from glassformer.page.server.answers import Run
 from glassformer.page.server.asked import MOST_TEXTS, Asked, read_asked
 from glassformer.page.server.numbers import Numbers
 from glassformer.page.server.overview import overview_of
-from glassformer.page.server.pictures import Scale
+from glassformer.page.server.pictures import Scale, packed_weights
 from glassformer.page.server.refusals import BrokenError, MethodError, MissingError, RequestError, told
 
 if TYPE_CHECKING:

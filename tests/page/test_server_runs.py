@@ -18,6 +18,7 @@ from glassformer.base.errors import UnknownNameError
 from glassformer.bundled.texts import slides_model
 from glassformer.look.trace.interventions import allow, forbid, patch, zero_head
 from glassformer.page.server import answers
+from glassformer.page.server import begin as beginning
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.numbers import Numbers
 from glassformer.page.server.offers import Models, Offer
@@ -208,7 +209,7 @@ class Held:
         except Unwanted:
             self.stopped.set()
             raise
-        return answers.begin(*given)  # type: ignore[arg-type]
+        return beginning.begin(*given)  # type: ignore[arg-type]
 
 
 def test_a_run_nobody_waits_for_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,18 @@ import torch
 from safetensors.torch import save
 
 from glassformer.base.errors import UnknownNameError, did_you_mean
-from glassformer.explorer.server.addresses import (
+from glassformer.look.formulas.named import axis_names
+from glassformer.look.formulas.rules.evaluator import values_of
+from glassformer.look.formulas.rules.masks import FillSet
+from glassformer.look.summaries.head_measures import MEASURES, measure_text
+from glassformer.look.trace.cell import Axes
+from glassformer.look.trace.explain import work_out
+from glassformer.look.trace.trace import Trace
+from glassformer.page.page import own_memory, page
+from glassformer.page.sections.carried import lossless
+from glassformer.page.sections.record import honesty_record
+from glassformer.page.sections.sections import CARRIED, MAKERS, MODEL_MAKERS, Maker, sections_of
+from glassformer.page.server.addresses import (
     ANSWERS,
     ANSWERS_LISTED,
     ATTENTIONS,
@@ -24,22 +35,8 @@ from glassformer.explorer.server.addresses import (
     QUERIES,
     RUN_PATH,
 )
-from glassformer.look.formulas.named import axis_names
-from glassformer.look.formulas.rules.evaluator import values_of
-from glassformer.look.formulas.rules.masks import FillSet
-from glassformer.look.summaries.head_measures import MEASURES, measure_text
-from glassformer.look.texts.trace import trace
-from glassformer.look.trace.cell import Axes
-from glassformer.look.trace.explain import work_out
-from glassformer.look.trace.trace import Trace
-from glassformer.models.names import parameter_names
-from glassformer.page.page import own_memory, page
-from glassformer.page.sections.carried import lossless
-from glassformer.page.sections.record import honesty_record
-from glassformer.page.sections.sections import CARRIED, MAKERS, MODEL_MAKERS, Maker, sections_of
-from glassformer.page.server.asked import Asked
-from glassformer.page.server.numbers import Numbers
-from glassformer.page.server.overview import MOST_WHOLE, OF_MODEL, overview, packed, packed_numbers
+from glassformer.page.server.numbers import Numbers, largest_places, sum_without
+from glassformer.page.server.overview import OF_MODEL, packed, packed_numbers
 from glassformer.page.server.pictures import (
     Scale,
     full_strength,
@@ -53,7 +50,6 @@ from glassformer.page.server.pictures import (
 from glassformer.page.server.refusals import TooLargeError
 
 if TYPE_CHECKING:
-    from glassformer.models.transformer import Transformer
     from glassformer.saved.artefact import Artefact
 
 MOST_TERMS = 256
@@ -332,68 +328,8 @@ class Run:
         )
 
 
-def begin(
-    model: Artefact,
-    asked: Asked,
-    numbers: Numbers,
-    steps: Sequence[Any],
-    makers: Mapping[str, Maker] | None = None,
-    copy: Transformer | None = None,
-) -> Run:
-    """Run what was asked for; `copy` as in `look.run.run_of`. Raises what `Model.trace` raises, and TooLargeError."""
-    texts = [*asked.texts, *(asked.seconds or ()), *(asked.choices or ())]
-    lengths = [len(model.tokenizer.encode(text, special=False)) for text in texts]
-    if max(lengths) > MOST_TOKENS or max(lengths) * len(texts) > 2 * MOST_TOKENS:
-        raise TooLargeError(
-            f"a page holds at most {MOST_TOKENS:,} tokens of a text, and {2 * MOST_TOKENS:,} of all texts with padding",
-            got=f"{max(lengths):,} in the longest of {len(texts)}",
-        )
-    found = trace(
-        model,
-        list(asked.texts),
-        None if asked.seconds is None else list(asked.seconds),
-        choices=None if asked.choices is None else list(asked.choices),
-        interventions=steps,
-        target_ids=asked.target_ids,
-        copy=copy,
-    )
-    record, whole = overview(model, asked, found, tuple(makers or ()))
-    return Run(asked.key, found, record, whole, numbers, asked.model, model, makers or {})
-
-
 def place_of(attention: str) -> int:
     """The place of an attention's kind in the order in which a page asks for them; one of no kind comes last."""
     stack, *_, last = attention.split(".")
     kind = (stack, last.removesuffix("_attention"))
     return ATTENTIONS.index(kind) if kind in ATTENTIONS else len(ATTENTIONS)
-
-
-def largest_places(values: torch.Tensor, most: int) -> list[int]:
-    """The places of so many of the largest absolute values, in order; of equal ones the first. `values` is [N]."""
-    if len(values) <= most:
-        return list(range(len(values)))
-    sizes = values.abs().nan_to_num(nan=math.inf)
-    least = sizes.topk(most).values[-1]
-    above = sizes > least
-    above[(sizes == least).nonzero()[: most - int(above.sum())]] = True
-    return [int(place) for place in above.nonzero()[:, 0]]
-
-
-def sum_without(values: torch.Tensor, places: list[int]) -> float:
-    """What the others add up to, one after the other. `values` is [N]."""
-    others = torch.ones(len(values), dtype=torch.bool)
-    others[places] = False
-    return float(values[others].cumsum(0)[-1]) if others.any() else 0.0
-
-
-def weights_of(model: Artefact) -> bytes:
-    """All weights of a small model by their public names; raises TooLargeError for a larger one."""
-    return packed_weights({name: weight.float() for name, weight in parameter_names(model.module).items()})
-
-
-def packed_weights(parameters: Mapping[str, torch.Tensor]) -> bytes:
-    """Weights by name, in a narrower type where that loses nothing; raises TooLargeError."""
-    weights = {name: weight.detach().cpu() for name, weight in parameters.items()}
-    if sum(weight.nbytes for weight in weights.values()) > MOST_WHOLE:
-        raise TooLargeError("the weights of a large model are sent one by one", do="ask for a part of one of them")
-    return save(own_memory({name: lossless(weight) for name, weight in weights.items()}))

@@ -18,12 +18,11 @@ from starlette.exceptions import HTTPException
 
 from glassformer.base.errors import GlassformerError
 from glassformer.page.page import WITHOUT_SCRIPT, block_of, compressed, script_files
-from glassformer.page.server.answers import weights_of
 from glassformer.page.server.asked import KEY, Asked, read_asked
 from glassformer.page.server.desk import Desk
 from glassformer.page.server.guard import Guard
 from glassformer.page.server.overview import packed, unfinished
-from glassformer.page.server.pictures import Scale
+from glassformer.page.server.pictures import Scale, weights_of
 from glassformer.page.server.refusals import MethodError, MissingError, RequestError, refused
 from glassformer.page.server.trees import read_asked_tree
 from glassformer.page.tour import pictures, tour_texts

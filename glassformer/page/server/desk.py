@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from glassformer.look.trace.trace import Trace
-from glassformer.page.server.answers import Run, begin
+from glassformer.page.server.answers import Run
 from glassformer.page.server.asked import Asked
+from glassformer.page.server.begin import begin
 from glassformer.page.server.numbers import Numbers
 from glassformer.page.server.offers import Models
 from glassformer.page.server.refusals import BusyError, MissingError

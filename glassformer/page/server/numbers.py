@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import threading
+from typing import TYPE_CHECKING
+
+import torch
+
+from glassformer.look.trace.trace import Trace
+
+if TYPE_CHECKING:
+    pass
+
 from collections import OrderedDict
 from collections.abc import Iterable
 
 from torch import Tensor
 
 from glassformer.look.formulas.named import Source
-from glassformer.look.trace.trace import Trace
 
 MOST_BYTES = 256_000_000
 
@@ -63,3 +72,21 @@ class Numbers:
         """Several tensors at hand, for a formula."""
         places = None if trace.scored_at is None else trace.scored_at.cpu()
         return Source(places, trace.tensor, self.fetch(run, trace, names))
+
+
+def largest_places(values: torch.Tensor, most: int) -> list[int]:
+    """The places of so many of the largest absolute values, in order; of equal ones the first. `values` is [N]."""
+    if len(values) <= most:
+        return list(range(len(values)))
+    sizes = values.abs().nan_to_num(nan=math.inf)
+    least = sizes.topk(most).values[-1]
+    above = sizes > least
+    above[(sizes == least).nonzero()[: most - int(above.sum())]] = True
+    return [int(place) for place in above.nonzero()[:, 0]]
+
+
+def sum_without(values: torch.Tensor, places: list[int]) -> float:
+    """What the others add up to, one after the other. `values` is [N]."""
+    others = torch.ones(len(values), dtype=torch.bool)
+    others[places] = False
+    return float(values[others].cumsum(0)[-1]) if others.any() else 0.0

@@ -6,19 +6,30 @@ H heads · Q query tokens · K key tokens · R rows of a picture · C columns of
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from safetensors.torch import save
+
+from glassformer.base.errors import UnknownNameError
+from glassformer.look.trace.cell import Axes
+from glassformer.models.names import parameter_names
+from glassformer.page.page import own_memory
+from glassformer.page.sections.carried import lossless
+from glassformer.page.server.overview import MOST_WHOLE
+from glassformer.page.server.refusals import TooLargeError
+
+if TYPE_CHECKING:
+    from glassformer.saved.artefact import Artefact
+
+import re
+from typing import Literal
+
 from torch import Tensor
 from torch.nn import functional as F
 
-from glassformer.base.errors import UnknownNameError
 from glassformer.look.summaries.thumbnails import largest_in
-from glassformer.look.trace.cell import Axes
-from glassformer.page.server.refusals import TooLargeError
 
 MOST_NUMBERS = 1 << 22
 MOST_DOTS = 1 << 22
@@ -172,3 +183,16 @@ def ranked(values: Tensor, count: int) -> tuple[list[int], list[float]]:
     """The places of the `count` largest numbers and these, the largest first, of equal ones that which stands first."""
     found, places = values.detach().flatten().cpu().sort(descending=True, stable=True)
     return places[:count].tolist(), found[:count].tolist()
+
+
+def weights_of(model: Artefact) -> bytes:
+    """All weights of a small model by their public names; raises TooLargeError for a larger one."""
+    return packed_weights({name: weight.float() for name, weight in parameter_names(model.module).items()})
+
+
+def packed_weights(parameters: Mapping[str, torch.Tensor]) -> bytes:
+    """Weights by name, in a narrower type where that loses nothing; raises TooLargeError."""
+    weights = {name: weight.detach().cpu() for name, weight in parameters.items()}
+    if sum(weight.nbytes for weight in weights.values()) > MOST_WHOLE:
+        raise TooLargeError("the weights of a large model are sent one by one", do="ask for a part of one of them")
+    return save(own_memory({name: lossless(weight) for name, weight in weights.items()}))
