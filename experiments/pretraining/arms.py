@@ -27,7 +27,7 @@ from glassformer.data.batches.corrupt import IGNORED, MaskingSection
 from glassformer.data.batches.pairs import SentencePairs
 from glassformer.data.stores.corpus import prepare
 from glassformer.tasks.words.corpus import MaskedRows
-from glassformer.tasks.words.masked_lm.task import answered
+from glassformer.tasks.words.masked_words import answered
 
 FACTS, HELD_OUT, PREDICTED, RATES = "facts.json", "held-out.npz", "predictions.jsonl", "rates.json"
 # Rows and pairs of the held-out books, drawn once for all arms.

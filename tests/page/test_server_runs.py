@@ -17,7 +17,6 @@ from glassformer.api.model import Model
 from glassformer.base.errors import UnknownNameError
 from glassformer.bundled.texts import slides_model
 from glassformer.look.trace.interventions import allow, forbid, patch, zero_head
-from glassformer.page.server import answers
 from glassformer.page.server import begin as beginning
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.numbers import Numbers
@@ -181,7 +180,7 @@ def test_the_same_wish_is_run_once_for_all(monkeypatch: pytest.MonkeyPatch) -> N
 
     async def scene() -> None:
         desk = desk_of()
-        begin = answers.begin
+        begin = beginning.begin
         monkeypatch.setattr(
             "glassformer.page.server.desk.begin",
             lambda *given: runs.append(given) or begin(*given),  # type: ignore[func-returns-value]

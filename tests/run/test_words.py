@@ -19,7 +19,7 @@ from glassformer.saved import artefact
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.words.annotated_masks.task import AnnotatedMasksSection
 from glassformer.tasks.words.masked_lm.fill import Fill
-from glassformer.tasks.words.masked_lm.score import PseudoLikelihood
+from glassformer.tasks.words.masked_lm.likelihood import PseudoLikelihood
 from glassformer.text.special import NONE
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import Kind, train_tokenizer

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from glassformer.base.errors import ConfigError
+from glassformer.data.settings import CorpusSection, DataSection
 from glassformer.scoring.measure import Measure, losses_and_shares
 
 # From this share of one label on, a model that always answers it seems good: the user is told.
@@ -57,3 +59,22 @@ class LabelCounts:
                 "task.negatives = swapped"
             )
         return notes
+
+
+# The labels of a pair, by their number in google-research/bert: 0 = the second text follows the first.
+NEXT_SENTENCE_LABELS = ("IsNext", "NotNext")
+
+
+# The labels of neighbours that may have changed places: 0 = in the order of the text.
+ORDER_LABELS = ("InOrder", "Swapped")
+
+
+def check_rows_of_pairs(data: DataSection) -> None:
+    """Raise ConfigError for settings of the data that rows of pairs do not have."""
+    assert isinstance(data, CorpusSection)
+    if not data.pack or data.document_mask is not None:
+        raise ConfigError(
+            "the rows of this task are pairs of texts, one in a row",
+            got="data.pack" if not data.pack else "data.document_mask",
+            do="leave it out",
+        )

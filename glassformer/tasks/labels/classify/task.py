@@ -24,6 +24,7 @@ from glassformer.scoring.calibration import fitted_temperature, limit_of, log_pr
 from glassformer.scoring.cross_entropy import widened
 from glassformer.scoring.measure import Reals
 from glassformer.scoring.score import Scores
+from glassformer.tasks import task_named
 from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.labels.classify.labelling import Labelling, OneLabel, SeveralLabels
 from glassformer.tasks.labels.labels import Class, Classes, Labelled, Unlearned
@@ -35,8 +36,6 @@ from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.soft_losses import Both, SoftLoss, answers, soft_loss
 from glassformer.tasks.task import Preparation
 from glassformer.tasks.values import check_columns, known_label, label_of, labels_of, text_of
-from glassformer.tasks.words.bert.task import BertSection
-from glassformer.tasks.words.sentence_order.task import SentenceOrderSection
 from glassformer.text.tokenizer import Tokenizer
 
 __all__ = ["Class", "Classes", "Classify", "ClassifySection", "Labelled"]
@@ -137,8 +136,10 @@ class Classify(TextPairTask[Labelled, Any]):
         section, pairs, separator = context.section, None, ","
         if isinstance(context.data, ClassifyData):
             pairs, separator = context.data.pair is not None, context.data.separator
-        if isinstance(section, BertSection | SentenceOrderSection):
-            section, pairs = ClassifySection(labels=section.labels), True
+        if section is not None and not isinstance(section, ClassifySection):
+            kind = task_named(section.name)
+            if kind.of_pairs and "classify" in kind.verbs.values():  # it learns two labels of pairs, and more
+                section, pairs = ClassifySection(labels=getattr(section, "labels", ())), True
         head = model.config.sentence_head
         if head is None or not isinstance(section, ClassifySection) or head.labels != len(section.labels):
             raise ConfigError(

@@ -26,8 +26,7 @@ from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.soft_losses import SoftLoss, of_masked_words
 from glassformer.tasks.task import Preparation
 from glassformer.tasks.values import check_columns
-from glassformer.tasks.words.masked_lm.fill import check_guesses, log_probabilities, scored_in_each
-from glassformer.tasks.words.masked_lm.task import UNIT, check_encoder
+from glassformer.tasks.words.masked_words import UNIT, check_encoder, check_guesses, log_probabilities, scored_in_each
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
 
 

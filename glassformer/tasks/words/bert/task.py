@@ -17,7 +17,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig, SentenceHeadConfig
 from glassformer.data.batches.corrupt import IGNORED, MaskingSection
 from glassformer.data.batches.pairs import SentencePairs
-from glassformer.data.settings import CorpusSection, DataSection
+from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
 from glassformer.data.stores.store import TokenStore
 from glassformer.models.inputs import Batch, Output
@@ -29,13 +29,8 @@ from glassformer.tasks.predictor import TaskSection
 from glassformer.tasks.soft_losses import SoftLoss, of_masked_words, of_texts
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.words.corpus import CorpusTask, MaskedRows, held_out_sources
-from glassformer.tasks.words.masked_lm.task import answered, check_encoder, unigram_of
-from glassformer.tasks.words.pair_labels import LabelCounts
-
-# The labels of a pair, by their number in google-research/bert: 0 = the second text follows the first.
-NEXT_SENTENCE_LABELS = ("IsNext", "NotNext")
-# The labels of neighbours that may have changed places: 0 = in the order of the text.
-ORDER_LABELS = ("InOrder", "Swapped")
+from glassformer.tasks.words.masked_words import answered, check_encoder, unigram_of
+from glassformer.tasks.words.pair_labels import NEXT_SENTENCE_LABELS, ORDER_LABELS, LabelCounts, check_rows_of_pairs
 
 
 class BertSection(TaskSection, MaskingSection):
@@ -82,13 +77,7 @@ class Bert(CorpusTask):
     @classmethod
     def check_data(cls, data: DataSection) -> None:
         """Raise ConfigError for settings that rows of pairs do not have."""
-        assert isinstance(data, CorpusSection)
-        if not data.pack or data.document_mask is not None:
-            raise ConfigError(
-                "the rows of this task are pairs of texts, one in a row",
-                got="data.pack" if not data.pack else "data.document_mask",
-                do="leave it out",
-            )
+        check_rows_of_pairs(data)
 
     @classmethod
     def check_body(cls, section: BertSection, body: ModelConfig) -> None:

@@ -23,7 +23,7 @@ VERBS = (
     VerbEntry(
         name="score",
         help="how likely a text is, or the translation of a text, token by token",
-        predictor=".score:PseudoLikelihood",
+        predictor=".likelihood:PseudoLikelihood",
         columns=("text", "target"),
         of_pairs=("target",),
         alone="...writing.language_model.score:Likelihood",

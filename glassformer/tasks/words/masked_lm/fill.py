@@ -18,12 +18,11 @@ from glassformer.base.errors import ConfigError, DataError, NotFiniteError
 from glassformer.base.shown import Grid, Part, Share, line
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import widened
 from glassformer.tasks.answered import Answered
 from glassformer.tasks.answered import Guess as Likely
 from glassformer.tasks.predictor import Context, Predictor
 from glassformer.tasks.rows import Row, make_row
-from glassformer.text.compatible import check_mask
+from glassformer.tasks.words.masked_words import check_guesses, log_probabilities, scored_in_each
 from glassformer.text.token_text import marked
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
 from glassformer.text.windows import Window, windows
@@ -244,35 +243,6 @@ def best_words(tokenizer: Tokenizer, logits: torch.Tensor) -> list[str]:
     return [word_of(tokenizer, id_) for id_ in scores.argmax(dim=1).tolist()]
 
 
-def check_guesses(model: Transformer, tokenizer: Tokenizer) -> None:
-    """Raise ConfigError unless a model guesses masked words, TokenizerError for a tokenizer without a mask."""
-    if model.encoder is None or model.decoder is not None or model.head is None:
-        raise ConfigError(
-            "masked words need an encoder with a vocabulary head",
-            got=f"a {model.config.family} model without"
-            + (", which classifies texts" if model.config.sentence_head is not None else "")
-            if model.head is None
-            else f"a {model.config.family} model, which predicts from left to right",
-            do="train one with: glassformer train masked-lm TEXT.txt",
-        )
-    check_mask(tokenizer)
-
-
 def text_tokens(tokenizer: Tokenizer, length: int | None) -> int | None:
     """How many of `length` tokens of a row are text: the others are the special tokens around it."""
     return None if length is None else length - sum(tokenizer.frame)
-
-
-def log_probabilities(model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[Batch, torch.Tensor]]:
-    """Each batch with the log-probabilities at its scored tokens, [N, V], at least float32, on the CPU."""
-    for batch in batches:
-        logits = model(batch.inputs, scored_at=batch.scored_at, heads=("head",)).logits  # [N, V]
-        assert logits is not None
-        yield batch, widened(logits).log_softmax(dim=-1).cpu()
-
-
-def scored_in_each(batch: Batch) -> list[int]:
-    """How many tokens are scored in each row of a batch; those of one row are adjacent."""
-    assert batch.scored_at is not None
-    rows, length = batch.inputs.shape
-    return torch.bincount(batch.scored_at.cpu() // length, minlength=rows).tolist()

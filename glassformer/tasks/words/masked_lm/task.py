@@ -5,19 +5,15 @@ B rows · S tokens of a row · N masked words, padded to the same number in each
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
-import numpy as np
 from pydantic import Field
 from torch import Tensor
 
-from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
 from glassformer.data.batches.buckets import BucketedRows
 from glassformer.data.batches.corrupt import MaskingSection
-from glassformer.data.batches.order import Order
 from glassformer.data.batches.pack import Frame, PackedRows
 from glassformer.data.settings import CorpusSection
 from glassformer.data.stores.split import Split
@@ -27,15 +23,12 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Baseline, Scores, Tally, Unigram, compared, guessed
 from glassformer.tasks.card_words import FILLED
-from glassformer.tasks.predictor import TaskSection, evaluating
+from glassformer.tasks.predictor import TaskSection
 from glassformer.tasks.soft_losses import SoftLoss, of_masked_words
 from glassformer.tasks.task import Preparation, Source
-from glassformer.tasks.words.corpus import HELD_OUT_EPOCH, CorpusTask, MaskedRows, check_some_can_be_masked
+from glassformer.tasks.words.corpus import CorpusTask, MaskedRows
+from glassformer.tasks.words.masked_words import UNIT, answered, check_encoder, unigram_of
 from glassformer.text.tokenizer import Tokenizer
-
-UNIT = "masked tokens"
-# Rows of one forward pass in evaluation.
-_ROWS = 32
 
 
 class MaskedLMSection(TaskSection, MaskingSection):
@@ -118,25 +111,6 @@ class MaskedLM(CorpusTask):
         return Scores(tally.targets, UNIT, {THIS_MODEL: tally.scores(), **others})
 
 
-def answered(
-    model: Transformer, source: Source, *, heads: Sequence[str], limit: int | None
-) -> Iterator[tuple[Batch, Output]]:
-    """All rows of a source, or a fixed choice of `limit` of them, masked as in no training epoch, with the model's
-    outputs.
-    """
-    device = next(model.parameters()).device
-    order = Order(len(source), _ROWS, source.fingerprint, 0)
-    count = min(limit or len(source), len(source))
-    lengths = source.lengths
-    with evaluating(model):
-        for number in range(math.ceil(count / _ROWS)):
-            numbers = order.of_epoch(HELD_OUT_EPOCH, number)[: count - number * _ROWS]
-            length = lengths if isinstance(lengths, int) else int(lengths[numbers].max())
-            batch = source.batch(numbers, np.full_like(numbers, HELD_OUT_EPOCH), shape=(len(numbers), length))
-            moved = batch.to(device)
-            yield batch, model(moved.inputs, scored_at=moved.scored_at, heads=heads)
-
-
 def masked_rows(
     data: CorpusSection, store: TokenStore, tokenizer: Tokenizer, masking: MaskingSection, *, seed: int
 ) -> MaskedRows:
@@ -148,27 +122,3 @@ def masked_rows(
     document_mask = True if data.document_mask is None else data.document_mask
     rows = PackedRows(store, data.length, frame=frame, document_mask=document_mask, pad_id=pad_id)
     return MaskedRows(rows, tokenizer, masking, seed=seed, document_mask=document_mask)
-
-
-def unigram_of(preparation: Preparation, sources: Mapping[Split, Source]) -> Unigram:
-    """How frequent each token of the training text is: as it was saved, else counted. Raises DataError when no token
-    can be masked.
-    """
-    counts = preparation.facts.get("unigram_counts")
-    if counts is not None:
-        return Unigram(np.array(counts, np.int64)).without(preparation.tokenizer.special_ids)
-    source = sources["train"]
-    assert isinstance(source, MaskedRows)
-    unigram = source.unigram()
-    check_some_can_be_masked(unigram)
-    return unigram
-
-
-def check_encoder(body: ModelConfig) -> None:
-    """Raise ConfigError unless the model is an encoder with a vocabulary head."""
-    if body.encoder is None or body.decoder is not None or body.head is None:
-        raise ConfigError(
-            "masked words are learned by an encoder with a vocabulary head",
-            got=f"the family {body.family}" if body.head is not None else f"a {body.family} model without it",
-            do="choose bert, distilbert, roberta, modernbert or slides",
-        )

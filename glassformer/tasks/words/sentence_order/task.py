@@ -34,10 +34,9 @@ from glassformer.tasks.predictor import TaskSection
 from glassformer.tasks.rows import Shape
 from glassformer.tasks.soft_losses import SoftLoss, of_texts
 from glassformer.tasks.task import Preparation, Source
-from glassformer.tasks.words.bert.task import NEXT_SENTENCE_LABELS, ORDER_LABELS, Bert
 from glassformer.tasks.words.corpus import CorpusTask, held_out_sources
-from glassformer.tasks.words.masked_lm.task import answered
-from glassformer.tasks.words.pair_labels import LabelCounts
+from glassformer.tasks.words.masked_words import answered
+from glassformer.tasks.words.pair_labels import NEXT_SENTENCE_LABELS, ORDER_LABELS, LabelCounts, check_rows_of_pairs
 from glassformer.text.tokenizer import Tokenizer
 
 
@@ -122,7 +121,7 @@ class SentenceOrder(CorpusTask):
     @classmethod
     def check_data(cls, data: DataSection) -> None:
         """Raise ConfigError for settings that rows of pairs do not have."""
-        Bert.check_data(data)
+        check_rows_of_pairs(data)
 
     @classmethod
     def check_body(cls, section: SentenceOrderSection, body: ModelConfig) -> None:

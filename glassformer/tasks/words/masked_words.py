@@ -1,0 +1,99 @@
+"""What tasks on masked words share: the answers at masked tokens, compared with how frequent each token is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import torch
+
+from glassformer.base.errors import ConfigError
+from glassformer.config import ModelConfig
+from glassformer.data.batches.order import Order
+from glassformer.data.stores.split import Split
+from glassformer.models.inputs import Batch, Output
+from glassformer.models.transformer import Transformer
+from glassformer.scoring.cross_entropy import widened
+from glassformer.scoring.score import Unigram
+from glassformer.tasks.predictor import evaluating
+from glassformer.tasks.task import Preparation, Source
+from glassformer.tasks.words.corpus import HELD_OUT_EPOCH, MaskedRows, check_some_can_be_masked
+from glassformer.text.compatible import check_mask
+from glassformer.text.tokenizer import Tokenizer
+
+UNIT = "masked tokens"
+# Rows of a batch that is measured.
+_ROWS = 32
+
+
+def answered(
+    model: Transformer, source: Source, *, heads: Sequence[str], limit: int | None
+) -> Iterator[tuple[Batch, Output]]:
+    """All rows of a source, or a fixed choice of `limit` of them, masked as in no training epoch, with the model's
+    outputs.
+    """
+    device = next(model.parameters()).device
+    order = Order(len(source), _ROWS, source.fingerprint, 0)
+    count = min(limit or len(source), len(source))
+    lengths = source.lengths
+    with evaluating(model):
+        for number in range(math.ceil(count / _ROWS)):
+            numbers = order.of_epoch(HELD_OUT_EPOCH, number)[: count - number * _ROWS]
+            length = lengths if isinstance(lengths, int) else int(lengths[numbers].max())
+            batch = source.batch(numbers, np.full_like(numbers, HELD_OUT_EPOCH), shape=(len(numbers), length))
+            moved = batch.to(device)
+            yield batch, model(moved.inputs, scored_at=moved.scored_at, heads=heads)
+
+
+def unigram_of(preparation: Preparation, sources: Mapping[Split, Source]) -> Unigram:
+    """How frequent each token of the training text is: as it was saved, else counted. Raises DataError when no token
+    can be masked.
+    """
+    counts = preparation.facts.get("unigram_counts")
+    if counts is not None:
+        return Unigram(np.array(counts, np.int64)).without(preparation.tokenizer.special_ids)
+    source = sources["train"]
+    assert isinstance(source, MaskedRows)
+    unigram = source.unigram()
+    check_some_can_be_masked(unigram)
+    return unigram
+
+
+def check_encoder(body: ModelConfig) -> None:
+    """Raise ConfigError unless the model is an encoder with a vocabulary head."""
+    if body.encoder is None or body.decoder is not None or body.head is None:
+        raise ConfigError(
+            "masked words are learned by an encoder with a vocabulary head",
+            got=f"the family {body.family}" if body.head is not None else f"a {body.family} model without it",
+            do="choose bert, distilbert, roberta, modernbert or slides",
+        )
+
+
+def check_guesses(model: Transformer, tokenizer: Tokenizer) -> None:
+    """Raise ConfigError unless a model guesses masked words, TokenizerError for a tokenizer without a mask."""
+    if model.encoder is None or model.decoder is not None or model.head is None:
+        raise ConfigError(
+            "masked words need an encoder with a vocabulary head",
+            got=f"a {model.config.family} model without"
+            + (", which classifies texts" if model.config.sentence_head is not None else "")
+            if model.head is None
+            else f"a {model.config.family} model, which predicts from left to right",
+            do="train one with: glassformer train masked-lm TEXT.txt",
+        )
+    check_mask(tokenizer)
+
+
+def log_probabilities(model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[Batch, torch.Tensor]]:
+    """Each batch with the log-probabilities at its scored tokens, [N, V], at least float32, on the CPU."""
+    for batch in batches:
+        logits = model(batch.inputs, scored_at=batch.scored_at, heads=("head",)).logits  # [N, V]
+        assert logits is not None
+        yield batch, widened(logits).log_softmax(dim=-1).cpu()
+
+
+def scored_in_each(batch: Batch) -> list[int]:
+    """How many tokens are scored in each row of a batch; those of one row are adjacent."""
+    assert batch.scored_at is not None
+    rows, length = batch.inputs.shape
+    return torch.bincount(batch.scored_at.cpu() // length, minlength=rows).tolist()
