@@ -26,11 +26,13 @@ CLANS = ("words", "labels", "writing")
 
 @dataclass(frozen=True, kw_only=True)
 class TaskEntry:
-    """What recipes and the command line know of a task: its name, a line of help, where its classes are (`task` and
-    `data`, as `.task:Classify` from its folder), the recipes that `train TASK FILES` uses without and with a start
-    model, the options that name columns of its tables, whether the sizes are chosen by text and time, and whether it
-    learns pairs of a source and a target. `alone`: its class and recipe where the model is a decoder alone.
-    `predictors`: what answers a verb for its models, where that is not the verb's own. `folder` is found.
+    """What recipes and the command line know of a task.
+
+    `task` and `data` are where its classes are, from its folder (`.task:Classify`). `recipe` and `tuning` are what
+    `train TASK FILES` begins from, without and with a start model. `columns` are the options that name columns of its
+    tables, `text` is one to look at first. `sized`: the sizes are chosen by text and time; `pairs`: it learns pairs of
+    a source and a target. `alone`: class and recipe where the model is a decoder alone. `predictors`: what answers a
+    verb for its models, where that is not the verb's own. `folder` is found.
     """
 
     name: str
@@ -40,6 +42,7 @@ class TaskEntry:
     tuning: str
     data: str = "glassformer.data.settings:CorpusSection"
     columns: tuple[str, ...] = ()
+    text: str = ""
     sized: bool = False
     pairs: bool = False
     alone: tuple[str, str] | None = None
@@ -48,15 +51,32 @@ class TaskEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WatchEntry:
+    """How sentences are watched while a model for this verb trains. `by`: the verb whose pass is looked at, where it is
+    another one, with its `options`; this verb then answers in words, with `says`. `behind`: the role of what stands
+    after the tab, of which at least `needs` must be there, and more than one if `several`. `example` is such a line.
+    """
+
+    by: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    says: Mapping[str, Any] = field(default_factory=lambda: {"beams": 1})
+    behind: str = ""
+    needs: int = 0
+    several: bool = False
+    example: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class VerbEntry:
-    """What the command line knows of a verb: its name, a line of help, where its predictor is, the roles of the columns
-    that it reads, the tasks whose bundled model answers where none is named, and the files that it reads in addition to
-    running text. `of_pairs`: roles that only models of pairs read. `usual`: the columns of roles where neither the
-    command nor the model names them. `second`: what the option for the second text is called. `top`: help of the option
-    --top. `blank`: a text of only blanks has an answer. `turns`: what is answered is a conversation, whose text may be
-    a list of turns. `goes_on`: the answer
-    continues the text. `writes`: the settings of its search are options. `masks`: its texts have [MASK]. `alone`: the
-    predictor of models that are a decoder alone. `folder` is found.
+    """What the command line knows of a verb.
+
+    `predictor` is where its predictor is, from its folder; `alone` that of models that are a decoder alone. `columns`
+    are the roles of the columns that it reads, `of_pairs` those that only models of pairs read, `usual` their columns
+    where neither the command nor the model names them. `tasks`: one of their bundled models answers where none is
+    named. `files`: what it reads in addition to running text. `second`: the option of the second text. `top`: the help
+    of --top. `blank`: a text of only blanks has an answer. `turns`: a text is a conversation. `goes_on`: the answer
+    continues the text. `writes`: what it writes, by the options of a search. `masks`: its texts have [MASK].
+    `watched`: how sentences are watched in training. `folder` is found.
     """
 
     name: str
@@ -75,6 +95,7 @@ class VerbEntry:
     writes: str = ""
     masks: bool = False
     alone: str = ""
+    watched: WatchEntry | None = None
     folder: str = ""
 
 
@@ -148,6 +169,21 @@ def data_of(name: str | None) -> type[DataSection]:
 def verb_of(task: str) -> str:
     """The verb that shows what models of this task have learned, "" where none does; raises as `task_named` does."""
     return next(iter(task_named(task).verbs.values()), "")
+
+
+def verb_of_turns() -> str:
+    """The verb whose texts are conversations."""
+    return next(name for name, entry in VERBS.items() if entry.turns)
+
+
+def verb_of_masks() -> str:
+    """The verb whose texts have [MASK]."""
+    return next(name for name, entry in VERBS.items() if entry.masks)
+
+
+def watch_of(verb: str) -> WatchEntry | None:
+    """How sentences are watched while a model for this verb trains; None where they are not."""
+    return VERBS[verb].watched if verb in VERBS else None
 
 
 def is_alone(model: ModelConfig) -> bool:

@@ -62,6 +62,11 @@ class Answered:
         return []
 
     @property
+    def place_names(self) -> list[str]:
+        """What the places are called."""
+        return []
+
+    @property
     def verdict(self) -> object:
         """What the answer comes down to, where two models are compared; None where it is a number."""
         return self.to_dict()

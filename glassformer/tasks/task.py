@@ -146,6 +146,11 @@ class Task(ABC):
         return cls.best_of(section)
 
     @classmethod
+    def after_scores(cls, section: Any) -> tuple[str, ...]:
+        """What happens to the scores of the head before they are an answer, a sentence each."""
+        return ()
+
+    @classmethod
     def card_of(cls, section: Any) -> CardWords:
         """`card` with these settings."""
         return cls.card

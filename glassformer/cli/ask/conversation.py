@@ -16,6 +16,7 @@ from glassformer.base.paths import check_path, refuse_endless
 from glassformer.cli.ask.show import on_screen
 from glassformer.cli.terminal.screen import note
 from glassformer.data.readers.dialogues import in_a_line
+from glassformer.tasks import verb_of_turns
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
@@ -110,7 +111,7 @@ def _reply(
     parts: list[str] = []
     lines, begun = handle.isatty(), False
     try:
-        words = stream_answer(opened, "chat", {"turns": turns}, "", options)
+        words = stream_answer(opened, verb_of_turns(), {"turns": turns}, "", options)
         while True:
             part = next(words)
             handle.write(f"{'' if begun else before}{on_screen(part, handle, lines=lines)}")

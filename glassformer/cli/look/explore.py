@@ -16,17 +16,12 @@ from glassformer.cli.terminal.opened import open_model, split_model
 from glassformer.cli.terminal.options import Choices, Device, Json, NamedModel, PairOrPassage, Target, Texts, Threads
 from glassformer.cli.terminal.screen import note, record
 from glassformer.cli.terminal.texts import texts_to_explain
+from glassformer.tasks import TASKS
 
 if TYPE_CHECKING:
     from glassformer.page.server.offers import Offer
 
-# A text to begin with for each task that a model of the package has learned.
-_FIRST_TEXTS = {
-    "masked-lm": "She [MASK] the summer better than the winter.",
-    "translate": "Two dogs run in the snow.",
-    "language-model": "As Aliens entered our planet",
-    "chat": "Hi how are you",
-}
+# A text to begin with where the task has none of its own.
 _ANY_TEXT = "She likes the summer better than the winter."
 
 
@@ -136,4 +131,5 @@ def _first_texts(which: str) -> tuple[str, ...]:
     if facts.get("family") == "slides":
         return tuple(sentence.masked for sentence in slides().sentences)
     task = facts.get("task")
-    return (_FIRST_TEXTS.get(str(task.get("name")) if isinstance(task, dict) else "", _ANY_TEXT),)
+    entry = TASKS.get(str(task.get("name"))) if isinstance(task, dict) else None
+    return (entry.text if entry is not None and entry.text else _ANY_TEXT,)

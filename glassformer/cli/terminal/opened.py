@@ -14,7 +14,7 @@ from glassformer.base.paths import check_path
 from glassformer.bundled.travelling import answering, travelling, travels
 from glassformer.cli.terminal.screen import note
 from glassformer.cli.verbs import PARTS
-from glassformer.tasks import VERBS
+from glassformer.tasks import VERBS, verb_of_masks
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
@@ -106,7 +106,13 @@ def _is_mistyped(verb: str, words: Sequence[str], files: Sequence[str] | None) -
     if not _WORD.fullmatch(first):
         return False
     # One word is no text to fill: it would have brackets, those of [MASK].
-    return len(words) > 1 or bool(files) or verb == "fill" or os.path.lexists(first) or bool(_PATH.fullmatch(first))
+    return (
+        len(words) > 1
+        or bool(files)
+        or verb == verb_of_masks()
+        or os.path.lexists(first)
+        or bool(_PATH.fullmatch(first))
+    )
 
 
 def _nearest(word: str, verb: str) -> str:
@@ -119,7 +125,7 @@ def _nearest(word: str, verb: str) -> str:
 
 def default_model(verb: str) -> str:
     """The name of the model of the package that answers a verb; raises ConfigError where none does."""
-    tasks = VERBS[verb if verb in VERBS else "fill"].tasks
+    tasks = VERBS[verb if verb in VERBS else verb_of_masks()].tasks
     name = answering(tasks)
     if name is None:
         there = ", ".join(travelling()) or "none"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from glassformer.answering.answers import answer
 from glassformer.base.errors import DataError
@@ -13,10 +12,7 @@ from glassformer.look.texts.walkthrough import Step
 from glassformer.look.trace.explanation import Limits
 from glassformer.saved.artefact import Artefact
 from glassformer.scoring.bio import is_scheme
-from glassformer.tasks import task_named
-from glassformer.tasks.labels.answer.spans import Answer
-from glassformer.tasks.labels.choose.candidates import Choice
-from glassformer.tasks.labels.tag.tagging import Tagging
+from glassformer.tasks import VERBS, task_named
 
 ALONE = (
     "None for one candidate alone: choose compares the scores of all candidates by a softmax over them. Give each with "
@@ -37,10 +33,11 @@ def head_answer(
     if model.task_name is None:
         return None
     task = task_named(model.task_name)
-    if task.verbs.get("head") == "translate":
+    head = VERBS.get(task.verbs.get("head", ""))
+    if head is not None and head.writes == "translation":
         return writing(model, text, limits)
     verb = task.verbs.get("sentence_head", task.verbs.get("token_head"))
-    if verb == "choose" and not choices:
+    if verb is not None and "choices" in VERBS[verb].columns and not choices:
         return Step("The model's answer", remarks=(ALONE,))
     if verb is None or (task.of_pairs and pair is None and not choices):
         return None
@@ -50,87 +47,13 @@ def head_answer(
         (found,) = answer(model, verb, [(texts, "")], {})
     except DataError as error:
         return Step("The model's answer", remarks=(f"none: {error}",))
-    tables, remarks = _WRITE[verb](found, limits)
+    told = found.in_words(limits.words, limits.answers)
+    table = Table(told.title, told.columns, told.rows, told.tags, told.more)
+    remarks = told.remarks
     if found.windows > 1:
         windows = f"{verb} reads a text of this length in {found.windows:,} windows; the steps before read it in one."
         remarks = (windows, *remarks)
-    if verb == "tag" and is_scheme(model.labels):
+    if "token_head" in task.verbs and is_scheme(model.labels):
         remarks = (*remarks, LEGAL)
-    if verb == "classify":
-        remarks = (*_between(model.task), *remarks)
-    return Step("The model's answer", tables=tables, remarks=remarks)
-
-
-Written = tuple[tuple[Table, ...], tuple[str, ...]]
-
-
-def _classified(prediction: Any, limits: Limits) -> Written:
-    """The label or labels with the probabilities of all, or the number."""
-    found = prediction.to_dict()
-    if "probabilities" not in found:
-        return (), (f"The number: {found['number']:.4g}.",)
-    order = sorted(found["probabilities"].items(), key=lambda each: -each[1])
-    kept = order[: 2 * limits.answers]
-    more = f"{len(order) - len(kept):,} more labels" if len(order) > len(kept) else ""
-    table = Table("", ("probability",), tuple((label, (chance,)) for label, chance in kept), more=more)
-    if "chosen" in found:
-        labels = ", ".join(found["chosen"])
-        return (table,), (f"The labels: {labels}." if labels else "None of the labels is likely enough.",)
-    return (table,), (f"The label: {found['label']} ({found['probabilities'][found['label']]:.1%}).",)
-
-
-def _between(section: Any) -> tuple[str, ...]:
-    """What the task does to the scores of the head, the last numbers before the answer."""
-    temperature, deviation = getattr(section, "temperature", 1.0), getattr(section, "deviation", None)
-    if temperature != 1.0:
-        return (f"The scores are first divided by the temperature {temperature:.4g}, fitted on held-out records.",)
-    if deviation is not None and (section.mean, deviation) != (0.0, 1.0):
-        return (f"The mean and the deviation of the training numbers: {section.mean:.4g} + {deviation:.4g} × score.",)
-    return ()
-
-
-def _tagged(found: Tagging, limits: Limits) -> Written:
-    """The tag of each word, and the spans that the tags mark."""
-    words = found.words
-    kept = 2 * limits.words
-    more = f"{len(words) - kept:,} more words" if len(words) > kept else ""
-    table = Table("the tag of each word", (), tuple((word, ()) for word in words[:kept]), found.tags[:kept], more)
-    if len(found.spans) == len(words):  # each word has a tag of its own
-        return (table,), ()
-    told = [
-        f"{span.text[:_SHOWN]}: {span.label} ({span.probability:.1%}), characters {span.start:,} to {span.end:,}."
-        for span in found.spans[: 2 * limits.answers]
-    ]
-    left = len(found.spans) - len(told)
-    return (table,), (*told, *([f"{left:,} more spans."] if left else []), *([] if told else ["No span is marked."]))
-
-
-def _answered(found: Answer, limits: Limits) -> Written:
-    """The span of the passage, or that there is none."""
-    rows = [(" ".join(span.text.split())[:_SHOWN], (span.probability,)) for span in found.spans[: limits.answers]]
-    if found.no_answer_probability is not None:
-        rows.append(("(no answer)", (found.no_answer_probability,)))
-    table = Table("the best spans", ("probability",), tuple(rows))
-    best = found.best
-    if best is None:
-        return (table,), ("The answer: none, the passage does not hold it.",)
-    where = f"characters {best.start:,} to {best.end:,} of the passage"
-    return (table,), (f"The answer: {best.text[:_SHOWN]} ({where}).",)
-
-
-def _chosen(found: Choice, limits: Limits) -> Written:
-    """How likely each candidate is, the likeliest first."""
-    order = sorted(zip(found.choices, found.probabilities, strict=True), key=lambda each: -each[1])
-    kept = order[: 2 * limits.answers]
-    more = f"{len(order) - len(kept):,} more candidates" if len(order) > len(kept) else ""
-    rows = tuple((" ".join(choice.split())[:_SHOWN], (chance,)) for choice, chance in kept)
-    chance = f"{found.probabilities[found.index]:.1%}, candidate {found.index}"
-    return (Table("", ("probability",), rows, more=more),), (f"The choice: {found.choice[:_SHOWN]} ({chance}).",)
-
-
-_WRITE: dict[str, Callable[[Any, Limits], Written]] = {
-    "choose": _chosen,
-    "classify": _classified,
-    "tag": _tagged,
-    "answer": _answered,
-}
+    remarks = (*task.after_scores(model.task), *remarks)
+    return Step("The model's answer", tables=(table,) if told.rows else (), remarks=remarks)

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -29,11 +28,11 @@ from glassformer.look.trace.watch import watch
 from glassformer.models.names import tensor_names
 from glassformer.models.transformer import Transformer
 from glassformer.saved.artefact import Artefact
-from glassformer.tasks import TASKS, predictor_of, verb_of
+from glassformer.tasks import TASKS, predictor_of, verb_of, watch_of
+from glassformer.tasks.answered import Answered
 from glassformer.tasks.predict import predict
 from glassformer.tasks.predictor import Predictor, evaluating
 from glassformer.tasks.rows import Row, collate
-from glassformer.text.tokenizer import Tokenizer
 
 # Guesses that are kept of each place.
 GUESSES = 5
@@ -42,124 +41,6 @@ MOST_DOTS, FEWEST, FINEST = 20_000, 8, 32
 # Sentences that can be watched: each costs a pass at each record.
 MOST_SENTENCES = 16
 BEHIND = "\t"
-
-Guess = tuple[str, float | None]
-"""A word or a label, and how likely it is; None where no probability belongs to it."""
-
-
-class Told(NamedTuple):
-    """What a model answers about a sentence: in words, and the guesses of each place, the likeliest first."""
-
-    says: str
-    places: list[list[Guess]]
-
-
-@dataclass(frozen=True)
-class Kind:
-    """How sentences are watched that a verb answers. `behind` is the role of what stands behind the tab, `several`
-    whether there may be more than one; `needs` is how many there must be. `told` makes an answer plain, `asked` names
-    the places. `says` is the verb that answers in words, where it is another than the one whose pass is looked at, with
-    its options, and `wrote` are its words.
-    """
-
-    verb: str
-    asked: Callable[[Any, Tokenizer], list[str]]
-    told: Callable[[Any], Told]
-    options: Mapping[str, Any] | None = None
-    behind: str = ""
-    several: bool = False
-    needs: int = 0
-    says: str | None = None
-    says_options: Mapping[str, Any] = field(default_factory=lambda: {"beams": 1})
-    wrote: Callable[[Any], str] = lambda found: str(found.translation)
-    example: str = ""
-
-
-def _filled(found: Any) -> Told:
-    return Told(found.filled, [[(guess.word, guess.probability) for guess in mask.guesses] for mask in found.masks])
-
-
-def _masks(found: Any, tokenizer: Tokenizer) -> list[str]:
-    count = len(found.masks)
-    return ["[MASK]" if count == 1 else f"[MASK] {number + 1}" for number in range(count)]
-
-
-def _labelled(found: Any) -> Told:
-    if not hasattr(found, "probabilities"):  # of a model that answers with a number
-        return Told(f"{found.number:.6g}", [])
-    likeliest = sorted(found.probabilities.items(), key=lambda each: -each[1])[:GUESSES]
-    chosen = getattr(found, "chosen", None)
-    return Told(found.label if chosen is None else ", ".join(chosen), [likeliest])
-
-
-def _label(found: Any, tokenizer: Tokenizer) -> list[str]:
-    return ["label"] if hasattr(found, "probabilities") else []
-
-
-def _chosen(found: Any) -> Told:
-    return Told(found.choice, [list(zip(found.choices, found.probabilities, strict=True))])
-
-
-def _tagged(found: Any) -> Told:
-    likely: dict[int, float] = {}
-    for span in found.spans:
-        likely |= {start: span.probability for start, _ in found.offsets if span.start <= start < span.end}
-    said = ", ".join(f"{span.text}: {span.label}" for span in found.spans)
-    places = [[(tag, likely.get(start))] for tag, (start, _) in zip(found.tags, found.offsets, strict=True)]
-    return Told(said or "no span", places)
-
-
-def _answered(found: Any) -> Told:
-    best = found.best
-    spans: list[Guess] = [(span.text, span.probability) for span in found.spans[:GUESSES]]
-    none: list[Guess] = [] if found.no_answer_probability is None else [("(no answer)", found.no_answer_probability)]
-    return Told("no answer" if best is None else best.text, [[*spans, *none]])
-
-
-def _translated(found: Any) -> Told:
-    return Told("", [[(token.text.strip() or token.token, token.probability)] for token in found.tokens])
-
-
-def _tokens(found: Any, tokenizer: Tokenizer) -> list[str]:
-    return [token.text.strip() or token.token for token in found.tokens]
-
-
-KINDS: Mapping[str, Kind] = {
-    "fill": Kind("fill", _masks, _filled, {"top": GUESSES}, example="The [MASK] sat on the mat."),
-    "classify": Kind("classify", _label, _labelled, behind="pair"),
-    "choose": Kind("choose", lambda found, _: ["candidate"], _chosen, behind="choices", several=True, needs=2),
-    "tag": Kind("tag", lambda found, _: list(found.words), _tagged),
-    "answer": Kind("answer", lambda found, _: ["answer"], _answered, {"top": GUESSES}, "pair", needs=1),
-    "translate": Kind(
-        "score",
-        _tokens,
-        _translated,
-        behind="target",
-        needs=1,
-        says="translate",
-        example="I am a student.<TAB>Je suis étudiant.",
-    ),
-    "chat": Kind(
-        "score",
-        _tokens,
-        _translated,
-        behind="target",
-        needs=1,
-        says="chat",
-        says_options={"beams": 1, "max_tokens": 24},
-        wrote=lambda found: str(found.reply),
-        example="Hi how are you<TAB>I am fine",
-    ),
-    "generate": Kind(
-        "score",
-        _tokens,
-        _translated,
-        says="generate",
-        says_options={"beams": 1, "max_tokens": 12},
-        wrote=lambda found: str(found.text),
-    ),
-}
-"""By the verb of a task how its sentences are watched."""
 
 
 class Probe(NamedTuple):
@@ -192,23 +73,24 @@ class Sentences:
     def __init__(self, model: Artefact, given: Sequence[str]) -> None:
         task = model.task_name or ""
         verb = verb_of(task) if task else ""
-        if verb not in KINDS:
-            others = [name for name in TASKS if verb_of(name) in KINDS]
+        kind = watch_of(verb)
+        if kind is None:
+            others = [name for name in TASKS if watch_of(verb_of(name)) is not None]
             raise ConfigError(f"sentences cannot be watched while {task!r} is trained", do=did_you_mean(task, others))
         if len(given) > MOST_SENTENCES:
             raise ConfigError(f"at most {MOST_SENTENCES} sentences are watched", got=str(len(given)))
-        self.kind, self.tokenizer, self.model = KINDS[verb], model.tokenizer, model
-        self.predictor = self._predictor(self.kind.verb, self.kind.options)
-        self.words = None if self.kind.says is None else self._predictor(self.kind.says, self.kind.says_options)
+        self.kind, self.tokenizer, self.model = kind, model.tokenizer, model
+        self.predictor = self._predictor(self.kind.by or verb, self.kind.options)
+        self.words = self._predictor(verb, self.kind.says) if self.kind.by else None
         known = tensor_names(model.module)
         self.attentions = [name.removesuffix(".weights") for name in known if name.endswith("_attention.weights")]
         self.names = [f"{each}.{word}" for each in self.attentions for word in ("weights", "may_look")]
         self.probes = [self._probe(text) for text in given]
 
-    def _predictor(self, verb: str, options: Mapping[str, Any] | None) -> Predictor[Any, Any]:
+    def _predictor(self, verb: str, options: Mapping[str, Any]) -> Predictor[Any, Any]:
         model = self.model
         return predictor_of(verb, model.task_name, model.config).of(
-            model.module, model.tokenizer, model.context(options or {})
+            model.module, model.tokenizer, model.context(options)
         )
 
     # ----------------------------------------------------------------- the sentences
@@ -248,7 +130,7 @@ class Sentences:
                     "text": probe.given,
                     "words": self._shown(probe),
                     "hidden": [place for place, masked in enumerate(probe.row.masked_words or ()) if masked],
-                    "places": self.kind.asked(found.answer, self.tokenizer),
+                    "places": found.answer.place_names,
                     "attentions": [
                         {"name": name, "heads": len(weights), "shape": list(weights.shape[1:])}
                         | {"picture": [min(size, self._dots) for size in weights.shape[1:]]}
@@ -293,10 +175,10 @@ class Sentences:
                 texts = [self.words.example({"text": probe.values["text"]}, "") for probe in self.probes]
                 said = list(predict(self.words, model, texts))
             for found, words in zip(self._answered(model), said, strict=True):
-                answer = self.kind.told(found.answer)
+                answer: Answered = found.answer
                 told.append(
                     {
-                        "says": answer.says if words is None else self.kind.wrote(words),
+                        "says": (answer if words is None else words).says,
                         "places": answer.places,
                         "dots": _packed([_picture(weights, self._dots) for weights in found.together]),
                         "measured": _packed(found.measured),

@@ -82,6 +82,11 @@ class Labels(Answered):
         return sorted(self.probabilities.items(), key=lambda each: -each[1])
 
     @property
+    def place_names(self) -> list[str]:
+        """What the places are called."""
+        return ["label"]
+
+    @property
     def places(self) -> list[list[Guess]]:
         """The likeliest labels."""
         return [[*self.likeliest[:TOP]]]

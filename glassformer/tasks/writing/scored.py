@@ -57,6 +57,11 @@ class _ScoredTokens(Answered):
         return ""
 
     @property
+    def place_names(self) -> list[str]:
+        """What the places are called."""
+        return [token.text.strip() or token.token for token in self.tokens]
+
+    @property
     def places(self) -> list[list[Guess]]:
         """Each token, and how likely it is."""
         return [[(token.text.strip() or token.token, token.probability)] for token in self.tokens]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glassformer.tasks import TaskEntry, VerbEntry
+from glassformer.tasks import TaskEntry, VerbEntry, WatchEntry
 
 TASK = TaskEntry(
     name="answer",
@@ -24,5 +24,6 @@ VERBS = (
         usual={"text": "question", "pair": "context"},
         second="passage",
         top="Best spans to show.",
+        watched=WatchEntry(options={"top": 5}, behind="pair", needs=1),
     ),
 )

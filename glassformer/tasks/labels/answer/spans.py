@@ -73,6 +73,11 @@ class Answer(Answered):
         return "no answer" if self.best is None else self.best.text
 
     @property
+    def place_names(self) -> list[str]:
+        """What the places are called."""
+        return ["answer"]
+
+    @property
     def places(self) -> list[list[Guess]]:
         """The best spans, and none."""
         spans: list[Guess] = [(span.text, span.probability) for span in self.spans[:TOP]]

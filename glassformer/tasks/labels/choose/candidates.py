@@ -45,6 +45,11 @@ class Choice(Answered):
         return self.choice
 
     @property
+    def place_names(self) -> list[str]:
+        """What the places are called."""
+        return ["candidate"]
+
+    @property
     def places(self) -> list[list[Guess]]:
         """All candidates."""
         return [list(zip(self.choices, self.probabilities, strict=True))]

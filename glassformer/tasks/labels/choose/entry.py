@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glassformer.tasks import TaskEntry, VerbEntry
+from glassformer.tasks import TaskEntry, VerbEntry, WatchEntry
 
 TASK = TaskEntry(
     name="choose",
@@ -20,5 +20,6 @@ VERBS = (
         predictor=".task:Choose",
         columns=("text", "choices"),
         tasks=("choose",),
+        watched=WatchEntry(behind="choices", needs=2, several=True),
     ),
 )

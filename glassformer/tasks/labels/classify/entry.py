@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glassformer.tasks import TaskEntry, VerbEntry
+from glassformer.tasks import TaskEntry, VerbEntry, WatchEntry
 
 TASK = TaskEntry(
     name="classify",
@@ -20,5 +20,6 @@ VERBS = (
         predictor=".task:Classify",
         columns=("text", "pair"),
         tasks=("classify",),
+        watched=WatchEntry(behind="pair"),
     ),
 )

@@ -119,6 +119,15 @@ class Classify(TextPairTask[Labelled, Any]):
         return "micro_f1" if section.several else "accuracy"
 
     @classmethod
+    def after_scores(cls, section: ClassifySection) -> tuple[str, ...]:
+        """They are divided by the temperature."""
+        if section.temperature == 1.0:
+            return ()
+        return (
+            f"The scores are first divided by the temperature {section.temperature:.4g}, fitted on held-out records.",
+        )
+
+    @classmethod
     def card_of(cls, section: ClassifySection) -> CardWords:
         """Of several labels those that are chosen are printed."""
         return CardWords("chosen") if section.several else cls.card

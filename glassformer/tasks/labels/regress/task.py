@@ -118,6 +118,14 @@ class Regress(TextPairTask[Rated, Number]):
     shares = ()
     section: RegressSection
 
+    @classmethod
+    def after_scores(cls, section: RegressSection) -> tuple[str, ...]:
+        """They are brought to the unit of the data."""
+        mean, deviation = section.mean, section.deviation
+        if deviation is None or (mean, deviation) == (0.0, 1.0):
+            return ()
+        return (f"The mean and the deviation of the training numbers: {mean:.4g} + {deviation:.4g} × score.",)
+
     # ------------------------------------------------------------------ for an existing model
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glassformer.tasks import TaskEntry, VerbEntry
+from glassformer.tasks import TaskEntry, VerbEntry, WatchEntry
 
 TASK = TaskEntry(
     name="tag",
@@ -21,5 +21,6 @@ VERBS = (
         columns=("text", "words"),
         tasks=("tag",),
         files=".conll, .conllu, .jsonl, .csv, .tsv, .parquet",
+        watched=WatchEntry(),
     ),
 )

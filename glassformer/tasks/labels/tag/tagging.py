@@ -59,6 +59,11 @@ class Tagging(Answered):
         return ", ".join(f"{span.text}: {span.label}" for span in self.spans) or "no span"
 
     @property
+    def place_names(self) -> list[str]:
+        """What the places are called."""
+        return list(self.words)
+
+    @property
     def places(self) -> list[list[Guess]]:
         """The tag of each word, as likely as its span."""
         likely: dict[int, float] = {}

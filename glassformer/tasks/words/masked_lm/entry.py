@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from glassformer.tasks import TaskEntry, VerbEntry
+from glassformer.tasks import TaskEntry, VerbEntry, WatchEntry
 
 TASK = TaskEntry(
     name="masked-lm",
     help="guess masked words, from running text",
     task=".task:MaskedLM",
+    text="She [MASK] the summer better than the winter.",
     recipe="masked-lm-mini",
     tuning="masked-lm-mini",
     sized=True,
@@ -19,6 +20,7 @@ VERBS = (
         predictor=".fill:Fill",
         top="Guesses for each masked word.",
         masks=True,
+        watched=WatchEntry(options={"top": 5}, example="The [MASK] sat on the mat."),
     ),
     VerbEntry(
         name="score",

@@ -76,6 +76,12 @@ class Filled(Answered):
         return self.filled
 
     @property
+    def place_names(self) -> list[str]:
+        """What the places are called."""
+        several = len(self.masks) > 1
+        return [f"{MASK} {number}" if several else MASK for number in range(1, len(self.masks) + 1)]
+
+    @property
     def places(self) -> list[list[Likely]]:
         """The best guesses for each masked word."""
         return [[(guess.word, guess.probability) for guess in mask.guesses] for mask in self.masks]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from glassformer.tasks import TaskEntry, VerbEntry
+from glassformer.tasks import TaskEntry, VerbEntry, WatchEntry
 
 TASK = TaskEntry(
     name="chat",
     help="reply to the turns of a conversation, from dialogues",
     task=".task:Chat",
+    text="Hi how are you",
     recipe="chat",
     tuning="chat",
     columns=("text",),
@@ -27,5 +28,12 @@ VERBS = (
         turns=True,
         writes="reply",
         alone=".talker:Talker",
+        watched=WatchEntry(
+            by="score",
+            says={"beams": 1, "max_tokens": 24},
+            behind="target",
+            needs=1,
+            example="Hi how are you<TAB>I am fine",
+        ),
     ),
 )

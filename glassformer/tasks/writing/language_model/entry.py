@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from glassformer.tasks import TaskEntry, VerbEntry
+from glassformer.tasks import TaskEntry, VerbEntry, WatchEntry
 
 TASK = TaskEntry(
     name="language-model",
     help="tell each token from those before it, from running text",
     task=".task:LanguageModel",
+    text="As Aliens entered our planet",
     recipe="language-model",
     tuning="language-model",
     sized=True,
@@ -22,5 +23,6 @@ VERBS = (
         blank=True,
         writes="text",
         goes_on=True,
+        watched=WatchEntry(by="score", says={"beams": 1, "max_tokens": 12}),
     ),
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from glassformer.tasks import TaskEntry, VerbEntry
+from glassformer.tasks import TaskEntry, VerbEntry, WatchEntry
 
 TASK = TaskEntry(
     name="translate",
     help="translate a text, from pairs in a table or in two files",
     task=".task:Translate",
+    text="Two dogs run in the snow.",
     recipe="translate",
     tuning="translate",
     columns=("text", "target"),
@@ -24,5 +25,6 @@ VERBS = (
         tasks=("translate",),
         blank=True,
         writes="translation",
+        watched=WatchEntry(by="score", behind="target", needs=1, example="I am a student.<TAB>Je suis étudiant."),
     ),
 )
