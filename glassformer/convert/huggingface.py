@@ -135,7 +135,9 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
     state, tensors_aside = read_tensors(family.tensors, shapes, source, config, where=str(directory))
     report = Report(
         architecture=", ".join(name[:80] for name in architectures(values)[:3]),
-        settings_aside={key: reason for key, reason in settings_aside.items() if not use.task or key not in _OF_LABELS},
+        settings_aside={
+            key: reason for key, reason in settings_aside.items() if use.head is None or key not in _OF_LABELS
+        },
         tensors_aside=tensors_aside,
         token_settings={key: values[key] for key in TOKEN_SETTINGS.keys if values.get(key) is not None},
         generation=generation,

@@ -7,7 +7,7 @@ The tables hold strings only, so that --help does not have to import torch.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -247,6 +247,11 @@ def task_of(name: str, model: ModelConfig) -> type[Task]:
 def verb_of(task: str) -> str:
     """The verb that shows what models of this task have learned, "" where none does; raises as `task_named` does."""
     return next(iter(task_named(task).verbs.values()), "")
+
+
+def task_where(fits: Callable[[type[Task]], bool]) -> str | None:
+    """The name of the first task that fits, such as that whose models have a certain head; None where none does."""
+    return next((name for name in TASKS if fits(task_named(name))), None)
 
 
 def is_alone(model: ModelConfig) -> bool:

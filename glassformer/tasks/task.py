@@ -11,17 +11,18 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from glassformer.base.settings import Settings
-from glassformer.config import ModelConfig
+from glassformer.config import HeadUse, ModelConfig
 from glassformer.data.batches.batch import Integers
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
 from glassformer.decode.defaults import SearchDefaults
+from glassformer.decode.settings import DecodeSettings
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.score import Scores
@@ -71,6 +72,8 @@ class Predictor(ABC, Generic[Example, Prediction]):
     in_one_pass: ClassVar[bool] = True
     # What the labels of its rows belong to, by the name of the loss.
     axes: ClassVar[Mapping[str, Axis]] = MappingProxyType({})
+    # How it searches where neither the options nor the model say so, of a verb that writes.
+    usual_search: ClassVar[DecodeSettings | None] = None
     # The most rows whose predictions are in memory together; fewer where each prediction is large.
     read_ahead: int = 16_384
     # The most tokens of rows that are read ahead to be sorted by length: enough for little padding, and bounded, so
@@ -186,6 +189,9 @@ class Task(ABC):
     Data: ClassVar[type[DataSection]]
     reads_tables: ClassVar[bool] = False  # only tables, no running text
     two_sided: ClassVar[bool] = False
+    head_use: ClassVar[HeadUse | None] = None  # what the head for labels of its models answers
+    of_imported: ClassVar[Literal["encoder", "decoder", "both"] | None] = None  # those without a task, by their stacks
+    formerly: ClassVar[str] = ""  # the setting of the table `task` that chose it in format 1
     of_pairs: ClassVar[bool] = False  # each of its rows is two texts, whatever its data
     verbs: ClassVar[Mapping[str, str]] = MappingProxyType({})
     card: ClassVar[CardWords] = CardWords()

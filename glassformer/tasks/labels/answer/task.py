@@ -97,6 +97,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
     Data = AnswerData
     of_pairs = True
     verbs: ClassVar[Mapping[str, str]] = {"token_head": "answer"}
+    head_use = "span"
     card = CardWords("text")
     soft: ClassVar[Mapping[str, SoftLoss]] = {"start": _of_ends(0), "end": _of_ends(1)}
     weights: ClassVar[Mapping[str, float]] = {"start": 0.5, "end": 0.5}

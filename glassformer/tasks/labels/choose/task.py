@@ -67,6 +67,7 @@ class Choose(RecordTask[Question, Choice]):
     Data = ChooseData
     of_pairs = True
     verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "choose"}
+    head_use = "candidates"
     soft: ClassVar[Mapping[str, SoftLoss]] = {"choice": _of_candidates}
     weights: ClassVar[Mapping[str, float]] = {"choice": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"choice": "row"}

@@ -97,6 +97,7 @@ class Tag(RecordTask[Tagged, Tagging]):
     Section = TagSection
     Data = TagData
     verbs: ClassVar[Mapping[str, str]] = {"token_head": "tag"}
+    head_use = "token labels"
     card = CardWords("spans")
     soft: ClassVar[Mapping[str, SoftLoss]] = {"tag": _of_words}
     weights: ClassVar[Mapping[str, float]] = {"tag": 1.0}

@@ -54,6 +54,7 @@ class Generate(Predictor[Prompt, Generation]):
     """The decoder reads the prompt and writes on, token by token (`decode/`)."""
 
     in_one_pass = False
+    usual_search = USUAL
     read_ahead = 1024
 
     def __init__(
