@@ -35,6 +35,7 @@ from glassformer.tasks.labels.text_pair import two_segments
 from glassformer.tasks.predict import predict
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.sample_texts import QUESTION
 from glassformer.tasks.soft_losses import Both, SoftLoss, answers, soft_loss
 from glassformer.tasks.task import Context, Preparation, Source, TaskSection, evaluating
 from glassformer.tasks.values import check_columns, located, text_of
@@ -106,6 +107,17 @@ class AnswerQuestions(RecordTask[Question, Answer]):
     baseline_names = ("sliding_window", "never_answering")
     shares = ()
     section: AnswerSection
+    sample = ("What is in the passage?", "The answer is in the passage.")
+    sample_option = "--context"
+    reads_several = True
+
+    def record_of(self, text: str) -> dict[str, object]:
+        """The text as the passage of a question."""
+        return {"text": QUESTION, "pair": text}
+
+    def verdict(self, found: Answer) -> object:
+        """The answer's text."""
+        return found.text
 
     def __init__(
         self, section: AnswerSection, tokenizer: Tokenizer, *, length: int | None, segments: bool, top: int = BEST

@@ -30,6 +30,7 @@ from glassformer.tasks.labels.choose.candidates import Choice, Question, candida
 from glassformer.tasks.labels.text_pair import two_segments
 from glassformer.tasks.records import Record, RecordTask, log_mean_of_columns
 from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.sample_texts import SENTENCES
 from glassformer.tasks.soft_losses import Both, SoftLoss, soft_loss
 from glassformer.tasks.task import Context, Preparation, TaskSection
 from glassformer.tasks.values import check_different, text_of
@@ -74,6 +75,17 @@ class Choose(RecordTask[Question, Choice]):
     best = "accuracy"
     baseline_names = ("most_frequent_place", "chance", "tf_idf")
     section: ChooseSection
+    sample = ("A text with several candidates.", "the first candidate", "the second candidate")
+    sample_option = "--choice"
+    reads_several = True
+
+    def record_of(self, text: str) -> dict[str, object]:
+        """The text with the same candidates as every other."""
+        return {"text": text, "choices": list(SENTENCES[:3])}
+
+    def verdict(self, found: Choice) -> object:
+        """The place of the candidate."""
+        return found.index
 
     def __init__(
         self,

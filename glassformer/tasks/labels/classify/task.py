@@ -124,6 +124,10 @@ class Classify(TextPairTask[Labelled, Any]):
         """Of several labels those that are chosen are printed."""
         return CardWords("chosen") if section.several else cls.card
 
+    def verdict(self, found: Any) -> object:
+        """The label, or of several those that are chosen."""
+        return getattr(found, "label", getattr(found, "chosen", None))
+
     @property
     def outputs(self) -> int:
         """A logit for each label."""

@@ -105,6 +105,11 @@ class Tag(RecordTask[Tagged, Tagging]):
     best = "f1"  # of spans; where each word has a tag of its own, it is the accuracy
     baseline_names = ("most_frequent", "by_word")
     section: TagSection
+    sample = ("A text in which you want to tag words.",)
+
+    def verdict(self, found: Tagging) -> object:
+        """The tags."""
+        return found.tags
 
     def __init__(
         self,

@@ -55,6 +55,7 @@ class Generate(Predictor[Prompt, Generation]):
 
     in_one_pass = False
     usual_search = USUAL
+    sample = ("Once upon a time",)
     read_ahead = 1024
 
     def __init__(
