@@ -65,8 +65,8 @@ def test_a_recipe_of_a_task_is_in_its_folder_and_no_two_have_one_name() -> None:
     package = Path(glassformer.__file__).parent
     there = [path for path in package.rglob("*.toml") if path.parent.name == "recipes"]
     assert sorted(map(str, there)) == sorted(map(str, recipe_files().values()))
-    for entry in TASKS.values():
-        home = package.joinpath("tasks", *entry.module.split(".")[:-1], "recipes")
+    for task, entry in TASKS.items():
+        home = package.joinpath(*task_named(task).__module__.split(".")[1:-1], "recipes")
         assert {Path(str(recipe_files()[name])).parent for name in (entry.recipe, entry.tuning)} == {home}
 
 
