@@ -16,6 +16,7 @@ from glassformer.api.model import Model
 from glassformer.models.families import modernbert
 from glassformer.models.transformer import build
 from glassformer.saved.store import FILES
+from glassformer.tasks import TASKS
 from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.text.train import train_tokenizer
 
@@ -35,7 +36,12 @@ for name in travelling.travelling():
         found[name] = model.generate("Once", max_tokens=4).text
     else:
         found[name] = model.fill("She [MASK].").masks[0].guesses[0].word
-print(json.dumps({"from": glassformer.__file__, "found": found, "hub": "huggingface_hub" in sys.modules}))
+from glassformer.saved.recipe import resolve
+from glassformer.tasks import TASKS
+recipes = {name: resolve(entry.recipe).task.name for name, entry in TASKS.items()}
+files = resolve("slides").data.files
+hub = "huggingface_hub" in sys.modules
+print(json.dumps({"recipes": recipes, "files": files, "from": glassformer.__file__, "found": found, "hub": hub}))
 """
 
 
@@ -51,7 +57,8 @@ def source(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     tokenizer = train_tokenizer("wordpiece", ["She likes the summer better."] * 9, vocabulary=60)
     module = build(modernbert(size="tiny", layers=1, vocabulary=tokenizer.vocabulary_size)).bfloat16()
-    Model(module, tokenizer, task=MaskedLMSection(), length=16).save(folder / "glassformer" / "small" / STAND_IN)
+    model = Model(module, tokenizer, task=MaskedLMSection(), length=16)
+    model.save(folder.joinpath("glassformer", "bundled", "models", STAND_IN))
     return folder
 
 
@@ -74,7 +81,9 @@ def test_the_wheel_holds_all_and_answers_where_it_is_unpacked(source: Path, tmp_
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert Path(answer["from"]).is_relative_to(tmp_path / "unpacked")
-    models = {path.name for path in (package / "small").iterdir() if path.is_dir()}
+    models = {path.name for path in (package / "bundled" / "models").iterdir() if path.is_dir()}
     assert set(answer["found"]) == models >= {STAND_IN}
     assert all(answer["found"].values())
     assert not answer["hub"]
+    assert answer["recipes"] == {name: name for name in TASKS}
+    assert [Path(file).is_file() for file in answer["files"]] == [True]

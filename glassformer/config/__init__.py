@@ -7,6 +7,7 @@ JSON beside the weights and is enough to rebuild the model.
 from __future__ import annotations
 
 from glassformer.config.heads import (
+    HeadUse,
     SentenceHeadConfig,
     TokenHeadConfig,
     TransformConfig,
@@ -42,6 +43,7 @@ __all__ = [
     "FeedForwardConfig",
     "FeedForwardSublayerConfig",
     "FillConfig",
+    "HeadUse",
     "InitialConfig",
     "ModelConfig",
     "NormConfig",

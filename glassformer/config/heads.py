@@ -9,6 +9,10 @@ from pydantic import Field, model_validator
 from glassformer.base.settings import Settings
 from glassformer.config.parts import Activation, NormConfig
 
+# What a head for labels answers: one label or several for a text, a number for a text, which of several texts, a label
+# for each token, the first and the last token of an answer.
+HeadUse = Literal["sentence labels", "number", "candidates", "token labels", "span"]
+
 
 class TransformConfig(Settings):
     """`transform`: a head's own dense layer, activation and norm before its scores."""

@@ -1,6 +1,7 @@
 """Models of other libraries in and out."""
 
+from glassformer.convert.families import FAMILY_TABLES
 from glassformer.convert.hub import fetch
-from glassformer.convert.huggingface import FAMILY_TABLES, Imported, Report, read_huggingface, write_huggingface
+from glassformer.convert.huggingface import Imported, Report, read_huggingface, write_huggingface
 
 __all__ = ["FAMILY_TABLES", "Imported", "Report", "fetch", "read_huggingface", "write_huggingface"]

@@ -116,27 +116,27 @@ IDLE_POOLER = "this class reads its labels from each token's state and computes 
 BERT = replace(
     _BERT,
     label_heads={
-        "classify": with_label_head(
-            _BERT, "classify", "BertForSequenceClassification",
+        "sentence labels": with_label_head(
+            _BERT, "sentence labels", "BertForSequenceClassification",
             Same("sentence_head.output.*", "classifier.*"),
             labels="classifier.weight", heads=("classifier.",), marks=("classifier.weight", "bert.pooler.dense.weight"),
             settings=(dropout_as(**_SAID, ours="sentence_dropout"),),
         ),
-        "choose": with_label_head(
-            _BERT, "choose", "BertForMultipleChoice",
+        "candidates": with_label_head(
+            _BERT, "candidates", "BertForMultipleChoice",
             Same("sentence_head.output.*", "classifier.*"),
             labels="classifier.weight", heads=("classifier.",),
             settings=(dropout_as(**_SAID, ours="sentence_dropout"),),
         ),
-        "tag": with_label_head(
-            _BERT, "tag", "BertForTokenClassification",
+        "token labels": with_label_head(
+            _BERT, "token labels", "BertForTokenClassification",
             Same("token_head.output.*", "classifier.*"),
             Ignore("bert.pooler.dense.*", IDLE_POOLER),
             labels="classifier.weight", heads=("classifier.",), marks=("classifier.weight",),
             settings=(dropout_as(**_SAID, ours="token_dropout"),),
         ),
-        "answer": with_label_head(
-            _BERT, "answer", "BertForQuestionAnswering",
+        "span": with_label_head(
+            _BERT, "span", "BertForQuestionAnswering",
             Same("token_head.output.*", "qa_outputs.*"),
             Ignore("bert.pooler.dense.*", IDLE_POOLER),
             labels="qa_outputs.weight", heads=("qa_outputs.",), marks=("qa_outputs.weight",),

@@ -73,25 +73,25 @@ _POOLER = (Same("sentence_head.output.*", "classifier.*"), Same("sentence_head.p
 DISTILBERT = replace(
     _DISTILBERT,
     label_heads={
-        "classify": with_label_head(
-            _DISTILBERT, "classify", "DistilBertForSequenceClassification", *_POOLER,
+        "sentence labels": with_label_head(
+            _DISTILBERT, "sentence labels", "DistilBertForSequenceClassification", *_POOLER,
             labels="classifier.weight", heads=("classifier.", "pre_classifier."),
             marks=("classifier.weight", "pre_classifier.weight"),
             settings=(dropout_row("seq_classif_dropout", "sentence_dropout", 0.2),),
         ),
-        "choose": with_label_head(
-            _DISTILBERT, "choose", "DistilBertForMultipleChoice", *_POOLER,
+        "candidates": with_label_head(
+            _DISTILBERT, "candidates", "DistilBertForMultipleChoice", *_POOLER,
             labels="classifier.weight", heads=("classifier.", "pre_classifier."),
             settings=(dropout_row("seq_classif_dropout", "sentence_dropout", 0.2),),
         ),
-        "tag": with_label_head(
-            _DISTILBERT, "tag", "DistilBertForTokenClassification",
+        "token labels": with_label_head(
+            _DISTILBERT, "token labels", "DistilBertForTokenClassification",
             Same("token_head.output.*", "classifier.*"),
             labels="classifier.weight", heads=("classifier.",), marks=("classifier.weight",),
             settings=(dropout_as("dropout", "token_dropout"),),
         ),
-        "answer": with_label_head(
-            _DISTILBERT, "answer", "DistilBertForQuestionAnswering",
+        "span": with_label_head(
+            _DISTILBERT, "span", "DistilBertForQuestionAnswering",
             Same("token_head.output.*", "qa_outputs.*"),
             labels="qa_outputs.weight", heads=("qa_outputs.",), marks=("qa_outputs.weight",),
             settings=(dropout_row("qa_dropout", "token_dropout", 0.1),),

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
-from glassformer.config import ModelConfig
+from glassformer.config import HeadUse, ModelConfig
 from glassformer.convert.settings import Joint, Only, Setting, SettingRow, Unused, Values, at
 from glassformer.convert.table import Same, TensorRow
-
-# What a head for labels answers: one label, several or a number for a text; a label for each token; the start and the
-# end of an answer; which of several texts.
-Answers = Literal["classify", "tag", "answer", "choose"]
 
 
 @dataclass(frozen=True)
@@ -42,10 +38,11 @@ class Family:
     `prefix` stands before the body's tensors unless the body was saved alone; `heads` begin the names of the
     other tensors. `classes` names the class to write, by (a vocabulary head?, sentence labels?).
     `renamed` pairs old endings of tensor names with today's. `label_heads` are the tables of the classes that give
-    labels, by what these answer; such a table says so in `answers`, and `marks` are tensors by which its folder is
-    known where no class is named. `poolings` are those that its class computes. `free_length`: positions have no table
-    that could end, and max_position_embeddings only says how long a text the model is for. `fold` changes their tensors
-    so that the decoder begins with a vector of zeros instead of that of a token; `unfold` undoes it.
+    labels, by what these answer (labels for a text and a number share one); such a table says so in `answers`, and
+    `marks` are tensors by which its folder is known where no class is named. `poolings` are those that its class
+    computes. `free_length`: positions have no table that could end, and max_position_embeddings only says how long a
+    text the model is for. `fold` changes their tensors so that the decoder begins with a vector of zeros instead of
+    that of a token; `unfold` undoes it.
     """
 
     name: str
@@ -56,8 +53,8 @@ class Family:
     heads: tuple[str, ...] = ()
     presence: tuple[Presence, ...] = ()
     renamed: tuple[tuple[str, str], ...] = field(default=())
-    label_heads: Mapping[Answers, Family] = field(default_factory=dict)
-    answers: Answers | None = None
+    label_heads: Mapping[HeadUse, Family] = field(default_factory=dict)
+    answers: HeadUse | None = None
     marks: tuple[str, ...] = ()
     poolings: tuple[str, ...] = ("pooler",)
     free_length: bool = False
@@ -90,7 +87,7 @@ class Family:
 
 def with_label_head(
     family: Family,
-    answers: Answers,
+    answers: HeadUse,
     name: str,
     *tensors: TensorRow,
     labels: str,
@@ -102,7 +99,7 @@ def with_label_head(
     """The table of a class that gives labels: the rows of its head stand before those of the body, and take the place
     of rows for the same parameter or the same setting. `labels` is the tensor whose rows are the labels.
     """
-    ours = "token_labels" if answers in ("tag", "answer") else "sentence_labels"
+    ours = "token_labels" if answers in ("token labels", "span") else "sentence_labels"
     filled = {row.ours for row in tensors if isinstance(row, Same)}
     used = {key for row in settings for key in row.keys}
     return replace(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from glassformer.base.errors import CheckpointError, ConfigError
-from glassformer.config import ModelConfig
-from glassformer.convert.family import Answers, Family
+from glassformer.config import HeadUse, ModelConfig
+from glassformer.convert.family import Family
 from glassformer.convert.rotary import dynamic_length
 
 # The endings of the classes whose heads are not built here for every family, and what these heads give.
@@ -20,18 +20,16 @@ _HEADS = {
     "DoubleHeadsModel": "a choice among texts beside the next word",
 }
 _ONE_LABEL, _SEVERAL, _NUMBER = "single_label_classification", "multi_label_classification", "regression"
-_TEXT_TASKS = ("classify", "regress", "choose")
 _TOLD = ("dropout", "several", "spans")
-LABEL_TASKS = (*_TEXT_TASKS, "tag", "answer")
 
 
 @dataclass(frozen=True)
 class LabelUse:
-    """What the labels of a model are for: the `task` whose verb answers with them (`classify`, `regress`, `tag`,
-    `answer`, `choose`; empty for a model without labels), their names, and whether `several` hold at once.
+    """What the labels of a model are for: what their head answers (None where nobody says), their names, and whether
+    `several` hold at once.
     """
 
-    task: str = ""
+    head: HeadUse | None = None
     labels: tuple[str, ...] = ()
     several: bool = False
 
@@ -65,8 +63,8 @@ def table_of_source(family: Family, values: Mapping[str, Any], stored: Collectio
 
 
 def table_for(family: Family, config: ModelConfig, use: LabelUse) -> Family:
-    """The table to write a model by: that of a class that gives labels where its task says so, where its labels have
-    names, or where the family has no other class with labels.
+    """The table to write a model by: that of a class that gives labels where `use` says what its head answers, where
+    its labels have names, or where the family has no other class with labels.
 
     Raises ConfigError for a pooling that this class does not compute.
     """
@@ -84,17 +82,17 @@ def table_for(family: Family, config: ModelConfig, use: LabelUse) -> Family:
     return table
 
 
-def _answers(family: Family, config: ModelConfig, use: LabelUse) -> Answers | None:
+def _answers(family: Family, config: ModelConfig, use: LabelUse) -> HeadUse | None:
     """What a model's head for labels answers, None for the family's own class."""
     head = config.sentence_head
     if config.token_head is not None:
-        return "answer" if use.task == "answer" else "tag"
+        return "span" if use.head == "span" else "token labels"
     if head is None or not head.labels:
         return None
-    if use.task in _TEXT_TASKS:
-        return "choose" if use.task == "choose" else "classify"
+    if use.head in ("sentence labels", "number", "candidates"):
+        return "candidates" if use.head == "candidates" else "sentence labels"
     next_sentence = head.labels == 2 and (False, True) in family.classes
-    return "classify" if use.labels or (config.head is None and not next_sentence) else None
+    return "sentence labels" if use.labels or (config.head is None and not next_sentence) else None
 
 
 def architectures(values: Mapping[str, Any]) -> list[str]:
@@ -108,14 +106,14 @@ def read_use(family: Family, config: ModelConfig, values: Mapping[str, Any], whe
     head = config.sentence_head or config.token_head
     if family.answers is None or head is None:
         return NO_LABELS
-    wanted = {"answer": 2, "choose": 1}.get(family.answers)
+    wanted = {"span": 2, "candidates": 1}.get(family.answers)
     if wanted is not None:
         if head.labels != wanted:
             gives = "the start and the end of an answer" if wanted == 2 else "one number for each of several texts"
             raise CheckpointError(f"{where}: this head must give {gives}", got=f"{head.labels} labels")
         return LabelUse(family.answers)
-    if family.answers == "tag":
-        return LabelUse("tag", _names(values, head.labels, where))
+    if family.answers == "token labels":
+        return LabelUse("token labels", _names(values, head.labels, where))
     problem = values.get("problem_type")
     if problem is None:
         problem = _NUMBER if head.labels == 1 else _ONE_LABEL
@@ -126,8 +124,8 @@ def read_use(family: Family, config: ModelConfig, values: Mapping[str, Any], whe
             got=f"a head for {head.labels} label{'' if head.labels == 1 else 's'}, problem_type = {problem!r}",
         )
     if problem == _NUMBER:
-        return LabelUse("regress")
-    return LabelUse("classify", _names(values, head.labels, where), several=problem == _SEVERAL)
+        return LabelUse("number")
+    return LabelUse("sentence labels", _names(values, head.labels, where), several=problem == _SEVERAL)
 
 
 def _names(values: Mapping[str, Any], count: int, where: str) -> tuple[str, ...]:
@@ -147,15 +145,15 @@ def _names(values: Mapping[str, Any], count: int, where: str) -> tuple[str, ...]
 def write_use(family: Family, config: ModelConfig, use: LabelUse) -> dict[str, Any]:
     """The names of the labels and what they are for, as `config.json` holds them; LABEL_0 … where they have none."""
     head = config.sentence_head or config.token_head
-    if family.answers not in ("classify", "tag") or head is None:
+    if family.answers not in ("sentence labels", "token labels") or head is None:
         return {}
     names = list(use.labels) or [f"LABEL_{number}" for number in range(head.labels)]
-    number = head.labels == 1 and use.task in ("", "regress")
+    number = head.labels == 1 and use.head in (None, "number")
     problem = _NUMBER if number else _SEVERAL if use.several else _ONE_LABEL
     return {
         "id2label": {str(number): name for number, name in enumerate(names)},
         "label2id": {name: number for number, name in enumerate(names)},
-        **({"problem_type": problem} if family.answers == "classify" else {}),
+        **({"problem_type": problem} if family.answers == "sentence labels" else {}),
     }
 
 
@@ -189,7 +187,7 @@ def with_use(config: ModelConfig, use: LabelUse) -> ModelConfig:
     if config.sentence_head is not None:
         update["sentence_head"] = config.sentence_head.model_copy(update={"several": use.several})
     if config.token_head is not None:
-        update["token_head"] = config.token_head.model_copy(update={"spans": use.task == "answer"})
+        update["token_head"] = config.token_head.model_copy(update={"spans": use.head == "span"})
     return config.model_copy(update=update)
 
 

@@ -7,17 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
 from glassformer.base.atomic import current
-from glassformer.base.errors import CheckpointError, ConfigError, did_you_mean
+from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.base.paths import check_path
 from glassformer.config import ModelConfig
-from glassformer.convert.bart import BART
-from glassformer.convert.bert import BERT
-from glassformer.convert.distilbert import DISTILBERT
+from glassformer.convert.families import FAMILY_TABLES, family_of, full_names, parameter_shapes, read_config
 from glassformer.convert.family import GENERATION, TOKEN_SETTINGS, Family
 from glassformer.convert.files import (
     SETTINGS,
@@ -29,7 +26,6 @@ from glassformer.convert.files import (
     write_whole,
 )
 from glassformer.convert.generation import GENERATION_FILE, read_generation
-from glassformer.convert.gpt2 import GPT2
 from glassformer.convert.heads import (
     NO_LABELS,
     LabelUse,
@@ -44,13 +40,8 @@ from glassformer.convert.heads import (
     without_crf,
     write_use,
 )
-from glassformer.convert.llama import LLAMA
-from glassformer.convert.marian import MARIAN
-from glassformer.convert.modernbert import MODERNBERT
-from glassformer.convert.roberta import ROBERTA
-from glassformer.convert.settings import Count, differences, read_values, write_values
-from glassformer.convert.t5 import T5
-from glassformer.convert.table import read_tensors, stored_layers, write_tensors
+from glassformer.convert.settings import differences, write_values
+from glassformer.convert.table import read_tensors, write_tensors
 from glassformer.convert.tokenizer_files import (
     has_tokenizer,
     left_unread,
@@ -59,15 +50,10 @@ from glassformer.convert.tokenizer_files import (
     write_json,
     write_tokenizer,
 )
-from glassformer.models.families import family_config
-from glassformer.models.transformer import Transformer
 from glassformer.text.chat_template import ChatTemplates, read_templates, write_templates
 from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer
 
-FAMILY_TABLES: dict[str, Family] = {
-    family.name: family for family in (BERT, DISTILBERT, ROBERTA, MODERNBERT, GPT2, LLAMA, MARIAN, BART, T5)
-}
 # What names the labels of a classifier.
 _OF_LABELS = ("id2label", "label2id", "problem_type", "_num_labels")
 
@@ -135,7 +121,9 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
     state, tensors_aside = read_tensors(family.tensors, shapes, source, config, where=str(directory))
     report = Report(
         architecture=", ".join(name[:80] for name in architectures(values)[:3]),
-        settings_aside={key: reason for key, reason in settings_aside.items() if not use.task or key not in _OF_LABELS},
+        settings_aside={
+            key: reason for key, reason in settings_aside.items() if use.head is None or key not in _OF_LABELS
+        },
         tensors_aside=tensors_aside,
         token_settings={key: values[key] for key in TOKEN_SETTINGS.keys if values.get(key) is not None},
         generation=generation,
@@ -243,77 +231,6 @@ def describe(
         **roles,
     }
     return Described(settings, tensors, left_behind(whole, back))
-
-
-def family_of(values: Mapping[str, Any], where: str) -> Family:
-    """The table for what `config.json` calls its `model_type`; raises CheckpointError for one we do not have."""
-    name = values.get("model_type")
-    if not isinstance(name, str) or name not in FAMILY_TABLES:
-        raise CheckpointError(
-            f"{where}: model_type must be one of {', '.join(FAMILY_TABLES)}",
-            got=repr(name),
-            do=did_you_mean(str(name), FAMILY_TABLES) if name else "",
-        )
-    return FAMILY_TABLES[name]
-
-
-def read_config(
-    family: Family,
-    values: Mapping[str, Any],
-    source: Mapping[str, Tensor],
-    *,
-    where: str,
-    vocabulary_head: bool | None = None,
-) -> tuple[ModelConfig, dict[str, str]]:
-    """Our tree for their settings, with what the tensors tell, and the reason for each setting left aside."""
-    keywords, aside = read_values(family.settings, values, where=where)
-    _check_layers(family, keywords, source, where)
-    body = family.classes.get((False, False))
-    if body is not None:
-        named = values.get("architectures") != [body]
-        keywords["vocabulary_head"] = named if vocabulary_head is None else vocabulary_head
-    for row in family.presence:
-        if row.theirs in source:
-            keywords[row.ours] = source[row.theirs].shape[0] if row.there is None else row.there
-        elif row.absent is not None:
-            keywords[row.ours] = row.absent
-    try:
-        return family_config(family.name, keywords), aside
-    except ConfigError as error:
-        raise CheckpointError(f"{where} must describe a model that can be built", got=str(error)) from None
-
-
-def _check_layers(family: Family, keywords: Mapping[str, Any], source: Mapping[str, Tensor], where: str) -> None:
-    """Refuse more layers than are stored before one of them is built; raises CheckpointError."""
-    for row in family.settings:
-        asked = keywords.get(row.ours) if isinstance(row, Count) else None
-        if not (isinstance(row, Count) and isinstance(asked, int)):
-            continue
-        there = stored_layers(family.tensors, row.at, source)
-        if asked > there:
-            raise CheckpointError(
-                f"{where}: {row.theirs} must be the number of layers that are stored", got=f"{asked:,}; {there:,} are"
-            )
-
-
-def parameter_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
-    """The shape of each parameter of a model, shared ones once; nothing is allocated.
-
-    Raises CheckpointError for sizes that cannot be.
-    """
-    try:
-        with torch.device("meta"):
-            return {name: tuple(parameter.shape) for name, parameter in Transformer(config).named_parameters()}
-    except (RuntimeError, TypeError, OverflowError):  # torch counts to 2^63
-        raise CheckpointError(f"a {config.family} needs sizes that a machine can hold", got="2^63 or more") from None
-
-
-def full_names(family: Family, source: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors under today's full names, however old the file is and whether or not the body was saved alone."""
-    today = {family.today(name): tensor for name, tensor in source.items()}
-    if any(name.startswith(family.prefix) for name in today):
-        return today
-    return {name if name.startswith(family.heads) else family.prefix + name: tensor for name, tensor in today.items()}
 
 
 def _with_shared(config: ModelConfig, state: dict[str, Tensor]) -> dict[str, Tensor]:

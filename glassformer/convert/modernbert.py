@@ -198,21 +198,21 @@ _TOKEN_SETTINGS = (dropout_row("classifier_dropout", "token_dropout", 0.0),)
 MODERNBERT = replace(
     _MODERNBERT,
     label_heads={
-        "classify": with_label_head(
-            _MODERNBERT, "classify", "ModernBertForSequenceClassification", *_OF_TEXT,
+        "sentence labels": with_label_head(
+            _MODERNBERT, "sentence labels", "ModernBertForSequenceClassification", *_OF_TEXT,
             labels="classifier.weight", heads=_HEADS, marks=("classifier.weight", "head.dense.weight"),
             settings=_TEXT_SETTINGS, poolings=("pooler", "mean_pooler"),
         ),
-        "choose": with_label_head(
-            _MODERNBERT, "choose", "ModernBertForMultipleChoice", *_OF_TEXT,
+        "candidates": with_label_head(
+            _MODERNBERT, "candidates", "ModernBertForMultipleChoice", *_OF_TEXT,
             labels="classifier.weight", heads=_HEADS, settings=_TEXT_SETTINGS, poolings=("pooler", "mean_pooler"),
         ),
-        "tag": with_label_head(
-            _MODERNBERT, "tag", "ModernBertForTokenClassification", *_OF_TOKENS,
+        "token labels": with_label_head(
+            _MODERNBERT, "token labels", "ModernBertForTokenClassification", *_OF_TOKENS,
             labels="classifier.weight", heads=_HEADS, settings=_TOKEN_SETTINGS,
         ),
-        "answer": with_label_head(
-            _MODERNBERT, "answer", "ModernBertForQuestionAnswering", *_OF_TOKENS,
+        "span": with_label_head(
+            _MODERNBERT, "span", "ModernBertForQuestionAnswering", *_OF_TOKENS,
             labels="classifier.weight", heads=_HEADS, settings=_TOKEN_SETTINGS,
         ),
     },

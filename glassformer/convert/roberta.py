@@ -58,8 +58,8 @@ _SAID = {"key": "hidden_dropout_prob", "own": "classifier_dropout"}
 ROBERTA = replace(
     _ROBERTA,
     label_heads={
-        "classify": with_label_head(
-            _ROBERTA, "classify", "RobertaForSequenceClassification",
+        "sentence labels": with_label_head(
+            _ROBERTA, "sentence labels", "RobertaForSequenceClassification",
             Same("sentence_head.output.*", "classifier.out_proj.*"),
             Same("sentence_head.pooler.*", "classifier.dense.*"),
             Ignore("roberta.pooler.dense.*", "the classifier's own dense layer is computed with, not this"),
@@ -67,21 +67,21 @@ ROBERTA = replace(
             marks=("classifier.out_proj.weight", "classifier.dense.weight"),
             settings=(dropout_as(**_SAID, ours="sentence_dropout"),),
         ),
-        "choose": with_label_head(
-            _ROBERTA, "choose", "RobertaForMultipleChoice",
+        "candidates": with_label_head(
+            _ROBERTA, "candidates", "RobertaForMultipleChoice",
             Same("sentence_head.output.*", "classifier.*"),
             labels="classifier.weight", heads=("classifier.",),
             settings=(dropout_as("hidden_dropout_prob", "sentence_dropout"),),
         ),
-        "tag": with_label_head(
-            _ROBERTA, "tag", "RobertaForTokenClassification",
+        "token labels": with_label_head(
+            _ROBERTA, "token labels", "RobertaForTokenClassification",
             Same("token_head.output.*", "classifier.*"),
             Ignore("roberta.pooler.dense.*", IDLE_POOLER),
             labels="classifier.weight", heads=("classifier.",), marks=("classifier.weight",),
             settings=(dropout_as(**_SAID, ours="token_dropout"),),
         ),
-        "answer": with_label_head(
-            _ROBERTA, "answer", "RobertaForQuestionAnswering",
+        "span": with_label_head(
+            _ROBERTA, "span", "RobertaForQuestionAnswering",
             Same("token_head.output.*", "qa_outputs.*"),
             Ignore("roberta.pooler.dense.*", IDLE_POOLER),
             labels="qa_outputs.weight", heads=("qa_outputs.",), marks=("qa_outputs.weight",),

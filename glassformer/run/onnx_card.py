@@ -9,16 +9,16 @@ from typing import Any
 from glassformer.convert.onnx.heads import ExportedHead
 from glassformer.convert.onnx.network import SEGMENTS, inputs_of
 from glassformer.saved.artefact import Artefact
-from glassformer.tasks import task_named, verb_of
+from glassformer.tasks import task_named
 
-# What is made of the outputs, by the head; of one for a text by what its verb answers.
+# What is made of the outputs, by the head; of one for a text by what it answers.
 _READ = {
-    "masked-lm": (
+    "masked words": (
         "scores for each token of the vocabulary; the guess for a masked token is the largest",
         'mask = [row.index(tokenizer.token_to_id({mask!r})) for row in feed["input_ids"].tolist()]\n'
         "print([tokenizer.id_to_token(int(logits[row, place].argmax())) for row, place in enumerate(mask)])",
     ),
-    "masked-lm and sentence": (
+    "masked words and sentence": (
         "scores for each token of the vocabulary, and for the labels of a pair of texts",
         "print(seq_relationship_logits.argmax(axis=1))",
     ),
@@ -31,7 +31,7 @@ _READ = {
         "print([[LABELS[k] for k, x in enumerate(row) if 1 / (1 + np.exp(-x)) >= {threshold:g}] for row in logits])",
     ),
     "number": ("the number", "print(logits[:, 0])"),
-    "choose": (
+    "candidates": (
         "a score for each row; the rows of a text are the text with each candidate, and the largest is the answer",
         "print(logits[:, 0].argmax())",
     ),
@@ -116,14 +116,15 @@ def write_card(model: Artefact, head: ExportedHead, files: Sequence[str], told: 
 
 
 def kind_of(model: Artefact, head: ExportedHead) -> str:
-    """How the outputs are read: the head, and of one for a text what its verb answers."""
+    """How the outputs are read: the head, and of one for a text what it answers."""
     if head.name != "sentence":
         return head.name
     if model.task is None:
         return ""
-    if verb_of(model.task.name) == "choose":
-        return "choose"
-    printed = task_named(model.task.name).card_of(model.task).printed
+    task = task_named(model.task.name)
+    if task.head_use == "candidates":
+        return task.head_use
+    printed = task.card_of(model.task).printed
     return printed if model.labels or printed == "number" else ""
 
 
@@ -157,13 +158,13 @@ def _padding(model: Artefact) -> str:
 
 def _texts(model: Artefact, kind: str) -> str:
     """Texts that such a model reads."""
-    pairs = kind == "masked-lm and sentence"
+    pairs = kind == "masked words and sentence"
     pairs |= model.task is not None and kind != "features" and task_named(model.task.name).reads_pairs(model.data)
-    if kind == "masked-lm":
+    if kind == "masked words":
         mask = model.tokenizer.special.mask
         return json.dumps([f"She {mask} the summer.", f"The train left the {mask} two hours late."], ensure_ascii=False)
     if kind == "span":
         return '[("Where is Rouen?", "Rouen is a city in Normandy.")]'
-    if kind == "choose":
+    if kind == "candidates":
         return '[("Shall we go?", "Yes, please."), ("Shall we go?", "It is blue.")]'
     return '[("Two dogs run.", "A man sleeps.")]' if pairs else '["Two dogs run.", "A man sleeps on the train."]'

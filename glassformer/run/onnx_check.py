@@ -10,10 +10,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from glassformer.answering.answers import predictor_for
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.convert.onnx.heads import FEATURES, ExportedHead
 from glassformer.convert.onnx.network import treats_masks
@@ -21,14 +23,16 @@ from glassformer.convert.onnx.session import OnnxTransformer, Session
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.run.evaluate import evaluate
-from glassformer.run.onnx_texts import LONG, RECORDS, SENTENCES, SEVERAL, VERDICTS, alone, predictor_of, verb_of
 from glassformer.saved.artefact import Artefact
 from glassformer.scoring.measure import Interval
 from glassformer.scoring.score import THIS_MODEL, Scores, interval
 from glassformer.scoring.verdict import Difference, differences, intervals
+from glassformer.tasks import task_named, task_where, verb_of
 from glassformer.tasks.labels.text_pair import two_segments
 from glassformer.tasks.predict import grouped, predict
+from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.rows import Row, collate
+from glassformer.tasks.sample_texts import LONG, SENTENCES
 from glassformer.text.windows import text_rows
 from glassformer.training.progress import Progress
 
@@ -104,21 +108,18 @@ class Check:
 
     def __init__(self, model: Artefact, head: ExportedHead, texts: Sequence[str] = ()) -> None:
         self.model, self.head = model, head
-        self.predictor = None if head.name == FEATURES else predictor_of(model, head)
-        verb = verb_of(model, head)
+        self.predictor = None if head.name == FEATURES else predictor_with(model, head)
         pairs = getattr(self.predictor, "pairs", None) is True
-        if texts and (pairs or verb in SEVERAL):
+        if texts and (pairs or (self.predictor is not None and self.predictor.reads_several)):
             raise ConfigError(
                 "texts check a model that reads one text",
                 got=f"a model for {model.task_name}, which reads more",
                 do="leave them out, or give labelled records with --data",
             )
         given = [*texts] or [*SENTENCES, LONG]
-        record = RECORDS.get(verb, alone)
-        records = [record(text) for text in given]
+        records = [] if self.predictor is None else [self.predictor.record_of(text) for text in given]
         if pairs:
             records = [{**each, "pair": SENTENCES[place % 3]} for place, each in enumerate(records)]
-        self.verdict = VERDICTS.get(verb, lambda found: None)
         self.examples = [] if self.predictor is None else [self.predictor.example(each, "") for each in records]
         self.rows = list(self._rows(given))
         self.drawn = list(self._drawn())
@@ -202,7 +203,8 @@ class Check:
         if self.predictor is None:
             return 0, 0
         first, second = (
-            [self.verdict(found) for found in predict(self.predictor, model, self.examples)] for model in (one, two)
+            [getattr(found, "verdict", None) for found in predict(self.predictor, model, self.examples)]
+            for model in (one, two)
         )
         pairs = [(a, b) for a, b in zip(first, second, strict=True) if a is not None]
         return sum(a == b for a, b in pairs), len(pairs)
@@ -265,6 +267,18 @@ class Check:
         other = copy.copy(self.model)
         other.module = module
         return other
+
+
+def predictor_with(model: Artefact, head: ExportedHead) -> Predictor[Any, Any] | None:
+    """What answers with this head, by its task or else as an imported encoder does; None for a model that has nothing
+    to say, as a head without names for its labels.
+    """
+    own = {} if model.task_name is None else task_named(model.task_name).verbs
+    usual = verb_of(str(task_where(lambda kind: kind.of_imported == "encoder")))
+    try:
+        return predictor_for(model, own.get((head.heads or ("",))[-1], usual), {})
+    except ConfigError:
+        return None
 
 
 def _intervals(scores: Scores) -> dict[str, Interval]:

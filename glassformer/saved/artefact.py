@@ -19,7 +19,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import has_fast_bfloat16
 from glassformer.runtime.int8 import is_int8
 from glassformer.saved.recipe import Recipe, read_saved_recipe
-from glassformer.tasks import task_named
+from glassformer.tasks import predictor_of, task_named, task_where, verb_of
 from glassformer.tasks.predictor import Context, TaskSection
 from glassformer.text.chat_template import ChatTemplates
 from glassformer.text.compatible import check_compatible
@@ -176,20 +176,20 @@ class Artefact:
 
     @property
     def task_name(self) -> str | None:
-        """The name of its task; an encoder–decoder without one, as imported ones are, translates where it can."""
+        """The name of its task; for a model that writes and has none, as imported ones, that of its stacks."""
         if self.task is not None:
             return self.task.name
-        config = self.config
-        if config.decoder is None or config.head is None:
+        if self.config.decoder is None or self.config.head is None:
             return None
-        return "language-model" if config.encoder is None else "translate"
+        stacks = "decoder" if self.alone else "both"
+        return task_where(lambda kind: kind.of_imported == stacks)
 
     @property
     def measured_as(self) -> TaskSection:
-        """The task by which it is measured: its own; of a model without one translation, or masked words."""
+        """The task by which it is measured: its own, or for a model without one that of its stacks."""
         if self.task is not None:
             return self.task
-        name = self.task_name or "masked-lm"
+        name = self.task_name or str(task_where(lambda kind: kind.of_imported == "encoder"))
         return task_named(name).Section.model_validate({"name": name})
 
     @property
@@ -231,9 +231,9 @@ class Artefact:
         if not self.alone:
             return found, aside
         if not says_how(self.generation):
-            from glassformer.tasks.writing.language_model.generate import USUAL
-
-            found = replace(found, settings=USUAL)
+            task = str(self.task_name)
+            usual = predictor_of(verb_of(task), task, self.config).usual_search
+            found = replace(found, settings=usual or found.settings)
         return replace(found, aside=aside), aside
 
     @property

@@ -11,13 +11,13 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
-from glassformer.convert.heads import LABEL_TASKS, LabelUse
+from glassformer.convert.heads import LabelUse
 from glassformer.convert.huggingface import Report, read_huggingface, write_huggingface
 from glassformer.models.transformer import Transformer
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.recipe import HUB
 from glassformer.saved.store import refuse_a_model
-from glassformer.tasks import TASKS, predictor_of, task_named
+from glassformer.tasks import TASKS, VERBS, predictor_of, task_named, task_where, verb_of
 from glassformer.tasks.predictor import TaskSection
 from glassformer.tasks.writing.target_task import TargetSection
 from glassformer.tasks.writing.translator import special_ids
@@ -60,25 +60,26 @@ def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
 def section_of(config: ModelConfig, use: LabelUse) -> TaskSection | None:
     """The section of the task whose verb answers with an imported head, with what its file says; None without one."""
     head = config.sentence_head or config.token_head
-    if not use.task or use.task not in TASKS or head is None:
+    name = None if use.head is None else task_where(lambda kind: kind.head_use == use.head)
+    if name is None or head is None:
         return None
-    kind = task_named(use.task).Section
+    kind = task_named(name).Section
     said: dict[str, object] = {"labels": use.labels, "several": use.several, "dropout": head.dropout}
-    if use.task == "regress":
-        said |= {"mean": 0.0, "deviation": 1.0}  # its scores are the numbers
+    said |= {"mean": 0.0, "deviation": 1.0}  # of numbers: the scores are the numbers
     if config.sentence_head is not None and "pooling" in kind.model_fields:
         word = config.sentence_head.pooling.replace("mean_pooler", "mean")
         said["pooling"] = word if word in get_args(kind.model_fields["pooling"].annotation) else ""
     own = {name: value for name, value in said.items() if name in kind.model_fields and value not in ((), "")}
-    return kind.model_validate({"name": use.task, **own})
+    return kind.model_validate({"name": name, **own})
 
 
 def use_of(model: Artefact) -> LabelUse:
     """What the labels of a model are for."""
     section = model.task
-    if section is None or section.name not in LABEL_TASKS:
+    head = None if section is None or section.name not in TASKS else task_named(section.name).head_use
+    if head is None:
         return LabelUse(labels=model.labels)
-    return LabelUse(section.name, model.labels, several=bool(getattr(section, "several", False)))
+    return LabelUse(head, model.labels, several=bool(getattr(section, "several", False)))
 
 
 def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
@@ -170,7 +171,9 @@ def searched(model: Artefact) -> Searched:
 
 def _written(model: Artefact) -> Searched:
     """How a decoder that was trained here draws its tokens."""
-    kind = predictor_of("chat" if model.templates is not None else "generate", model.task_name, model.config)
+    talks = next(verb for verb, entry in VERBS.items() if entry.turns)
+    writes = verb_of(str(task_where(lambda kind: kind.of_imported == "decoder")))
+    kind = predictor_of(writes if model.templates is None else talks, model.task_name, model.config)
     writer: Any = kind.of(model.module, model.tokenizer, model.context({}))
     writer = getattr(writer, "writer", writer)
     ends, never, settings = writer.ids.end, writer.ids.never, writer.settings

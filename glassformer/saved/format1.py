@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from glassformer.base.errors import ConfigError
+from glassformer.tasks import task_where
 
 # Keys of recipes, and of the tables `task` and `data` in glassformer.json.
 RECIPE_KEYS: dict[str, str] = {
@@ -14,13 +15,13 @@ RECIPE_KEYS: dict[str, str] = {
     "train.freeze": "tune.freeze",
     "train.layer_decay": "tune.layer_decay",
 }
+# The setting of the table `task` that is a separate task now.
+_SEPARATE = "given"
 # Keys of glassformer.json; * matches any key.
 MODEL_KEYS: dict[str, str] = {
     "tokens": "token_settings",
     "model.*.embed.hidden_words": "model.*.embed.masked_words",
 }
-# A setting of format 1 that is a separate task now.
-_ANNOTATED = "task.given"
 
 
 def refuse_old_keys(values: Mapping[str, Any], where: str) -> None:
@@ -28,11 +29,12 @@ def refuse_old_keys(values: Mapping[str, Any], where: str) -> None:
     for old, new in RECIPE_KEYS.items():
         if _holds(values, old):
             raise ConfigError(f"{where}: the setting {new} is needed", got=f"its older name {old}", do=f"write {new}")
-    if _holds(values, _ANNOTATED):
+    if _holds(values, f"task.{_SEPARATE}"):
+        name = _separate_task()
         raise ConfigError(
-            f"{where}: annotated masks are a separate task",
-            got="its older name task.given",
-            do='write name = "annotated-masks" in [task]',
+            f"{where}: {name.replace('-', ' ')} are a separate task",
+            got=f"its older name task.{_SEPARATE}",
+            do=f'write name = "{name}" in [task]',
         )
 
 
@@ -41,14 +43,17 @@ def recipe_of_format_1(values: Mapping[str, Any]) -> dict[str, Any]:
     now = copy.deepcopy(dict(values))
     for old, new in RECIPE_KEYS.items():
         _move(now, old, new)
-    if isinstance(task := now.get("task"), dict):
-        annotated = task.pop("given", False)
-        if annotated:
-            now["task"] = {"name": "annotated-masks"}
-            if isinstance(data := now.get("data"), dict):
-                for name in ("documents", "pack", "walls", "document_mask", "cache"):
-                    data.pop(name, None)
+    if isinstance(task := now.get("task"), dict) and task.pop(_SEPARATE, False):
+        now["task"] = {"name": _separate_task()}
+        if isinstance(data := now.get("data"), dict):
+            for name in ("documents", "pack", "walls", "document_mask", "cache"):
+                data.pop(name, None)
     return now
+
+
+def _separate_task() -> str:
+    """The name of the task that a setting chose in format 1."""
+    return str(task_where(lambda kind: kind.formerly == _SEPARATE))
 
 
 def facts_of_format_1(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,10 @@ from pydantic import create_model
 
 from glassformer.base.atomic import atomic_write, current
 from glassformer.base.checksum import check_sealed_text, sealed_text
-from glassformer.base.errors import ConfigError, TokenizerError, did_you_mean
+from glassformer.base.errors import ConfigError, TokenizerError
 from glassformer.base.paths import check_path, refuse_endless
 from glassformer.base.settings import Settings, parse_toml, read_settings, read_toml, toml_of
+from glassformer.bundled.recipes import ready_recipe, ready_recipes, recipe_files
 from glassformer.bundled.travelling import travels
 from glassformer.data.settings import DataSection
 from glassformer.saved.format1 import recipe_of_format_1, refuse_old_keys
@@ -150,8 +150,7 @@ def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str
     elif isinstance(given, Mapping):
         values = {key: dict(value) if isinstance(value, Mapping) else value for key, value in given.items()}
     elif str(given) in ready_recipes():
-        values = ready_recipe(str(given))
-        folder = Path(str(resources.files("glassformer.bundled.recipes")))
+        values, folder = ready_recipe(str(given)), Path(str(recipe_files()[str(given)])).parent
     else:
         values = read_toml(given)
         where, folder = str(given), Path(given).resolve().parent
@@ -191,21 +190,6 @@ def parse_changes(assignments: Sequence[str]) -> dict[str, object]:
         # A second line would be read as a second setting.
         changes[name.strip()] = parsed["value"] if len(parsed) == 1 else value.strip()
     return changes
-
-
-def ready_recipes() -> tuple[str, ...]:
-    """Names of the recipes in the package."""
-    files = resources.files("glassformer.bundled.recipes").iterdir()
-    return tuple(sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")))
-
-
-def ready_recipe(name: str) -> dict[str, Any]:
-    """The tables of a recipe in the package; raises ConfigError for an unknown name."""
-    if name not in ready_recipes():
-        raise ConfigError(f"there is no recipe {name!r}", do=did_you_mean(name, ready_recipes()))
-    return tomllib.loads(
-        resources.files("glassformer.bundled.recipes").joinpath(f"{name}.toml").read_text(encoding="utf-8")
-    )
 
 
 def _changed(values: Mapping[str, Any], changes: Mapping[str, object]) -> dict[str, Any]:

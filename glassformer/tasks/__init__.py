@@ -7,7 +7,7 @@ not have to import torch.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -184,6 +184,11 @@ def verb_of_masks() -> str:
 def watch_of(verb: str) -> WatchEntry | None:
     """How sentences are watched while a model for this verb trains; None where they are not."""
     return VERBS[verb].watched if verb in VERBS else None
+
+
+def task_where(fits: Callable[[type[Task]], bool]) -> str | None:
+    """The name of the first task that fits, such as that whose models have a certain head; None where none does."""
+    return next((name for name in TASKS if fits(task_named(name))), None)
 
 
 def is_alone(model: ModelConfig) -> bool:

@@ -69,7 +69,7 @@ class Answered:
     @property
     def verdict(self) -> object:
         """What the answer comes down to, where two models are compared; None where it is a number."""
-        return self.to_dict()
+        return self.says
 
 
 def texts_of(values: Mapping[str, object], roles: Iterable[str] = ("text", "pair")) -> Iterable[Part]:

@@ -17,6 +17,7 @@ import torch
 from glassformer.base.settings import Settings
 from glassformer.data.settings import DataSection
 from glassformer.decode.defaults import SearchDefaults
+from glassformer.decode.settings import DecodeSettings
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.rows import Axis, Row
@@ -58,6 +59,13 @@ class Predictor(ABC, Generic[Example, Prediction]):
     in_one_pass: ClassVar[bool] = True
     # What the labels of its rows belong to, by the name of the loss.
     axes: ClassVar[Mapping[str, Axis]] = MappingProxyType({})
+    # How it searches where neither the options nor the model say so, of a verb that writes.
+    usual_search: ClassVar[DecodeSettings | None] = None
+    # Texts to try the verb with, and the command's option for those after the first.
+    sample: ClassVar[tuple[str, ...]] = ()
+    sample_option: ClassVar[str] = ""
+    # Whether an example needs more than one text, whatever the model.
+    reads_several: ClassVar[bool] = False
     # The most rows whose predictions are in memory together; fewer where each prediction is large.
     read_ahead: int = 16_384
     # The most tokens of rows that are read ahead to be sorted by length: enough for little padding, and bounded, so
@@ -95,6 +103,10 @@ class Predictor(ABC, Generic[Example, Prediction]):
     @abstractmethod
     def merge(self, example: Example, found: Sequence[Any]) -> Prediction:
         """The prediction for an example, from those for its rows."""
+
+    def record_of(self, text: str) -> dict[str, object]:
+        """A record made of one text, to compare two forms of a model on: what `example` reads."""
+        return {"text": text}
 
 
 @contextmanager

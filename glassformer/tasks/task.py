@@ -11,11 +11,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
 from torch import Tensor, nn
 
-from glassformer.config import ModelConfig
+from glassformer.config import HeadUse, ModelConfig
 from glassformer.data.batches.batch import Integers
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
@@ -115,6 +115,9 @@ class Task(ABC):
     Data: ClassVar[type[DataSection]]
     reads_tables: ClassVar[bool] = False  # only tables, no running text
     two_sided: ClassVar[bool] = False
+    head_use: ClassVar[HeadUse | None] = None  # what the head for labels of its models answers
+    of_imported: ClassVar[Literal["encoder", "decoder", "both"] | None] = None  # those without a task, by their stacks
+    formerly: ClassVar[str] = ""  # the setting of the table `task` that chose it in format 1
     of_pairs: ClassVar[bool] = False  # each of its rows is two texts, whatever its data
     verbs: ClassVar[Mapping[str, str]] = MappingProxyType({})
     card: ClassVar[CardWords] = CardWords()

@@ -22,6 +22,7 @@ from glassformer.text.library import refusing
 from glassformer.text.limits import check_settings, vocabulary_by_id
 from glassformer.text.special import SpecialTokens
 from glassformer.text.token_text import Spelling, marked
+from glassformer.text.unknown_words import unknown_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -199,27 +200,8 @@ class Tokenizer:
         """The error for a text that the library refuses with `message`, and what the user can do."""
         refusal = TokenizerError("the tokenizer must be able to cut the text", got=message)
         with refusing(lambda _: refusal):
-            return self._unknown_word(texts) or refusal
-
-    def _unknown_word(self, texts: Sequence[str]) -> TokenizerError | None:
-        if self.special.unknown is None and isinstance(self._backend.model, models.WordLevel):
-            for text in texts:
-                for word in self._words_of(text):
-                    if self._backend.token_to_id(word) is None:
-                        return TokenizerError(
-                            "each word must be in the vocabulary, which has no token for unknown words",
-                            got=repr(word),
-                            do=f"use words such as {', '.join(self.vocabulary()[:5])}, or train with special tokens",
-                        )
-        return None
-
-    def _words_of(self, text: str) -> list[str]:
-        normalizer, cut = self._backend.normalizer, self._backend.pre_tokenizer
-        words: list[str] = []
-        for part in text.split(MASK):
-            plain = normalizer.normalize_str(part) if normalizer else part
-            words += [word for word, _ in cut.pre_tokenize_str(plain)] if cut else [plain]
-        return words
+            has_unknown = self.special.unknown is not None
+            return (None if has_unknown else unknown_word(self._backend, self._vocabulary, texts, MASK)) or refusal
 
     # ------------------------------------------------------------------ the vocabulary
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from glassformer.bundled.recipes import ready_recipe
 from glassformer.cli.__main__ import _command, main
 from glassformer.cli.train import defaults
 from glassformer.cli.train.recipe_options import _OPTIONS
@@ -19,7 +20,7 @@ from glassformer.models.families import FAMILIES
 from glassformer.models.families.marian import MARIAN_SIZES
 from glassformer.models.families.t5 import T5_SIZES
 from glassformer.models.families.vaswani import VASWANI_SIZES
-from glassformer.saved.recipe import ready_recipe, resolve
+from glassformer.saved.recipe import resolve
 from glassformer.tasks import TASKS, task_named
 
 

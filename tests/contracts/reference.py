@@ -21,9 +21,10 @@ from transformers.models.modernbert import modeling_modernbert
 from transformers.models.t5 import modeling_t5
 
 from glassformer.config import ModelConfig
+from glassformer.convert.families import FAMILY_TABLES, full_names, parameter_shapes
 from glassformer.convert.family import Family
 from glassformer.convert.heads import NO_LABELS, table_for
-from glassformer.convert.huggingface import FAMILY_TABLES, full_names, parameter_shapes, write_huggingface
+from glassformer.convert.huggingface import write_huggingface
 from glassformer.convert.table import Derived, read_tensors
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.transformer import Transformer

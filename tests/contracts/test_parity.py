@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from glassformer.base.stretch import YarnStretch
-from glassformer.convert.huggingface import FAMILY_TABLES
+from glassformer.convert.families import FAMILY_TABLES
 from glassformer.models.transformer import Transformer
 from tests.contracts import reference as theirs
 from tests.contracts.families import FAMILIES, ROWS, STRETCHES, Padding, Row

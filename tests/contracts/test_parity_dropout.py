@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from glassformer.convert.huggingface import FAMILY_TABLES
+from glassformer.convert.families import FAMILY_TABLES
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.transformer import Transformer
 from glassformer.parts.dropout import Dropout, DropoutKey

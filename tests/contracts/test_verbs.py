@@ -8,8 +8,9 @@ import pytest
 
 from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError
+from glassformer.bundled.recipes import ready_recipes
 from glassformer.cli.ask.ask import asking
-from glassformer.saved.recipe import ready_recipes, resolve
+from glassformer.saved.recipe import resolve
 from glassformer.tasks import TASKS, VERBS, predictor_of, task_named
 from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.task import Task

@@ -12,7 +12,7 @@ import transformers
 from torch import Tensor
 
 from glassformer.base.errors import CheckpointError, ConfigError
-from glassformer.config import ModelConfig, SentenceHeadConfig
+from glassformer.config import HeadUse, ModelConfig, SentenceHeadConfig
 from glassformer.convert import read_huggingface, write_huggingface
 from glassformer.convert.heads import LabelUse
 from glassformer.models.families import FAMILIES
@@ -23,15 +23,16 @@ from tests.contracts.families import random_weights
 from tests.convert.sources import SOURCES, change_settings, change_tensors, save
 from tests.refusals import refused
 
-CLASSES = {
-    "ForSequenceClassification": "classify",
-    "ForMultipleChoice": "choose",
-    "ForTokenClassification": "tag",
-    "ForQuestionAnswering": "answer",
+CLASSES: dict[str, HeadUse] = {
+    "ForSequenceClassification": "sentence labels",
+    "ForMultipleChoice": "candidates",
+    "ForTokenClassification": "token labels",
+    "ForQuestionAnswering": "span",
 }
 WITH_LABELS = [name for name in SOURCES if name.endswith(tuple(CLASSES))]
 ENCODERS = {"bert": "Bert", "distilbert": "DistilBert", "roberta": "Roberta", "modernbert": "ModernBert"}
 NAMES = ("bad", "fair", "good")
+NAMED = LabelUse("sentence labels", NAMES)
 # Two sentences of different lengths, for two questions of two choices each where these are chosen from.
 IDS = torch.tensor([[5, 6, 7, 8, 9, 10], [11, 12, 13, 14, 0, 0], [15, 16, 17, 0, 0, 0], [18, 19, 5, 6, 7, 0]])
 REAL = IDS != 0
@@ -74,8 +75,8 @@ def same(ours: Tensor, theirs: Tensor) -> None:
 def test_what_they_wrote_gives_the_same_scores_here(name: str, tmp_path: Path) -> None:
     save(name, tmp_path, pad_token_id=0)
     found = read_huggingface(tmp_path)
-    task = next(task for ending, task in CLASSES.items() if name.endswith(ending))
-    assert found.report.use == LabelUse(task, NAMES if task in ("classify", "tag") else ())
+    head = next(head for ending, head in CLASSES.items() if name.endswith(ending))
+    assert found.report.use == LabelUse(head, NAMES if head.endswith("labels") else ())
     same(here(found.config, found.state), there(name, tmp_path))
 
 
@@ -92,22 +93,22 @@ def body(family: str) -> ModelConfig:
 @pytest.mark.parametrize(
     ("use", "ending", "problem"),
     [
-        (LabelUse("classify", NAMES), "ForSequenceClassification", "single_label_classification"),
-        (LabelUse("classify", NAMES, several=True), "ForSequenceClassification", "multi_label_classification"),
-        (LabelUse("regress"), "ForSequenceClassification", "regression"),
-        (LabelUse("choose"), "ForMultipleChoice", None),
-        (LabelUse("tag", NAMES), "ForTokenClassification", None),
-        (LabelUse("answer"), "ForQuestionAnswering", None),
+        (LabelUse("sentence labels", NAMES), "ForSequenceClassification", "single_label_classification"),
+        (LabelUse("sentence labels", NAMES, several=True), "ForSequenceClassification", "multi_label_classification"),
+        (LabelUse("number"), "ForSequenceClassification", "regression"),
+        (LabelUse("candidates"), "ForMultipleChoice", None),
+        (LabelUse("token labels", NAMES), "ForTokenClassification", None),
+        (LabelUse("span"), "ForQuestionAnswering", None),
     ],
-    ids=lambda use: str(getattr(use, "task", use)),
+    ids=lambda use: str(getattr(use, "head", use)),
 )
 @pytest.mark.parametrize("family", ENCODERS)
 def test_what_is_trained_here_gives_the_same_scores_there(
     family: str, use: LabelUse, ending: str, problem: str | None, tmp_path: Path
 ) -> None:
     """With the head that the tasks give to a body of each family."""
-    bare, count = body(family), {"regress": 1, "choose": 1, "answer": 2}.get(use.task, 3)
-    if use.task in ("tag", "answer"):
+    bare, count = body(family), {"number": 1, "candidates": 1, "span": 2}.get(str(use.head), 3)
+    if use.head in ("token labels", "span"):
         config = bare.model_copy(update={"token_head": token_head_of(bare, labels=count, dropout=0.3)})
     else:
         config = bare.model_copy(update={"sentence_head": sentence_head_of(bare, labels=count, dropout=0.3)})
@@ -125,7 +126,7 @@ def test_the_mean_of_modernbert_is_its_class_s_mean(tmp_path: Path) -> None:
     bare = body("modernbert")
     config = bare.model_copy(update={"sentence_head": sentence_head_of(bare, labels=3, pooling="mean")})
     state = random_weights(Transformer(config), seed=1).state_dict()
-    write_huggingface(tmp_path / "out", config, state, use=LabelUse("classify", NAMES))
+    write_huggingface(tmp_path / "out", config, state, use=LabelUse("sentence labels", NAMES))
     same(here(config, state), there("ModernBertForSequenceClassification", tmp_path / "out"))
 
 
@@ -136,7 +137,7 @@ def test_a_pooling_that_the_class_does_not_have_is_refused(family: str, pooling:
     bare = body(family)
     config = bare.model_copy(update={"sentence_head": sentence_head_of(bare, labels=3, pooling=pooling)})
     with refused(ConfigError, wanted=f"{ENCODERS[family]}ForSequenceClassification", got=pooling, do="pooler"):
-        write_huggingface(tmp_path / "out", config, Transformer(config).state_dict(), use=LabelUse("classify", NAMES))
+        write_huggingface(tmp_path / "out", config, Transformer(config).state_dict(), use=NAMED)
     assert not (tmp_path / "out").exists()
 
 
@@ -144,7 +145,7 @@ def test_a_layer_that_the_class_does_not_have_is_refused(tmp_path: Path) -> None
     """DistilBERT's classifier has ReLU, not tanh."""
     config = body("distilbert").model_copy(update={"sentence_head": SentenceHeadConfig(labels=3)})
     with refused(ConfigError, wanted="distilbert", got="sentence_head.activation", do="train"):
-        write_huggingface(tmp_path / "out", config, Transformer(config).state_dict(), use=LabelUse("classify", NAMES))
+        write_huggingface(tmp_path / "out", config, Transformer(config).state_dict(), use=NAMED)
 
 
 @pytest.mark.parametrize("family", ["bert", "modernbert"])
@@ -152,7 +153,7 @@ def test_a_crf_goes_out_as_its_tagger_and_its_steps_stay_behind(family: str, tmp
     bare = body(family)
     config = bare.model_copy(update={"token_head": token_head_of(bare, labels=3, crf=True)})
     state = random_weights(Transformer(config), seed=1).state_dict()
-    left = write_huggingface(tmp_path / "out", config, state, use=LabelUse("tag", NAMES))
+    left = write_huggingface(tmp_path / "out", config, state, use=LabelUse("token labels", NAMES))
     assert ["CRF" in sentence for sentence in left] == [True]
     same(here(config, state), there(f"{ENCODERS[family]}ForTokenClassification", tmp_path / "out"))
 
@@ -175,10 +176,10 @@ def test_a_wrong_number_of_labels_is_refused(name: str, told: dict[str, Any], tm
 @pytest.mark.parametrize(
     ("name", "use"),
     [
-        ("BertForTokenClassification", LabelUse("tag", NAMES)),
-        ("BertForQuestionAnswering", LabelUse("answer")),
-        ("DistilBertForTokenClassification", LabelUse("tag", NAMES)),
-        ("RobertaForQuestionAnswering", LabelUse("answer")),
+        ("BertForTokenClassification", LabelUse("token labels", NAMES)),
+        ("BertForQuestionAnswering", LabelUse("span")),
+        ("DistilBertForTokenClassification", LabelUse("token labels", NAMES)),
+        ("RobertaForQuestionAnswering", LabelUse("span")),
     ],
 )
 def test_where_no_class_is_named_the_tensors_tell(name: str, use: LabelUse, tmp_path: Path) -> None:
@@ -197,9 +198,9 @@ def test_an_idle_pooler_of_an_old_file_is_left_aside(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("said", "use"),
     [
-        ({"problem_type": "multi_label_classification"}, LabelUse("classify", NAMES, several=True)),
-        ({"id2label": {0: "LABEL_0"}, "label2id": None}, LabelUse("regress")),
-        ({"id2label": {0: "LABEL_0"}, "label2id": None, "problem_type": "regression"}, LabelUse("regress")),
+        ({"problem_type": "multi_label_classification"}, LabelUse("sentence labels", NAMES, several=True)),
+        ({"id2label": {0: "LABEL_0"}, "label2id": None}, LabelUse("number")),
+        ({"id2label": {0: "LABEL_0"}, "label2id": None, "problem_type": "regression"}, LabelUse("number")),
     ],
     ids=str,
 )

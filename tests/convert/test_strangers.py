@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from glassformer.base.errors import CheckpointError, GlassformerError
-from glassformer.convert import fetch, files, huggingface, read_huggingface
-from glassformer.convert.huggingface import FAMILY_TABLES
+from glassformer.convert import families, fetch, files, read_huggingface
+from glassformer.convert.families import FAMILY_TABLES
 from tests.convert.sources import change_settings, change_tensors, save
 
 WEIGHTS, INDEX, SETTINGS = "model.safetensors", "model.safetensors.index.json", "config.json"
@@ -90,8 +90,8 @@ def test_layers_that_are_not_stored_are_never_built(
 
     copy = Path(shutil.copytree(sources / name, tmp_path / "copy"))
     change_settings(copy, **{LAYERS[name]: asked})
-    monkeypatch.setattr(huggingface, "family_config", built)
-    monkeypatch.setattr(huggingface, "Transformer", built)
+    monkeypatch.setattr(families, "family_config", built)
+    monkeypatch.setattr(families, "Transformer", built)
     error = refused(copy)
     assert LAYERS[name] in error.wanted
     assert f"{asked:,}" in error.got

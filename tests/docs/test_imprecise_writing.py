@@ -12,11 +12,12 @@ import torch
 from torch import nn
 
 from glassformer.base.errors import ShapeError
+from glassformer.bundled.recipes import ready_recipe
 from glassformer.decode.options import search_settings
 from glassformer.models.families import bert, vaswani2017
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
-from glassformer.saved.recipe import ready_recipe, resolve
+from glassformer.saved.recipe import resolve
 from glassformer.tasks.writing.translate.task import TranslateSection
 from tests.contracts.families import random_weights
 from tests.refusals import refused

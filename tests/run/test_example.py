@@ -11,6 +11,8 @@ import pytest
 from glassformer.base.errors import TokenizerError
 from glassformer.cli.__main__ import main
 from glassformer.run.example import example
+from glassformer.tasks import TASKS as ALL
+from glassformer.tasks import predictor_of, verb_of
 from glassformer.text.tokenizer import Tokenizer
 from tests.run.heads import TAGS, model_for
 
@@ -28,6 +30,13 @@ def test_the_command_runs(task: str, tmp_path: Path) -> None:
     model = model_for(task, TASKS[task])
     verb, words = example(model)
     assert main([verb, str(model.save(tmp_path / "model")), *words]) == 0
+
+
+@pytest.mark.parametrize("task", ALL)
+def test_what_every_task_has_learned_can_be_tried(task: str) -> None:
+    kind = predictor_of(verb_of(task), task)
+    assert kind.sample
+    assert len(kind.sample) == 1 or kind.sample_option.startswith("--")
 
 
 @pytest.mark.parametrize("any_text", [True, False])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -12,8 +12,10 @@ import transformers
 
 from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError
+from glassformer.config import HeadUse
 from glassformer.models.inputs import Inputs
 from glassformer.saved.foreign import read_foreign, write_foreign
+from glassformer.tasks import TASKS, task_named
 from glassformer.tasks.labels.labels import Classes
 from glassformer.tasks.labels.regress.task import Number
 from tests.refusals import refused
@@ -39,6 +41,13 @@ def answers(model: Model, task: str) -> Any:
     return model.choose(text, ["Alice", "Bob likes Paris"])
 
 
+def test_one_task_says_that_a_head_or_a_model_without_a_task_is_its_own() -> None:
+    kinds = [task_named(name) for name in TASKS]
+    assert sorted(kind.head_use for kind in kinds if kind.head_use) == sorted(get_args(HeadUse))
+    stacks = {kind.of_imported: kind.Section.model_fields["name"].default for kind in kinds if kind.of_imported}
+    assert stacks == {"encoder": "masked-lm", "decoder": "language-model", "both": "translate"}
+
+
 @pytest.mark.parametrize("task", SETTINGS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_exported_and_imported_it_answers_the_same(family: str, task: str, tmp_path: Path) -> None:
@@ -46,7 +55,7 @@ def test_exported_and_imported_it_answers_the_same(family: str, task: str, tmp_p
     model = model_for(task, SETTINGS[task], family, **more)
     assert all("dropout" in told for told in write_foreign(model, tmp_path / "out"))  # BERT's for answers has none
     again, report = read_foreign(tmp_path / "out", Model)
-    assert report.use.task == task
+    assert report.use.head == task_named(task).head_use is not None
     assert again.task is not None
     assert again.task.name == task
     assert again.labels == model.labels
@@ -96,7 +105,9 @@ def test_a_number_goes_out_as_itself(tmp_path: Path) -> None:
     write_foreign(model, tmp_path / "out")
     assert json.loads((tmp_path / "out" / "config.json").read_text())["problem_type"] == "regression"
     again, report = read_foreign(tmp_path / "out", Model)
-    assert report.use.task == "regress"
+    assert report.use.head == "number"
+    assert again.task is not None
+    assert again.task.name == "regress"
     one, two = (again.classify(TEXTS[0]), model.classify(TEXTS[0]))
     assert isinstance(one, Number)
     assert isinstance(two, Number)

@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
+import glassformer
 from glassformer.base.errors import ConfigError
 from glassformer.base.settings import read_settings, read_toml, toml_of
+from glassformer.bundled.recipes import ready_recipe, ready_recipes, recipe_files
 from glassformer.config import FillConfig
 from glassformer.models.transformer import Transformer
 from glassformer.run.prepare import body_config as model_config
-from glassformer.saved.recipe import parse_changes, read_recipe, ready_recipes, resolve
+from glassformer.saved.recipe import parse_changes, read_recipe, resolve
 from glassformer.tasks import TASKS, task_named
 from glassformer.training.budget import Budget, RunProgress
 from glassformer.training.schedule import Schedule
@@ -57,6 +59,21 @@ def test_the_ready_recipes_are_those_we_speak_of() -> None:
         "translate",
         "vaswani2017",
     )
+
+
+def test_a_recipe_of_a_task_is_in_its_folder_and_no_two_have_one_name() -> None:
+    package = Path(glassformer.__file__).parent
+    there = [path for path in package.rglob("*.toml") if path.parent.name == "recipes"]
+    assert sorted(map(str, there)) == sorted(map(str, recipe_files().values()))
+    for task, entry in TASKS.items():
+        home = package.joinpath(*task_named(task).__module__.split(".")[1:-1], "recipes")
+        assert {Path(str(recipe_files()[name])).parent for name in (entry.recipe, entry.tuning)} == {home}
+
+
+def test_the_package_has_no_recipe_of_another_name() -> None:
+    with pytest.raises(ConfigError) as caught:
+        ready_recipe("clasify")
+    assert "classify" in str(caught.value.do)
 
 
 @pytest.mark.parametrize("step", [1, 400, 4000, 10_000, 100_000])

@@ -43,7 +43,7 @@ def import_(
                 "architecture": report.architecture,
                 "settings_aside": report.settings_aside,
                 "tensors_aside": report.tensors_aside,
-                "task": report.use.task,
+                "task": "" if model.task is None else model.task.name,
                 "labels": list(report.labels),
                 "generation": report.generation,
                 "generation_used": used,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from glassformer.base.settings import Settings
+from glassformer.bundled.recipes import ready_recipe
 from glassformer.saved.sections import ModelSection, TokenizerSection, WatchSection
 from glassformer.tasks import TASKS, TaskEntry, data_of
 from glassformer.training.settings import EpochsByData, TrainSection, TuneSection
@@ -77,6 +76,4 @@ def _default(entry: TaskEntry, setting: str, *, tuning: bool = False) -> str | N
 
 @cache
 def _recipe(name: str) -> dict[str, Any]:
-    return tomllib.loads(
-        resources.files("glassformer.bundled.recipes").joinpath(f"{name}.toml").read_text(encoding="utf-8")
-    )
+    return ready_recipe(name)

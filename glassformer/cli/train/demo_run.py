@@ -6,12 +6,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from glassformer.base.settings import read_toml
 from glassformer.base.wrapping import printable
 from glassformer.bundled.corpus import write_corpus
 from glassformer.bundled.texts import Sentence, slides
@@ -165,15 +163,11 @@ def train_slides(out: Path, settings: Mapping[str, Any], steps: int) -> Model:
     """Train the slides' recipe with some of the family's settings changed, for so many steps."""
     from glassformer.api.train import train
 
-    with resources.as_file(resources.files("glassformer.bundled.recipes")) as folder:
-        values = read_toml(folder / "slides.toml")
-        values["data"]["files"] = [str(folder / "slides.jsonl")]
-        values["model"]["settings"] = dict(settings)
-        values["train"]["steps"] = steps
-        if not settings:
-            values["watch"] = {"sentences": [sentence.masked for sentence in slides().sentences]}
-        # A demo that was stopped resumes, and one that has finished shows its models again.
-        return train(values, out=out, resume=True)
+    changes: dict[str, object] = {"model.settings": dict(settings), "train.steps": steps}
+    if not settings:
+        changes["watch.sentences"] = [sentence.masked for sentence in slides().sentences]
+    # A demo that was stopped resumes, and one that has finished shows its models again.
+    return train("slides", out=out, set=changes, resume=True)
 
 
 def weight_table(sentence: Sentence, rows: Sequence[Sequence[float]], title: str) -> Any:

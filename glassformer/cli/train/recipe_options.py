@@ -156,7 +156,8 @@ def requested_recipe(
 
     Raises ConfigError for a task or setting that is not there, DataError for a task without files.
     """
-    from glassformer.saved.recipe import parse_changes, ready_recipes, resolve
+    from glassformer.bundled.recipes import ready_recipes
+    from glassformer.saved.recipe import parse_changes, resolve
 
     changes = dict(settings)
     if (

@@ -73,9 +73,9 @@ _VOCABULARY = ("batch", "sequence", "vocabulary")
 HEADS: dict[str, ExportedHead] = {
     head.name: head
     for head in (
-        ExportedHead("masked-lm", ("head",), (Answer("logits", _VOCABULARY, "logits"),)),
+        ExportedHead("masked words", ("head",), (Answer("logits", _VOCABULARY, "logits"),)),
         ExportedHead(
-            "masked-lm and sentence",
+            "masked words and sentence",
             ("head", "sentence_head"),
             (
                 Answer("prediction_logits", _VOCABULARY, "logits"),
@@ -132,5 +132,5 @@ def head_of(config: ModelConfig, *, only_features: bool, pooling: str = "mean") 
     if config.token_head is not None:
         return HEADS["span" if config.token_head.spans else "token"]
     if config.head is not None:
-        return HEADS["masked-lm and sentence" if sentence else "masked-lm"]
+        return HEADS["masked words and sentence" if sentence else "masked words"]
     return HEADS["sentence"] if sentence else features(config, pooling)

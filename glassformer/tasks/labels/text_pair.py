@@ -66,6 +66,8 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
     """One answer for a text or a pair. A long text has several windows, which share a weight of 1."""
 
     section: Any
+    sample = ("A text that you want to classify.",)
+    sample_option = "--pair"
 
     def __init__(
         self, section: Any, tokenizer: Tokenizer, *, length: int | None, segments: bool, pairs: bool | None = None

@@ -51,6 +51,7 @@ class Translator(Predictor[TextPair, Translation]):
 
     in_one_pass = False
     read_ahead = 4096
+    sample = ("A text that you want to translate.",)
 
     def __init__(
         self,

@@ -36,6 +36,7 @@ from glassformer.tasks.predict import predict
 from glassformer.tasks.predictor import Context, TaskSection, evaluating
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.sample_texts import QUESTION
 from glassformer.tasks.soft_losses import Both, SoftLoss, answers, soft_loss
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.values import check_columns, located, text_of
@@ -98,6 +99,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
     Data = AnswerData
     of_pairs = True
     verbs: ClassVar[Mapping[str, str]] = {"token_head": "answer"}
+    head_use = "span"
     card = CardWords("text")
     soft: ClassVar[Mapping[str, SoftLoss]] = {"start": _of_ends(0), "end": _of_ends(1)}
     weights: ClassVar[Mapping[str, float]] = {"start": 0.5, "end": 0.5}
@@ -106,6 +108,13 @@ class AnswerQuestions(RecordTask[Question, Answer]):
     baseline_names = ("sliding_window", "never_answering")
     shares = ()
     section: AnswerSection
+    sample = ("What is in the passage?", "The answer is in the passage.")
+    sample_option = "--context"
+    reads_several = True
+
+    def record_of(self, text: str) -> dict[str, object]:
+        """The text as the passage of a question."""
+        return {"text": QUESTION, "pair": text}
 
     def __init__(
         self, section: AnswerSection, tokenizer: Tokenizer, *, length: int | None, segments: bool, top: int = BEST

@@ -31,6 +31,7 @@ from glassformer.tasks.labels.text_pair import two_segments
 from glassformer.tasks.predictor import Context, TaskSection
 from glassformer.tasks.records import Record, RecordTask, log_mean_of_columns
 from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.sample_texts import SENTENCES
 from glassformer.tasks.soft_losses import Both, SoftLoss, soft_loss
 from glassformer.tasks.task import Preparation
 from glassformer.tasks.values import check_different, text_of
@@ -68,12 +69,20 @@ class Choose(RecordTask[Question, Choice]):
     Data = ChooseData
     of_pairs = True
     verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "choose"}
+    head_use = "candidates"
     soft: ClassVar[Mapping[str, SoftLoss]] = {"choice": _of_candidates}
     weights: ClassVar[Mapping[str, float]] = {"choice": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"choice": "row"}
     best = "accuracy"
     baseline_names = ("most_frequent_place", "chance", "tf_idf")
     section: ChooseSection
+    sample = ("A text with several candidates.", "the first candidate", "the second candidate")
+    sample_option = "--choice"
+    reads_several = True
+
+    def record_of(self, text: str) -> dict[str, object]:
+        """The text with the same candidates as every other."""
+        return {"text": text, "choices": list(SENTENCES[:3])}
 
     def __init__(
         self,

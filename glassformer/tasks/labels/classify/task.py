@@ -87,6 +87,7 @@ class Classify(TextPairTask[Labelled, Any]):
     Section = ClassifySection
     Data = ClassifyData
     verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "classify"}
+    head_use = "sentence labels"
     soft: ClassVar[Mapping[str, SoftLoss]] = {"label": _of_label_sets}
     weights: ClassVar[Mapping[str, float]] = {"label": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"label": "set"}

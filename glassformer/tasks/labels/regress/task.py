@@ -109,6 +109,7 @@ class Regress(TextPairTask[Rated, Number]):
     Section = RegressSection
     Data = TextPairData
     verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "classify"}
+    head_use = "number"
     card = CardWords("number")
     soft: ClassVar[Mapping[str, SoftLoss]] = {"number": _of_numbers}
     weights: ClassVar[Mapping[str, float]] = {"number": 1.0}

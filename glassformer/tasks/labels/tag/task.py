@@ -98,6 +98,7 @@ class Tag(RecordTask[Tagged, Tagging]):
     Section = TagSection
     Data = TagData
     verbs: ClassVar[Mapping[str, str]] = {"token_head": "tag"}
+    head_use = "token labels"
     card = CardWords("spans")
     soft: ClassVar[Mapping[str, SoftLoss]] = {"tag": _of_words}
     weights: ClassVar[Mapping[str, float]] = {"tag": 1.0}
@@ -105,6 +106,7 @@ class Tag(RecordTask[Tagged, Tagging]):
     best = "f1"  # of spans; where each word has a tag of its own, it is the accuracy
     baseline_names = ("most_frequent", "by_word")
     section: TagSection
+    sample = ("A text in which you want to tag words.",)
 
     def __init__(
         self,

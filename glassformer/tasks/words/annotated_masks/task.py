@@ -53,6 +53,7 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
     Section = AnnotatedMasksSection
     Data = AnnotatedMasksData
     verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}
+    formerly = "given"
     card = FILLED
     soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}

@@ -142,6 +142,15 @@ class Guesses(NamedTuple):
 class Fill(Predictor[Masked, Filled]):
     """The `top` best guesses for each masked word; several masked words are guessed independently of one another."""
 
+    sample = (f"A text with one {MASK} in it.",)
+
+    def record_of(self, text: str) -> dict[str, object]:
+        """The text, with its longest word masked where none is."""
+        words = text.split(" ")
+        if MASK not in text:
+            words[max(range(len(words)), key=lambda place: len(words[place]))] = MASK
+        return {"text": " ".join(words)}
+
     def __init__(self, tokenizer: Tokenizer, *, max_text_tokens: int | None, top: int = 5) -> None:
         if top < 1:
             raise ConfigError("top counts the guesses for a masked word, from 1 on", got=str(top))

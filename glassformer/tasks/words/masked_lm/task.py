@@ -45,6 +45,7 @@ class MaskedLM(CorpusTask):
 
     Section = MaskedLMSection
     verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}
+    of_imported = "encoder"
     card = FILLED
     soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}

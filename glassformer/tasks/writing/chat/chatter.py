@@ -64,6 +64,7 @@ class Chatter(Predictor[Conversation, Reply]):
     """The encoder reads the last turns, the decoder writes the reply (`decode/`)."""
 
     in_one_pass = False
+    sample = ("Hi, how are you?",)
     read_ahead = 1024
 
     def __init__(self, translator: Translator, *, history: int) -> None:

@@ -46,6 +46,7 @@ class Talker(Predictor[Talk, Reply]):
     """The last turns are written as the model's chat template says, and the decoder goes on, as in `generate`."""
 
     in_one_pass = False
+    sample = ("Hi, how are you?",)
     read_ahead = 1024
 
     def __init__(self, writer: Generate, turns: TurnWriter, *, history: int | None, system: str | None = None) -> None:

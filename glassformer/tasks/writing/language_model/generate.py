@@ -54,6 +54,8 @@ class Generate(Predictor[Prompt, Generation]):
     """The decoder reads the prompt and writes on, token by token (`decode/`)."""
 
     in_one_pass = False
+    usual_search = USUAL
+    sample = ("Once upon a time",)
     read_ahead = 1024
 
     def __init__(

@@ -43,6 +43,7 @@ class LanguageModel(CorpusTask):
 
     Section = LanguageModelSection
     verbs: ClassVar[Mapping[str, str]] = {"head": "generate"}
+    of_imported = "decoder"
     card = CardWords(
         "text",
         cut="scored in overlapping windows, and of a longer prompt the end is read",

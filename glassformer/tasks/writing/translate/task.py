@@ -54,6 +54,7 @@ class Translate(TargetTask):
     Section: ClassVar[type[TaskSection]] = TranslateSection
     Data: ClassVar[type[RecordSection]] = TranslateData
     verbs: ClassVar[Mapping[str, str]] = {"head": "translate"}
+    of_imported = "both"
     card = CardWords(
         "translation",
         cut="cut into sentences",

@@ -1,0 +1,38 @@
+"""Words outside a vocabulary of whole words that has no token for unknown ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tokenizers
+from tokenizers import models
+
+from glassformer.base.errors import TokenizerError
+
+
+def unknown_word(
+    backend: tokenizers.Tokenizer, vocabulary: Sequence[str], texts: Sequence[str], mask: str
+) -> TokenizerError | None:
+    """The error for the first such word in the texts, None for a vocabulary of another kind; `mask` stands in texts for
+    a masked word.
+    """
+    if not isinstance(backend.model, models.WordLevel):
+        return None
+    for text in texts:
+        for word in _words_of(backend, text, mask):
+            if backend.token_to_id(word) is None:
+                return TokenizerError(
+                    "each word must be in the vocabulary, which has no token for unknown words",
+                    got=repr(word),
+                    do=f"use words such as {', '.join(vocabulary[:5])}, or train with special tokens",
+                )
+    return None
+
+
+def _words_of(backend: tokenizers.Tokenizer, text: str, mask: str) -> list[str]:
+    normalizer, cut = backend.normalizer, backend.pre_tokenizer
+    words: list[str] = []
+    for part in text.split(mask):
+        plain = normalizer.normalize_str(part) if normalizer else part
+        words += [word for word, _ in cut.pre_tokenize_str(plain)] if cut else [plain]
+    return words
