@@ -99,7 +99,7 @@ def test_an_answer_at_either_edge_of_a_window_is_learned_there(words: Tokenizer)
                 end = start + len(right) - 1 if places else 0
                 assert row.labels == {"start": start, "end": end}
                 at_the_end += places == [len(passage) - len(right)]
-    assert at_the_end > 10
+    assert at_the_end >= 8
 
 
 def test_a_question_without_an_answer_learns_the_first_token(words: Tokenizer) -> None:
