@@ -286,7 +286,9 @@ def test_templates_of_other_styles_can_be_learned_from() -> None:
 def test_nothing_is_learned_behind_the_end_of_a_reply(writer: TurnWriter) -> None:
     """Of a template that writes a line break behind each turn, as ChatML does: the reply and its end, no more."""
     template = (
-        "{% for message in messages %}{{ '<|' + message.role + '|>' + message.content + eos_token + '\\n' }}{% endfor %}"
+        "{% for message in messages %}"
+        "{{ '<|' + message.role + '|>' + message.content + eos_token + '\\n' }}"
+        "{% endfor %}"
         "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
     )
     other = TurnWriter(writer.tokenizer, ChatTemplate(template, writer.template.tokens), writer.ends)
