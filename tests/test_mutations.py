@@ -38,7 +38,7 @@ def test_a_mutation_fits_the_checkout(mutation: Mutation) -> None:
     assert changed != (CHECKOUT / mutation.file).read_text(encoding="utf-8")
     if mutation.file.endswith(".py"):
         ast.parse(changed)
-    assert mutation.tests
+    assert mutation.tests == (mutation.page_tests if mutation.of_page else mutation.python_tests) != ()
     for test in mutation.tests:
         path, _, name = test.partition("::")
         assert (CHECKOUT / path).is_file(), path

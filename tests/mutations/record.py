@@ -10,8 +10,9 @@ PAGE_TEST = ".test.ts"
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """`old`, which occurs exactly once in `file`, becomes `new`. `tests` are node ids of pytest, or files of the page's
-    tests (`web/test/*.test.ts`). Paths are relative to the checkout.
+    """`old`, which occurs exactly once in `file`, becomes `new`. `tests` are node ids of pytest; of a mutation of the
+    page, files of its tests (`web/test/*.test.ts`): no test of pytest reads what is changed in web/. Paths are relative
+    to the checkout.
     """
 
     name: str
@@ -22,7 +23,7 @@ class Mutation:
 
     @property
     def of_page(self) -> bool:
-        """Whether it changes the page, which is built before a test of pytest reads it."""
+        """Whether it changes the page."""
         return self.file.startswith("web/")
 
     @property

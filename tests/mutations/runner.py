@@ -22,7 +22,6 @@ from tests.mutations.record import Mutation
 # Seconds after which a test that does not end is given up.
 LIMIT = 300
 NODE_MODULES = Path("web/node_modules")
-BUILT = Path("glassformer/explorer/built")
 NOTICED, ESCAPED, BROKEN = "noticed", "ESCAPED", "BROKEN"
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
@@ -70,33 +69,16 @@ class Copy:
 
     @contextmanager
     def changed(self, mutation: Mutation) -> Iterator[None]:
-        """Inside, the mutation is applied."""
+        """Inside, the mutation is applied; afterwards the file is what it was."""
         path = self.folder / mutation.file
         text = mutation.applied(self.folder)
-        with self._put_back(path):
-            path.write_text(text, encoding="utf-8")
-            if not (mutation.of_page and mutation.python_tests):
-                yield
-                return
-            kept = self.folder.with_name(f"{self.folder.name}-built")
-            shutil.copytree(self.folder / BUILT, kept)
-            try:
-                self._run(["node", "build.mjs"], within="web")
-                yield
-            finally:
-                shutil.rmtree(self.folder / BUILT)
-                kept.rename(self.folder / BUILT)
-
-    @contextmanager
-    def _put_back(self, path: Path) -> Iterator[None]:
-        """Afterwards the file is what it was, and nothing compiled from the changed one is left: Python tells compiled
-        files apart by seconds and sizes alone.
-        """
         before, times = path.read_bytes(), path.stat()
+        # Nothing compiled from another text is left: Python tells compiled files apart by seconds and sizes alone.
         compiled = Path(importlib.util.cache_from_source(str(path))) if path.suffix == ".py" else None
         try:
             if compiled is not None:
                 compiled.unlink(missing_ok=True)
+            path.write_text(text, encoding="utf-8")
             yield
         finally:
             path.write_bytes(before)
