@@ -19,7 +19,7 @@ from typing import Any
 
 from tests.mutations.record import Mutation
 
-# Seconds after which a test that does not end is given up.
+# Seconds after which the tests of one mutation are given up.
 LIMIT = 300
 NODE_MODULES = Path("web/node_modules")
 NOTICED, ESCAPED, BROKEN = "noticed", "ESCAPED", "BROKEN"
@@ -86,22 +86,22 @@ class Copy:
             if compiled is not None:
                 compiled.unlink(missing_ok=True)
 
-    def page_tests(self, tests: Sequence[str]) -> Ended:
+    def page_tests(self, tests: Sequence[str], *, limit: float = LIMIT) -> Ended:
         """Run tests of the page; without names none is run."""
         names = [Path(test).name for test in tests]
-        return self._run(["node", "build.mjs", "--test", *names], within="web") if names else Ended(0, "")
+        return self._run(["node", "build.mjs", "--test", *names], limit, within="web") if names else Ended(0, "")
 
-    def python_tests(self, tests: Sequence[str]) -> Ended:
+    def python_tests(self, tests: Sequence[str], *, limit: float = LIMIT) -> Ended:
         """Run tests of pytest up to the first that fails; without names none is run."""
         options = ["-x", "-q", "-p", "no:cacheprovider"]
-        return self._run([sys.executable, "-m", "pytest", *options, *tests]) if tests else Ended(0, "")
+        return self._run([sys.executable, "-m", "pytest", *options, *tests], limit) if tests else Ended(0, "")
 
-    def _run(self, command: Sequence[str], within: str = ".") -> Ended:
+    def _run(self, command: Sequence[str], limit: float, within: str = ".") -> Ended:
         environment = {**os.environ, "PYTHONPATH": str(self.folder), "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled modules are read again by each run
         try:
             done = subprocess.run(
-                command, cwd=self.folder / within, env=environment, capture_output=True, text=True, timeout=LIMIT
+                command, cwd=self.folder / within, env=environment, capture_output=True, text=True, timeout=limit
             )
         except subprocess.TimeoutExpired:
             return Ended(None, "")
@@ -119,7 +119,8 @@ def fails_unchanged(copy: Copy, mutations: Sequence[Mutation]) -> str:
     """What the tests of the mutations say of the unchanged copy where some fail; "" where all pass."""
     of_page = sorted({test for each in mutations for test in each.page_tests})
     of_python = sorted({test for each in mutations for test in each.python_tests})
-    for done in (copy.page_tests(of_page), copy.python_tests(of_python)):
+    every = LIMIT * len(mutations)
+    for done in (copy.page_tests(of_page, limit=every), copy.python_tests(of_python, limit=every)):
         if done.code != 0:
             return done.output[-2000:] or "the tests did not end in time"
     return ""
