@@ -1,4 +1,5 @@
-// Builds the page into the package. `--check` compares instead with what is committed there; `--test` runs the tests.
+// Builds the page into the package. `--check` compares instead with what is committed there; `--test [NAME.test.ts ...]` runs
+// the tests of these names, or all.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, relative } from "node:path";
@@ -39,7 +40,10 @@ const shared = {
 };
 
 if (process.argv.includes("--test")) {
-  const tests = readdirSync("test", { recursive: true }).filter((name) => name.endsWith(".test.ts"));
+  const asked = process.argv.slice(process.argv.indexOf("--test") + 1);
+  const tests = readdirSync("test", { recursive: true }).filter((name) => {
+    return name.endsWith(".test.ts") && (asked.length === 0 || asked.includes(name));
+  });
   const entryPoints = tests.map((name) => `test/${name}`);
   await build({
     ...shared,

@@ -158,6 +158,8 @@ def test_what_is_no_answer_is_refused_with_its_place(value: object) -> None:
         (CONTEXT, "Gaul", 53, None),
         (CONTEXT, "Norman", 29, 31),  # beside what it says, though there twice
         (CONTEXT, "Norman", None, None),
+        ("aaaxxxxaaa", "aaa", 3, 0),  # of two places nearby the nearer, before it and after it
+        ("aaaxxxxaaa", "aaa", 4, 7),
         ("a" * 3 + "x" * 100 + "a" * 3, "aaa", NEAR, 0),
         ("a" * 3 + "x" * 100 + "a" * 3, "aaa", NEAR + 1, None),
         ("a" * 3 + "x" * 100 + "a" * 3, "aaa", 50, None),

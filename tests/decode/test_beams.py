@@ -8,8 +8,9 @@ import pytest
 
 from glassformer.base.errors import ConfigError
 from glassformer.decode.forced import Option, options, progress, shared_out
+from glassformer.decode.hypotheses import Sentence
 from glassformer.decode.loop import decode
-from glassformer.decode.request import Request, occurs
+from glassformer.decode.request import Hypothesis, Request, occurs
 from glassformer.decode.settings import DecodeSettings
 from tests.decode.reference import searched
 from tests.decode.sentences import BEAM, IDS, ROUNDING, answers, named, requests, whole, words
@@ -35,6 +36,16 @@ def test_beams_are_those_of_a_plain_search(search: str) -> None:
         expected = searched(model, asked[number], settings)
         assert [whole(answer) for answer in found] == [tokens for _, tokens in expected]
         assert [answer.score for answer in found] == pytest.approx([score for score, _ in expected], abs=ROUNDING)
+
+
+def test_of_answers_with_equal_scores_the_first_found_comes_first() -> None:
+    """Among the three best: as a stable sort of all has them."""
+    scores = [-2.0, -1.0, -2.0, -1.0, -3.0, -1.0, -0.5, -2.0]
+    every = [Hypothesis((number,), score, score, (score,), ended=True) for number, score in enumerate(scores)]
+    sentence = Sentence(Request(0))
+    for count, answer in enumerate(every, start=1):
+        sentence.add(answer, 3)
+        assert sentence.answers == sorted(every[:count], key=lambda each: -each.score)[:3]
 
 
 def test_no_answer_is_found_twice_by_groups() -> None:

@@ -71,6 +71,12 @@ def test_what_may_be_drawn(settings: dict[str, Any], letters: str) -> None:
     assert kept(LOGITS, **settings) == letters
 
 
+@pytest.mark.parametrize(("top_p", "letters"), [(0.25, "a"), (0.26, "ab"), (0.5, "ab"), (0.75, "abc"), (0.76, "abcd")])
+def test_equally_likely_tokens_are_kept_until_their_sum_reaches_top_p(top_p: float, letters: str) -> None:
+    """Four tokens of 1/4 each, so that no sum is rounded. A sum equal to top_p is enough (Holtzman et al. 2020)."""
+    assert kept([0.0, 0.0, 0.0, 0.0], top_p=top_p) == letters
+
+
 def test_tokens_are_drawn_by_their_probability() -> None:
     """The numbers from 0 to 1 fall to tokens in proportion to their probabilities; to one of probability 0, never."""
     logits = torch.tensor([-torch.inf, 1.0, -torch.inf, 2.0, 0.5, -torch.inf]).double()

@@ -5,6 +5,7 @@ and on tiny ones.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +13,13 @@ import torch
 from torch.nn import functional as F
 
 from glassformer.api.load import load
-from glassformer.api.trace import trace
+from glassformer.api.trace import Trace, trace
 from glassformer.base.errors import DataError, GlassformerError
 from glassformer.bundled.texts import slides, slides_model
 from glassformer.look.texts.ablation import Asked, Ruler, ablate, heads_of_model
 from glassformer.look.texts.importance import differences, head_importance, plain_batches, rows_in_batches
 from glassformer.look.trace.interventions import zero_head
+from glassformer.models.inputs import Inputs
 from tests.contracts.families import FAMILIES
 from tests.look.rows import ALL
 
@@ -50,6 +52,31 @@ def test_losses_without_a_head_are_those_of_a_run_with_it_at_zero(name: str) -> 
             wanted = torch.tensor([float(losses[0] + losses[1]), float(losses[2]), 0.0], dtype=torch.float64)
         # The loss is taken in float32.
         assert torch.allclose(measured[:, place], wanted, rtol=1e-5, atol=1e-6), (name, place)
+
+
+def test_a_text_is_measured_by_the_mean_of_its_own_states() -> None:
+    """Without padding: against the states of each text read alone, and cosines by NumPy."""
+    row = next(row for row in ALL if row.name == "bert, pooler alone")
+    model = row.model()
+    inputs, _ = row.batch(padding="right")
+    assert inputs.ids is not None
+    assert inputs.segments is not None
+    assert inputs.real is not None
+    assert not bool(inputs.real.all())
+    measured, _ = ablate(model, Asked(inputs))
+    for number, (ids, segments, real) in enumerate(zip(inputs.ids, inputs.segments, inputs.real, strict=True)):
+        alone = trace(model, Inputs(ids=ids[real][None], segments=segments[real][None]))
+        whole = vector_of(alone)
+        for place, head in enumerate(heads_of_model(model), start=1):
+            other = vector_of(alone.intervene(zero_head(*head)))
+            cosine = whole @ other / np.sqrt((whole @ whole) * (other @ other))
+            assert float(measured[number, place]) == pytest.approx(1 - cosine, abs=1e-9)
+    assert float(measured[:, 1:].min()) > 1e-4  # no head is without effect
+
+
+def vector_of(run: Trace) -> Any:
+    """The mean of the last states of the one text of a run, [W]."""
+    return run[run.statement.entering["states"]].numpy()[0].mean(axis=0)
 
 
 def test_a_classifier_is_measured_by_its_answers() -> None:

@@ -76,6 +76,32 @@ def test_windows_have_the_whole_question_and_learn_the_answer_where_they_have_al
     assert len(rows) == 1 + math.ceil((len(ids) - step - 6) / step)
 
 
+def test_an_answer_at_either_edge_of_a_window_is_learned_there(words: Tokenizer) -> None:
+    """Each token of a long passage as an answer, and each two: a window learns it if and only if it has it all."""
+    task = task_of(words, overlap=6)
+    context = " ".join(WORDS)
+    ids = words.ids(context)
+    ahead = len(words.pair_frame_ids[0]) + len(words.ids("w1 w2 w3")) + len(words.pair_frame_ids[1])
+    behind = len(words.pair_frame_ids[2])
+    at_the_end = 0
+    for count in (1, 2):
+        for number in range(len(WORDS) - count + 1):
+            text = " ".join(WORDS[number : number + count])
+            right = words.ids(text)
+            example = asked(task, context, (text, f"{context} ".index(f"{text} ")))
+            assert example.span is not None
+            assert ids[example.span[0] : example.span[1] + 1] == right
+            for row in task.rows(example):
+                passage = list(row.ids)[ahead : len(row.ids) - behind]
+                places = [at for at in range(len(passage)) if passage[at : at + len(right)] == right]
+                assert len(places) <= 1
+                start = ahead + places[0] if places else 0
+                end = start + len(right) - 1 if places else 0
+                assert row.labels == {"start": start, "end": end}
+                at_the_end += places == [len(passage) - len(right)]
+    assert at_the_end >= 8
+
+
 def test_a_question_without_an_answer_learns_the_first_token(words: Tokenizer) -> None:
     task = task_of(words)
     (row,) = task.rows(asked(task, "w4 w5 w6"))
@@ -174,7 +200,7 @@ def test_the_best_spans_are_those_of_trying_all() -> None:
     torch.manual_seed(0)
     logits = torch.randn(2, 14, 2, dtype=torch.float64)
     starts = [range(3, 8), range(4, 9)]  # where a span may start; 3 and 4 tokens ahead
-    ends_at = torch.tensor([12, 13])
+    ends_at = torch.tensor([9, 11])
     may_start = torch.zeros(2, 14, dtype=torch.bool)
     for row, places in enumerate(starts):
         may_start[row, list(places)] = True

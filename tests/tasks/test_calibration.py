@@ -54,3 +54,12 @@ def test_reliability_is_what_counting_gives() -> None:
         assert each["probability"] == pytest.approx(probabilities[inside].mean())
         error += inside.mean() * abs(right[inside].mean() - probabilities[inside].mean())
     assert found.expected_error == pytest.approx(error)
+
+
+def test_errors_of_calibration_do_not_cancel() -> None:
+    """Guesses of 0.25 that always come true and guesses of 0.75 that never do: both are wrong by 0.75."""
+    found = Reliability()
+    found.add(np.array([0.25, 0.25, 0.75, 0.75]), [True, True, False, False])
+    assert found.expected_error == 0.75
+    found.add(np.array([0.25, 0.75]), [False, True])  # now 2 of 3, and 1 of 3: off by 5/12 each
+    assert found.expected_error == pytest.approx(5 / 12)

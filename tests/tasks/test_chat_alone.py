@@ -281,3 +281,20 @@ def test_templates_of_other_styles_can_be_learned_from() -> None:
         assert text.strip().startswith("I am fine")
         assert "Hi" not in text
         assert "?" not in text
+
+
+def test_nothing_is_learned_behind_the_end_of_a_reply(writer: TurnWriter) -> None:
+    """Of a template that writes a line break behind each turn, as ChatML does: the reply and its end, no more."""
+    template = (
+        "{% for message in messages %}"
+        "{{ '<|' + message.role + '|>' + message.content + eos_token + '\\n' }}"
+        "{% endfor %}"
+        "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
+    )
+    other = TurnWriter(writer.tokenizer, ChatTemplate(template, writer.template.tokens), writer.ends)
+    messages = [Message(role, text) for role, text in zip(("user", "assistant") * 2, TURNS, strict=False)]
+    found = other.lesson(messages, [False, True, False, True])
+    assert "\n" in writer.tokenizer.decode(found.ids)
+    (end,) = writer.ends
+    expected = [[*writer.tokenizer.ids(turn), end] for turn in (TURNS[1], TURNS[3])]
+    assert [i for i, of in zip(found.ids, found.learned, strict=True) if of] == [i for ids in expected for i in ids]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import string
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -106,6 +107,22 @@ def test_the_threshold_is_the_best_of_all() -> None:
         chosen = best_threshold(scores, gains)
         found = sum(gain for gain, score in zip(gains, scores, strict=True) if score > chosen)
         assert found == pytest.approx(max([*totals, 0.0]))
+
+
+def test_of_equally_good_thresholds_the_highest() -> None:
+    """Against trying each threshold between two scores, from the highest down."""
+    draw = np.random.default_rng(4)
+    ties = 0
+    for _ in range(100):
+        scores = draw.integers(-4, 5, 8).astype(float).tolist()
+        gains = draw.choice([-1.0, -0.5, 0.0, 0.5, 1.0], 8).tolist()
+        levels = sorted(set(scores), reverse=True)
+        between = [(higher + lower) / 2 for higher, lower in pairwise([*levels, levels[-1] - 2.0])]
+        tried = [levels[0], *between]
+        totals = [sum(gain for gain, score in zip(gains, scores, strict=True) if score > least) for least in tried]
+        ties += totals.count(max(totals)) > 1
+        assert best_threshold(scores, gains) == tried[totals.index(max(totals))]
+    assert ties > 10
 
 
 def test_the_words_among_the_words_of_the_question() -> None:

@@ -13,23 +13,13 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import CheckpointError
-from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.training.cadence import Cadence
 from glassformer.training.checkpoint import Checkpoints, weights
 from glassformer.training.loop import fit
 from tests.damage import flipped_bits
+from tests.training.clock import Clock, Slow
 from tests.training.toy import Toy, toy_model, toy_settings
-
-
-class Clock:
-    """Stands still unless it is moved."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def saved(clock: Clock, cadence: Cadence, *, seconds: int, cost: float) -> list[float]:
@@ -61,18 +51,6 @@ def test_saving_takes_at_most_a_hundredth_of_the_time(cost: float) -> None:
     assert min(apart) >= 300
     assert cost * len(apart) <= sum(apart) / 100
     assert max(apart) <= max(300, 100 * cost) + cost + 1  # and no more seldom than that asks for
-
-
-class Slow(Toy):
-    """A step takes ten seconds by a clock of its own."""
-
-    def __init__(self, clock: Clock) -> None:
-        super().__init__()
-        self.clock = clock
-
-    def loss(self, model: Transformer, batch: Batch) -> Tensor:
-        self.clock.now += 10
-        return super().loss(model, batch)
 
 
 def test_a_run_saves_by_the_clock_and_says_once_what_it_costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,10 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from glassformer.models.transformer import Transformer
+from glassformer.training.cadence import Cadence
 from glassformer.training.checkpoint import Checkpoints
 from glassformer.training.loop import fit
+from tests.training.clock import Clock, Slow
 from tests.training.runs import train
 from tests.training.toy import Toy, toy_model, toy_settings
 
@@ -132,6 +136,34 @@ def test_the_mean_of_the_last_checkpoints(tmp_path: Path) -> None:
     for name, tensor in kept.items():
         mean = torch.stack([each[name].double() for each in saved]).mean(0)
         assert (tensor.double() - mean).abs().max() < 1e-7  # rounded to float32
+
+
+@pytest.mark.parametrize("removed", [True, False])
+def test_checkpoints_by_the_clock_are_not_in_the_mean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, removed: bool
+) -> None:
+    """A step takes ten seconds and the clock saves every twenty, the settings every four steps: steps 4, 8 and 10, the
+    last, count. Also where the others cannot be removed.
+    """
+    clock = Clock()
+    monkeypatch.setattr(sys.modules["glassformer.training.run"], "Cadence", partial(Cadence, clock=clock))
+    if not removed:
+        monkeypatch.setattr(sys.modules["glassformer.training.checkpoint"], "remove", not_allowed)
+    model = toy_model()
+    settings = toy_settings(steps=10, checkpoint_every=4, checkpoint_minutes=1 / 3, average=3)
+    tables: dict[int, Tensor] = {}
+    saved: set[str] = set()
+    for step in fit(model, Slow(clock), settings, out=tmp_path, log=lambda message: None):
+        saved |= {path.name for path in (tmp_path / "checkpoints").glob("step-*")}
+        tables[step.step] = model.word_table.detach().double().clone()
+    assert {"step-00000002", "step-00000006"} <= saved  # by the clock
+    last = load_file(tmp_path / "checkpoints" / "step-00000010" / "model.safetensors")["encoder.embed.word.weight"]
+    mean = (tables[4] + tables[8] + last.double()) / 3
+    assert torch.equal(model.word_table, mean.float())
+
+
+def not_allowed(path: Path) -> None:
+    raise PermissionError(f"{path} is kept by another program")
 
 
 @pytest.mark.parametrize("ema", [None, 0.9])

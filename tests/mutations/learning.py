@@ -1,0 +1,148 @@
+"""Training: schedules, averages, checkpoints, resuming, losses."""
+
+from __future__ import annotations
+
+from tests.mutations.record import Mutation
+
+MUTATIONS = (
+    Mutation(
+        "warm-up-one-step-late",
+        "glassformer/training/schedule.py",
+        "(progress.step + 1) / self.rising",
+        "progress.step / self.rising",
+        ("tests/training/test_schedule.py::test_schedule_is_its_formula",),
+    ),
+    Mutation(
+        "cosine-upside-down",
+        "glassformer/training/schedule.py",
+        "0.5 - 0.5 * math.cos",
+        "0.5 + 0.5 * math.cos",
+        ("tests/training/test_schedule.py::test_schedule_is_its_formula[cosine]",),
+    ),
+    Mutation(
+        "cool-down-from-the-beginning",
+        "glassformer/training/schedule.py",
+        "(1 - done) / self.cooldown",
+        "(1 - done - self.cooldown) / self.cooldown",
+        ("tests/training/test_schedule.py::test_schedule_is_its_formula",),
+    ),
+    Mutation(
+        "moving-average-moves-too-fast",
+        "glassformer/training/optimize.py",
+        "model.get_parameter(name).detach(), 1 - decay",
+        "model.get_parameter(name).detach(), decay",
+        ("tests/training/test_optimize.py::test_moving_average_is_its_formula",),
+    ),
+    Mutation(
+        "bert-adam-corrects-its-bias",
+        "glassformer/training/optimize.py",
+        'NO_BIAS_CORRECTION_STEP if settings.optimizer == "bert-adam" else 0.0',
+        "0.0",
+        ("tests/training/test_optimize.py::test_bert_adam_is_its_formula",),
+    ),
+    Mutation(
+        "clock-checkpoints-averaged",
+        "glassformer/training/kept.py",
+        "if each.step % every == 0 or each.step == run.progress.step]",
+        "]",
+        ("tests/training/test_kept.py::test_checkpoints_by_the_clock_are_not_in_the_mean[False]",),
+    ),
+    Mutation(
+        "clock-checkpoints-kept",
+        "glassformer/training/checkpoint.py",
+        "if _step_of(path) % self.every == 0]",
+        "]",
+        ("tests/training/test_kept.py::test_checkpoints_by_the_clock_are_not_in_the_mean[True]",),
+    ),
+    Mutation(
+        "mean-of-one-checkpoint-more",
+        "glassformer/training/kept.py",
+        "copy_(tensor / len(checkpoints))",
+        "copy_(tensor / (len(checkpoints) + 1))",
+        ("tests/training/test_kept.py::test_the_mean_of_the_last_checkpoints",),
+    ),
+    Mutation(
+        "resume-without-the-optimizer",
+        "glassformer/training/state.py",
+        '        for group in ("model", "optimizer", "average"):\n            restore(',
+        '        for group in ("model", "average"):\n            restore(',
+        ("tests/training/test_resumed.py::test_stopped_and_resumed_is_unbroken",),
+    ),
+    Mutation(
+        "resume-without-the-average",
+        "glassformer/training/state.py",
+        '        for group in ("model", "optimizer", "average"):\n            restore(',
+        '        for group in ("model", "optimizer"):\n            restore(',
+        ("tests/training/test_resumed.py::test_stopped_and_resumed_is_unbroken[muon-0.9-None]",),
+    ),
+    Mutation(
+        "every-step-drops-the-same",
+        "glassformer/training/loop.py",
+        "random_bits(seed, step)",
+        "random_bits(seed, 0)",
+        ("tests/training/test_loop.py::test_step_seeds_differ_by_step_and_seed",),
+    ),
+    Mutation(
+        "parts-of-a-step-weigh-alike",
+        "glassformer/training/loop.py",
+        "{name: sum(part.counts[name] for part in parts) for name in parts[0].counts}",
+        "{name: parts[0].counts[name] * len(parts) for name in parts[0].counts}",
+        ("tests/training/test_loop.py::test_parts_of_a_batch_equal_the_whole",),
+    ),
+    Mutation(
+        "gradient-not-clipped",
+        "glassformer/training/loop.py",
+        "settings.clip or math.inf",
+        "math.inf",
+        ("tests/training/test_loop.py::test_clipping_scales_all_gradients_alike",),
+    ),
+    Mutation(
+        "patience-one-longer",
+        "glassformer/training/run.py",
+        "self.progress.misses >= patience",
+        "self.progress.misses > patience",
+        ("tests/training/test_kept.py::test_of_equal_scores_the_lower_loss_is_better_and_no_lack_of_progress",),
+    ),
+    Mutation(
+        "of-equal-scores-the-higher-loss",
+        "glassformer/training/run.py",
+        "loss < best_loss",
+        "loss > best_loss",
+        ("tests/training/test_kept.py::test_of_equal_scores_the_lower_loss_is_better_and_no_lack_of_progress",),
+    ),
+    Mutation(
+        "adapter-not-divided-by-rank",
+        "glassformer/parts/projection.py",
+        "alpha / rank\n",
+        "alpha\n",
+        ("tests/training/test_adapters.py::test_a_layer_and_its_gradients_are_their_formulas",),
+    ),
+    Mutation(
+        "soft-loss-without-its-square",
+        "glassformer/tasks/soft_losses.py",
+        "temperature**2 * (each",
+        "temperature * (each",
+        ("tests/tasks/test_distil.py::test_the_losses_are_those_of_torch",),
+    ),
+    Mutation(
+        "smoothing-of-impossible-tokens",
+        "glassformer/scoring/blocked_cross_entropy.py",
+        "smoothing / (len(table) - len(never))",
+        "smoothing / len(table)",
+        ("tests/tasks/test_blocked_cross_entropy.py::test_a_token_that_no_answer_has_is_no_target_of_the_smoothing",),
+    ),
+    Mutation(
+        "worst-seed-is-the-best",
+        "glassformer/run/seeds.py",
+        '-1 if self.best_score.startswith("-") else 1',
+        "1",
+        ("tests/run/test_seeds.py::test_the_best_of_several_seeds",),
+    ),
+    Mutation(
+        "links-one-way-only",
+        "glassformer/tasks/writing/alignment_loss.py",
+        "(target == torch.arange(target.shape[1], device=target.device)) & (share >= 0)",
+        "share >= 0",
+        ("tests/tasks/test_alignment_head.py::test_the_loss_is_that_of_the_links_of_each_pair",),
+    ),
+)

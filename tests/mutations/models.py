@@ -1,0 +1,141 @@
+"""Parts and models: masks, attention, positions, caches, heads, the conditional random field."""
+
+from __future__ import annotations
+
+from tests.mutations.record import Mutation
+
+MUTATIONS = (
+    Mutation(
+        "causal-excludes-itself",
+        "glassformer/parts/mask.py",
+        "key.index[:, None, :] <= query.index[:, :, None]",
+        "key.index[:, None, :] < query.index[:, :, None]",
+        ("tests/parts/test_mask.py::test_each_predicate_is_its_loop",),
+    ),
+    Mutation(
+        "window-one-short",
+        "glassformer/parts/mask.py",
+        ".abs() <= reach",
+        ".abs() < reach",
+        ("tests/parts/test_mask.py::test_each_predicate_is_its_loop",),
+    ),
+    Mutation(
+        "documents-look-back",
+        "glassformer/parts/mask.py",
+        "one[:, :, None] == two[:, None, :]",
+        "one[:, :, None] >= two[:, None, :]",
+        ("tests/parts/test_mask.py::test_each_predicate_is_its_loop",),
+    ),
+    Mutation(
+        "empty-row-looks-evenly",
+        "glassformer/parts/mask.py",
+        ".softmax(dim=-1).masked_fill(empty, 0.0)",
+        ".softmax(dim=-1)",
+        ("tests/contracts/test_all_masked.py::test_training_alone_and_among_others",),
+    ),
+    Mutation(
+        "scores-divided-by-all-heads",
+        "glassformer/parts/attention.py",
+        "math.sqrt(config.query_size)",
+        "math.sqrt(config.query_size * config.heads)",
+        ("tests/parts/test_attention.py::test_four_ways_of_writing_it_are_one",),
+    ),
+    Mutation(
+        "shared-heads-in-another-order",
+        "glassformer/parts/attention.py",
+        "x.repeat_interleave(groups, dim=1)",
+        "x.repeat(1, groups, 1, 1)",
+        ("tests/parts/test_attention.py::test_the_fused_kernel_agrees_with_the_formula",),
+    ),
+    Mutation(
+        "rotation-backwards",
+        "glassformer/parts/position.py",
+        "torch.cat((-second, first), dim=-1)",
+        "torch.cat((second, -first), dim=-1)",
+        ("tests/parts/test_position.py::test_rotary_turns_each_pair_by_its_angle",),
+    ),
+    Mutation(
+        "position-offset-left-out",
+        "glassformer/parts/position.py",
+        "positions + self.offset, self.weight",
+        "positions, self.weight",
+        ("tests/parts/test_position.py::test_learned_rows_start_after_the_offset",),
+    ),
+    Mutation(
+        "bucket-of-the-other-side",
+        "glassformer/parts/position.py",
+        "side = (distance > 0).long() * buckets",
+        "side = (distance < 0).long() * buckets",
+        ("tests/parts/test_position.py::test_relative_buckets",),
+    ),
+    Mutation(
+        "embedding-scaled-after-position",
+        "glassformer/parts/embed.py",
+        "self.scale = math.sqrt(width) if",
+        "self.scale = width if",
+        ("tests/contracts/test_parity.py::test_answers_and_gradients_are_the_references[marian]",),
+    ),
+    Mutation(
+        "dropout-not-scaled",
+        "glassformer/parts/dropout.py",
+        "x * (1.0 / (1.0 - self.rate))",
+        "x * (1.0 - self.rate)",
+        ("tests/parts/test_dropout.py::test_mean_and_variance_of_what_goes_on",),
+    ),
+    Mutation(
+        "cache-facts-not-reordered",
+        "glassformer/parts/cache.py",
+        "{name: fact.index_select(0, rows) for name, fact in self.facts.items()}",
+        "dict(self.facts)",
+        ("tests/models/test_inputs.py::test_a_cache_follows_its_beams",),
+    ),
+    Mutation(
+        "cache-hides-the-newest-token",
+        "glassformer/parts/cache.py",
+        "return may_look.scatter(2, columns[:, :, None], True)",
+        "return may_look.scatter(2, columns[:, :, None], False)",
+        ("tests/parts/test_cache.py::test_each_hypothesis_is_as_if_read_alone",),
+    ),
+    Mutation(
+        "cache-position-one-back",
+        "glassformer/parts/cache.py",
+        "scatter(1, columns, positions.expand(-1, newest))",
+        "scatter(1, columns, positions.expand(-1, newest) - 1)",
+        ("tests/parts/test_cache.py::test_each_hypothesis_is_as_if_read_alone",),
+    ),
+    Mutation(
+        "padding-counted-as-position",
+        "glassformer/models/stack.py",
+        "(newest.cumsum(dim=1) - 1 + start).clamp(min=0)",
+        "(newest.cumsum(dim=1) * 0 + index)",
+        ("tests/contracts/test_parity_padding.py::test_lock_and_among_others",),
+    ),
+    Mutation(
+        "padding-in-the-mean",
+        "glassformer/models/heads.py",
+        "/ weights.sum(dim=1, keepdim=True).clamp(min=1)",
+        "/ states.shape[1]",
+        ("tests/models/test_pooled.py::test_padding_has_no_part_in_the_vector_of_a_text",),
+    ),
+    Mutation(
+        "crf-steps-backwards",
+        "glassformer/models/crf.py",
+        "steps[before, labels].where",
+        "steps[labels, before].where",
+        ("tests/models/test_chain.py",),
+    ),
+    Mutation(
+        "viterbi-without-the-last-label",
+        "glassformer/models/chain.py",
+        "int((best + chain.last).argmax())",
+        "int(best.argmax())",
+        ("tests/models/test_chain.py::test_viterbi_finds_the_best_of_all_sequences",),
+    ),
+    Mutation(
+        "eight-bits-of-a-smaller-number",
+        "glassformer/runtime/int8.py",
+        "(largest / LARGEST).to(torch.bfloat16)",
+        "(largest / (LARGEST + 1)).to(torch.bfloat16)",
+        ("tests/runtime/test_int8.py::test_a_rounded_weight_is_off_by_half_a_step_at_most",),
+    ),
+)
