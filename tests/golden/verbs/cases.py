@@ -1,5 +1,7 @@
 """The cases: each verb on the package's models and on one tiny model per task."""
 
+# ruff: noqa: E501 -- a row of the table is a line
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -149,16 +151,30 @@ def _looking() -> Iterator[Case]:
         name = _short(model)
         written = f"explain {model} {ASKED[model]} --write 4"
         yield Case(f"explain-write/{name}", f"{written} --json")
-        yield Case(f"page-write/{name}", f"{written} --beams 2 --html out/write-{name}.html", (f"out/write-{name}.html",))
+        yield Case(
+            f"page-write/{name}", f"{written} --beams 2 --html out/write-{name}.html", (f"out/write-{name}.html",)
+        )
     cell = "'encoder.blocks.0.self_attention.weights[head=0,query=1,key=2]'"
     yield Case("explain/cell", f"explain models/slides {ASKED['models/slides']} --cell {cell} --json")
     yield Case("explain/word", f"explain english {MASKED} --word summer --json")
     yield Case("explain/target", "explain en-fr 'He is a doctor.' --target 'Il est médecin.' --json")
     yield Case("explain/candidate", f"explain models/choose {ASKED['models/choose']} --sentence 1 --json")
     yield Case("verify/float64", f"verify english {MASKED} --dtype float64 --json")
-    yield Case("page/held-out", f"explain models/masked-lm {ASKED['models/masked-lm']} --held-out data/lines.txt --html out/held.html", ("out/held.html",))
-    yield Case("page/moved", f"explain models/none {ASKED['models/classify']} --start models/masked-lm --html out/moved.html", code=2)
-    yield Case("page/head-alone", f"explain models/gradually {ASKED['models/classify']} --start models/masked-lm --html out/tuned.html", ("out/tuned.html",))
+    yield Case(
+        "page/held-out",
+        f"explain models/masked-lm {ASKED['models/masked-lm']} --held-out data/lines.txt --html out/held.html",
+        ("out/held.html",),
+    )
+    yield Case(
+        "page/moved",
+        f"explain models/none {ASKED['models/classify']} --start models/masked-lm --html out/moved.html",
+        code=2,
+    )
+    yield Case(
+        "page/head-alone",
+        f"explain models/gradually {ASKED['models/classify']} --start models/masked-lm --html out/tuned.html",
+        ("out/tuned.html",),
+    )
     for model in ("english", "models/masked-lm", "models/bert", "models/classify", "models/language-model"):
         yield Case(f"heads-held-out/{_short(model)}", f"heads {model} --held-out data/lines.txt --rows 6 --json")
     yield Case("heads-held-out/translate", "heads models/translate --held-out data/held.tsv --rows 6 --json")
@@ -169,7 +185,7 @@ def _looking() -> Iterator[Case]:
     yield Case("matrix/page", f"matrix {TEXT} --html out/matrix.html", ("out/matrix.html",), fast=True)
     yield Case("explore/slides", "explore --no-browser --json", server=True)
     yield Case("models", "models --json", fast=True)
-    yield Case("cache", "cache models --json")
+    yield Case("cache", "cache models")
 
 
 def cases() -> list[Case]:

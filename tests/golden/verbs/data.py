@@ -54,21 +54,37 @@ def write_labelled(folder: Path, chance: random.Random) -> None:
     """Texts with a label, with several labels, with a number, with candidates."""
     texts = [(sentence(chance), sentence(chance)) for _ in range(60)]
     warm = [("summer" in one) or ("garden" in one) for one, _ in texts]
-    write_table(folder / "labels.csv", [("text", "label"), *((a, "warm" if w else "cold") for (a, _), w in zip(texts, warm, strict=True))])
-    write_table(folder / "pairs.tsv", [(a, b, "same" if a.split()[0] == b.split()[0] else "other") for a, b in texts], "\t")
+    write_table(
+        folder / "labels.csv",
+        [("text", "label"), *((a, "warm" if w else "cold") for (a, _), w in zip(texts, warm, strict=True))],
+    )
+    write_table(
+        folder / "pairs.tsv", [(a, b, "same" if a.split()[0] == b.split()[0] else "other") for a, b in texts], "\t"
+    )
     several = [
-        {"text": a, "label": [name for name, word in (("warm", "summer"), ("green", "garden"), ("art", "paints")) if word in a]}
+        {
+            "text": a,
+            "label": [name for name, word in (("warm", "summer"), ("green", "garden"), ("art", "paints")) if word in a],
+        }
         for a, _ in texts
     ]
     write_lines(folder / "several.jsonl", several)
-    write_lines(folder / "numbers.jsonl", ({"text": a, "pair": b, "label": round(len(a) / 10 - len(b) / 20, 2)} for a, b in texts))
+    write_lines(
+        folder / "numbers.jsonl",
+        ({"text": a, "pair": b, "label": round(len(a) / 10 - len(b) / 20, 2)} for a, b in texts),
+    )
     verbs = list(LIKES)
     rows = [{"text": a, "choices": chance.sample(verbs, 3), "label": chance.randrange(3)} for a, _ in texts]
     write_lines(folder / "choices.jsonl", rows)
     with gzip.open(folder / "labels.jsonl.gz", "wt", encoding="utf-8") as handle:
         for (text, _), is_warm in zip(texts[:20], warm, strict=False):
             handle.write(json.dumps({"text": text, "label": "warm" if is_warm else "cold"}) + "\n")
-    bad = [("text", "label"), *((a, "warm" if w else "cold") for (a, _), w in zip(texts[:30], warm, strict=False)), ("", "warm"), ("Without a label", "")]
+    bad = [
+        ("text", "label"),
+        *((a, "warm" if w else "cold") for (a, _), w in zip(texts[:30], warm, strict=False)),
+        ("", "warm"),
+        ("Without a label", ""),
+    ]
     write_table(folder / "bad.csv", bad)
 
 
@@ -82,7 +98,12 @@ def write_tagged(folder: Path, chance: random.Random) -> None:
         tags += ["O", *(f"{'B' if n == 0 else 'I'}-LOC" for n in range(len(place))), "O", "O"]
         blocks.append("".join(f"{word} {tag}\n" for word, tag in zip(words, tags, strict=True)))
         kinds = {"O": "X", "R": "PROPN", "C": "PROPN"}
-        rows.append({"words": words, "tags": ["PUNCT" if word == "." else kinds[tag[-1]] for word, tag in zip(words, tags, strict=True)]})
+        rows.append(
+            {
+                "words": words,
+                "tags": ["PUNCT" if word == "." else kinds[tag[-1]] for word, tag in zip(words, tags, strict=True)],
+            }
+        )
     (folder / "names.conll").write_text("\n".join(blocks), encoding="utf-8")
     write_lines(folder / "kinds.jsonl", rows)
 
@@ -93,7 +114,13 @@ def write_questions(folder: Path, chance: random.Random) -> None:
     for number in range(30):
         person, thing = chance.choice(PEOPLE), chance.choice(list(THINGS))
         context = f"{sentence(chance)} {person} likes {thing} and lives in {chance.choice(PLACES)}. {sentence(chance)}"
-        asked = [{"id": f"a{number}", "question": f"Who likes {thing}?", "answers": [{"text": person, "answer_start": context.index(person)}]}]
+        asked: list[dict[str, Any]] = [
+            {
+                "id": f"a{number}",
+                "question": f"Who likes {thing}?",
+                "answers": [{"text": person, "answer_start": context.index(person)}],
+            }
+        ]
         if number % 3 == 0:
             asked.append({"id": f"b{number}", "question": "Who sings?", "answers": [], "is_impossible": True})
         paragraphs.append({"context": context, "qas": asked})
@@ -115,9 +142,13 @@ def write_pairs(folder: Path, chance: random.Random) -> None:
     talks = []
     for _ in range(60):
         thing = chance.choice(list(THINGS))
-        talks.append([f"Do you like {thing}?", f"I like {thing} {chance.choice(ENDS)}.", "Why?", f"It is {chance.choice(ENDS)}."])
+        talks.append(
+            [f"Do you like {thing}?", f"I like {thing} {chance.choice(ENDS)}.", "Why?", f"It is {chance.choice(ENDS)}."]
+        )
     write_lines(folder / "talks.jsonl", ({"turns": talk} for talk in talks))
-    (folder / "talks.txt").write_text("\n".join("".join(f"{turn}\n" for turn in talk) for talk in talks[:20]), encoding="utf-8")
+    (folder / "talks.txt").write_text(
+        "\n".join("".join(f"{turn}\n" for turn in talk) for talk in talks[:20]), encoding="utf-8"
+    )
 
 
 def write_data(folder: Path) -> None:

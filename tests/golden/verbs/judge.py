@@ -73,7 +73,9 @@ def record(folder: Path, patterns: Sequence[str], *, keep: Path | None = None) -
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(found, ensure_ascii=False, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         failed += _unexpected(case, found, said)
-    print(f"{count} cases in {time.monotonic() - began:.0f} s; {failed} ended with another exit code than the table says")
+    print(
+        f"{count} cases in {time.monotonic() - began:.0f} s; {failed} ended with another exit code than the table says"
+    )
     return int(failed > 0)
 
 

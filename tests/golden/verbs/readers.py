@@ -84,7 +84,8 @@ def page(text: str) -> dict[str, Any]:
 def _parquet(path: Path) -> Any:
     import pyarrow.parquet as pq
 
-    return pq.read_table(path).to_pydict()
+    # Without threads: a command that is forked later would wait for those of this process.
+    return pq.read_table(path, use_threads=False, pre_buffer=False).to_pydict()
 
 
 def _safe_json(text: str) -> Any:
@@ -122,4 +123,7 @@ def lines(text: str) -> list[Any]:
 def read(path: Path) -> Any:
     """The value of a file; of a kind without a reader, a checksum."""
     reader = READERS.get(path.suffix)
-    return reader(path) if reader else {"bits": digest(path.read_bytes())}
+    try:
+        return reader(path) if reader else {"bits": digest(path.read_bytes())}
+    except ValueError as error:
+        return {"unreadable": type(error).__name__, "bits": digest(path.read_bytes())}

@@ -30,7 +30,6 @@ class Ended:
 
 def warm() -> None:
     """Import once what nearly all verbs use, by the package's public names."""
-    import pyarrow.parquet
     import torch
     import torch._dynamo  # torch's optimizers import it at their first step, which takes a second
 
@@ -61,14 +60,18 @@ def _become(case: Case, root: Path, streams: Path) -> None:
     try:
         os.chdir(root)
         os.environ.update(HOME=str(root / ".home"), COLUMNS="80", XDG_CACHE_HOME=str(root / ".cache"))
-        files = (("in", os.O_RDONLY), ("out", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), ("err", os.O_WRONLY | os.O_CREAT | os.O_TRUNC))
+        files = (
+            ("in", os.O_RDONLY),
+            ("out", os.O_WRONLY | os.O_CREAT | os.O_TRUNC),
+            ("err", os.O_WRONLY | os.O_CREAT | os.O_TRUNC),
+        )
         for number, (name, mode) in enumerate(files):
             handle = os.open(streams / name, mode, 0o600)
             os.dup2(handle, number)
             os.close(handle)
-        sys.stdin = open(0, encoding="utf-8", closefd=False)
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
-        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)
+        sys.stdin, sys.stdout, sys.stderr = (
+            open(number, mode, encoding="utf-8", closefd=False) for number, mode in enumerate("rww")
+        )
         sys.argv = ["glassformer", *case.words]
         if case.server:
             signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -45,7 +45,9 @@ class Case:
     @property
     def read(self) -> set[str]:
         """Paths in `models/` and `out/` that stand in its words."""
-        return {part for word in self.words for part in re.split(r"[=:,]", word) if part.startswith(("models/", "out/"))}
+        return {
+            part for word in self.words for part in re.split(r"[=:,]", word) if part.startswith(("models/", "out/"))
+        }
 
 
 def _within(path: str, folder: str) -> bool:
