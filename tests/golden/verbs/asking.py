@@ -15,7 +15,7 @@ ALIENS, DOCTOR, HOW = "'As Aliens entered our planet'", "'He is a doctor.' 'She 
 def _answers() -> Iterator[Case]:
     yield Case("fill/english", f"fill english {MASKED} --json", fast=True)
     yield Case("fill/three", f"fill english {MASKED} 'They go [MASK].' --top 3 --json", fast=True)
-    yield Case("fill/slides", "fill models/slides 'She [MASK] [MASK] summer better' --json", fast=True)
+    yield Case("fill/slides", "fill models/slides 'She [MASK] [MASK] summer better' --json")
     yield Case(
         "fill/file", "fill english --file data/masked.txt --out out/filled.jsonl", ("out/filled.jsonl",), fast=True
     )

@@ -142,7 +142,7 @@ def _looking() -> Iterator[Case]:
     for model, words in ASKED.items():
         name, fast = _short(model), model in PACKAGE
         yield Case(f"info/{name}", f"info {model} --json", fast=fast)
-        yield Case(f"explain/{name}", f"explain {model} {words} --json", fast=model == "models/slides")
+        yield Case(f"explain/{name}", f"explain {model} {words} --json")
         yield Case(f"verify/{name}", f"verify {model} {words} --json")
         page = f"out/explain-{name}.html"
         yield Case(f"page/{name}", f"explain {model} {words} --html {page} --gradients --megabytes 8", (page,))

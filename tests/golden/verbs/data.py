@@ -76,9 +76,9 @@ def write_labelled(folder: Path, chance: random.Random) -> None:
     verbs = list(LIKES)
     rows = [{"text": a, "choices": chance.sample(verbs, 3), "label": chance.randrange(3)} for a, _ in texts]
     write_lines(folder / "choices.jsonl", rows)
-    with gzip.open(folder / "labels.jsonl.gz", "wt", encoding="utf-8") as handle:
-        for (text, _), is_warm in zip(texts[:20], warm, strict=False):
-            handle.write(json.dumps({"text": text, "label": "warm" if is_warm else "cold"}) + "\n")
+    rows = [{"text": a, "label": "warm" if w else "cold"} for (a, _), w in zip(texts[:20], warm, strict=False)]
+    packed = gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode(), mtime=0)
+    (folder / "labels.jsonl.gz").write_bytes(packed)
     bad = [
         ("text", "label"),
         *((a, "warm" if w else "cold") for (a, _), w in zip(texts[:30], warm, strict=False)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 import tempfile
 import time
@@ -15,12 +16,14 @@ from typing import Any
 from tests.golden.verbs.cases import cases
 from tests.golden.verbs.data import write_data
 from tests.golden.verbs.readers import lines, page, read
-from tests.golden.verbs.reduce import reduced
+from tests.golden.verbs.reduce import reduced, rounded
 from tests.golden.verbs.run import run, warm
 from tests.golden.verbs.table import Case, needed
 
 # Differences that are shown of a case.
 SHOWN = 8
+# How far numbers of the committed copy may be from those of another processor, as a share.
+NEARLY = 2e-3
 
 
 def outcomes(chosen: Sequence[Case], keep: Path | None = None) -> Iterator[tuple[Case, dict[str, Any], str]]:
@@ -63,46 +66,75 @@ def chosen_of(patterns: Sequence[str]) -> list[Case]:
     return [case for case in cases() if any(fnmatch(case.name, pattern) for pattern in patterns)]
 
 
-def record(folder: Path, patterns: Sequence[str], *, keep: Path | None = None) -> int:
-    """Write one file for each case; returns the exit code."""
-    failed, began = 0, time.monotonic()
-    count = 0
-    for case, found, said in outcomes(chosen_of(patterns), keep):
-        count += 1
-        path = path_of(folder, case)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(found, ensure_ascii=False, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+def record(place: Path, patterns: Sequence[str], *, keep: Path | None = None) -> int:
+    """Write one file for each case to a folder, or the fast cases, rounded, to one file; returns the exit code."""
+    failed, began = 0, _clocks()
+    together: dict[str, Any] = {}
+    chosen = _in(place, chosen_of(patterns))
+    for case, found, said in outcomes(chosen, keep):
         failed += _unexpected(case, found, said)
-    print(
-        f"{count} cases in {time.monotonic() - began:.0f} s; {failed} ended with another exit code than the table says"
-    )
+        if _is_file(place):
+            together[case.name] = rounded(found)
+        else:
+            _write(place / f"{case.name}.json", found, indent=1)
+    if _is_file(place):
+        _write(place, together)
+    print(f"{len(chosen)} cases, {_since(began)}; {failed} ended with another exit code than the table says")
     return int(failed > 0)
 
 
-def compare(folder: Path, patterns: Sequence[str], *, tolerance: float | None = None, keep: Path | None = None) -> int:
+def compare(place: Path, patterns: Sequence[str], *, tolerance: float | None = None, keep: Path | None = None) -> int:
     """Run the cases again and print each difference; returns the exit code."""
-    changed, count, began = [], 0, time.monotonic()
-    for case, found, said in outcomes(chosen_of(patterns), keep):
-        count += 1
-        path = path_of(folder, case)
-        if not path.exists():
-            print(f"{case.name}: not recorded")
-            changed.append(case.name)
-            continue
-        before = json.loads(path.read_text(encoding="utf-8"))
-        apart = list(differences(before, json.loads(json.dumps(found)), tolerance))
+    changed, began = 0, _clocks()
+    together = json.loads(place.read_text(encoding="utf-8")) if _is_file(place) else None
+    tolerance = NEARLY if together is not None and tolerance is None else tolerance
+    chosen = _in(place, chosen_of(patterns))
+    for case, found, said in outcomes(chosen, keep):
+        now = json.loads(json.dumps(rounded(found) if together is not None else found))
+        before = together.get(case.name) if together is not None else _read(place / f"{case.name}.json")
+        apart = ["not recorded"] if before is None else list(differences(before, now, tolerance))
         if apart:
-            changed.append(case.name)
+            changed += 1
             print(f"{case.name}: {len(apart)} differences")
             print("".join(f"  {each}\n" for each in apart[:SHOWN]), end="")
             _unexpected(case, found, said)
-    print(f"{count} cases in {time.monotonic() - began:.0f} s; {len(changed)} differ")
-    return int(bool(changed) or not count)
+    print(f"{len(chosen)} cases, {_since(began)}; {changed} differ")
+    return int(changed > 0 or not chosen)
 
 
-def path_of(folder: Path, case: Case) -> Path:
-    """Where a case is recorded."""
-    return folder / f"{case.name}.json"
+def _is_file(place: Path) -> bool:
+    return place.suffix == ".json"
+
+
+def _in(place: Path, chosen: list[Case]) -> list[Case]:
+    return [case for case in chosen if case.fast] if _is_file(place) else chosen
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def _write(path: Path, value: Any, indent: int | None = None) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if indent is None:  # a line for each case, so that a change shows which
+        rows = (
+            f"{json.dumps(name)}: {json.dumps(each, ensure_ascii=False, sort_keys=True)}"
+            for name, each in value.items()
+        )
+        text = "{\n" + ",\n".join(rows) + "\n}\n"
+    else:
+        text = json.dumps(value, ensure_ascii=False, indent=indent, sort_keys=True) + "\n"
+    path.write_text(text, encoding="utf-8")
+
+
+def _clocks() -> tuple[float, float]:
+    used = os.times()
+    return time.monotonic(), used.user + used.system + used.children_user + used.children_system
+
+
+def _since(began: tuple[float, float]) -> str:
+    clock, processor = (now - then for now, then in zip(_clocks(), began, strict=True))
+    return f"{clock:.0f} s by the clock, {processor:.0f} s of the processor"
 
 
 def _unexpected(case: Case, found: dict[str, Any], said: str) -> int:

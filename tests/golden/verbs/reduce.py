@@ -13,63 +13,19 @@ import numpy as np
 from tests.golden.verbs.readers import digest, numbers
 
 # Fields that are written for a person to read.
-WORDING = frozenset(
-    [
-        "caption",
-        "description",
-        "formula",
-        "header",
-        "hint",
-        "left_out",
-        "make",
-        "mathml",
-        "measured_on",
-        "message",
-        "more",
-        "note",
-        "notes",
-        "reason",
-        "remark",
-        "remarks",
-        "said",
-        "sentence",
-        "switch",
-        "title",
-        "told",
-        "verdict",
-        "what",
-        "why",
-    ]
-)
+WORDING = {
+    *("caption", "description", "formula", "header", "hint", "left_out", "make", "mathml", "measured_on", "message"),
+    *("more", "note", "notes", "reason", "remark", "remarks", "said", "sentence", "switch", "title", "told", "verdict"),
+    *("what", "why"),
+}
 # Fields that are a name in one place and a sentence in another.
-EITHER = frozenset(("counted", "measure", "rule", "shared", "unit", "words"))
+EITHER = {"counted", "measure", "rule", "shared", "unit", "words"}
 # Fields that depend on the machine, the day, the folder or the release.
-PASSING = frozenset(
-    [
-        "address",
-        "bytes",
-        "cache",
-        "checksum",
-        "checksums",
-        "command",
-        "created",
-        "date",
-        "documents",
-        "loads",
-        "machine",
-        "made_by",
-        "megabytes",
-        "peak_bytes",
-        "port",
-        "seconds",
-        "seconds_per_text",
-        "time",
-        "tokens_per_second",
-        "transformers_version",
-        "url",
-        "version",
-    ]
-)
+PASSING = {
+    *("address", "bytes", "cache", "checksum", "checksums", "command", "created", "date", "documents", "loads"),
+    *("machine", "made_by", "megabytes", "peak_bytes", "port", "seconds", "seconds_per_text", "time"),
+    *("tokens_per_second", "transformers_version", "url", "version"),
+}
 # Lists of more numbers than this are told by a checksum.
 SHORT = 24
 # Longer JSON than this is told by a checksum and its ends.

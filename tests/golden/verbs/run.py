@@ -70,7 +70,7 @@ def _become(case: Case, root: Path, streams: Path) -> None:
             os.dup2(handle, number)
             os.close(handle)
         sys.stdin, sys.stdout, sys.stderr = (
-            open(number, mode, encoding="utf-8", closefd=False) for number, mode in enumerate("rww")
+            os.fdopen(number, mode, encoding="utf-8", closefd=False) for number, mode in enumerate("rww")
         )
         sys.argv = ["glassformer", *case.words]
         if case.server:
