@@ -135,7 +135,7 @@ WRITES = ("en-fr", "writer", "chat", "models/translate", "models/chat", "models/
 
 
 def _short(model: str) -> str:
-    return model.removeprefix("models/")
+    return model.replace("models/", "tiny-")
 
 
 def _looking() -> Iterator[Case]:
