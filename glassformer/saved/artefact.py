@@ -231,7 +231,7 @@ class Artefact:
         if not self.alone:
             return found, aside
         if not says_how(self.generation):
-            from glassformer.tasks.writing.language_model.generate import USUAL
+            from glassformer.decode.settings import USUAL
 
             found = replace(found, settings=USUAL)
         return replace(found, aside=aside), aside

@@ -176,12 +176,12 @@ VERBS: dict[str, VerbEntry] = {
         "how likely a text is, or the translation of a text, token by token",
         ("text", "target"),
         others={
-            "translate": ("writing.pair_likelihood", "PairLikelihood"),
-            "chat": ("writing.pair_likelihood", "PairLikelihood"),
-            "language-model": ("writing.language_model.score", "Likelihood"),
+            "translate": ("writing.likelihood", "PairLikelihood"),
+            "chat": ("writing.likelihood", "PairLikelihood"),
+            "language-model": ("writing.likelihood", "Likelihood"),
         },
         only={"target": ("translate", "chat")},
-        alone=("writing.language_model.score", "Likelihood"),
+        alone=("writing.likelihood", "Likelihood"),
     ),
     "classify": VerbEntry(
         "labels.classify.task",
@@ -211,7 +211,7 @@ VERBS: dict[str, VerbEntry] = {
         files=".json as SQuAD has it, .jsonl, .csv, .tsv, .parquet",
     ),
     "generate": VerbEntry(
-        "writing.language_model.generate",
+        "writing.generator",
         "Generate",
         "the text that goes on behind a prompt",
         tasks=("language-model",),

@@ -20,7 +20,8 @@ from glassformer.models.inputs import Inputs
 from glassformer.tasks.writing.pair_source import TextPair
 from glassformer.tasks.writing.translate.task import TranslateSection
 from glassformer.tasks.writing.translation import token_spans, unknown_characters
-from glassformer.tasks.writing.translator import Translator, check_translates, special_ids
+from glassformer.tasks.writing.translator import Translator
+from glassformer.tasks.writing.writers import check_translates, special_ids
 from glassformer.text.special import SpecialTokens
 from glassformer.text.train import train_tokenizer
 from tests.refusals import refused

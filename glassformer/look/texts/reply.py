@@ -16,8 +16,8 @@ from glassformer.look.trace.explanation import Limits
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks.rows import Row
 from glassformer.tasks.writing.chat.chatter import Chatter
-from glassformer.tasks.writing.requests import number_of
 from glassformer.tasks.writing.translator import Translator
+from glassformer.tasks.writing.writers import number_of
 from glassformer.text.token_text import marked
 
 CHAT = "chat"

@@ -20,11 +20,11 @@ from glassformer.saved.artefact import Artefact
 from glassformer.tasks import VERBS
 from glassformer.tasks.predict import precision
 from glassformer.tasks.writing.chat.chatter import Chatter, joined
-from glassformer.tasks.writing.language_model.generate import SLOTS as PROMPTS
-from glassformer.tasks.writing.language_model.generate import Generate
-from glassformer.tasks.writing.requests import number_of
+from glassformer.tasks.writing.generator import SLOTS as PROMPTS
+from glassformer.tasks.writing.generator import Generate
 from glassformer.tasks.writing.translator import SLOTS as SOURCES
 from glassformer.tasks.writing.translator import Translator
+from glassformer.tasks.writing.writers import number_of
 
 
 class Asked(NamedTuple):

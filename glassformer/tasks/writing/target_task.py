@@ -28,12 +28,12 @@ from glassformer.scoring.score import Scores, Unigram
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.task import Context, Preparation, Source, TaskSection
-from glassformer.tasks.writing.alignment_loss import ALIGNMENT, loss_of_links
-from glassformer.tasks.writing.pair_records import log_rows, pair_of
-from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs
+from glassformer.tasks.writing.alignment import ALIGNMENT, loss_of_links
+from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs, log_rows, pair_of
+from glassformer.tasks.writing.target_losses import target_losses, token_scores
 from glassformer.tasks.writing.translation import Translation
-from glassformer.tasks.writing.translation_evaluation import target_losses, token_scores
-from glassformer.tasks.writing.translator import Translator, check_translates
+from glassformer.tasks.writing.translator import Translator
+from glassformer.tasks.writing.writers import check_translates
 from glassformer.text.special import MARIAN
 from glassformer.text.tokenizer import Tokenizer
 

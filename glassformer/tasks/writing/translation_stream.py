@@ -13,9 +13,9 @@ from glassformer.decode.stream import StreamedText, stream
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predict import precision
 from glassformer.tasks.writing.pair_source import TextPair
-from glassformer.tasks.writing.requests import number_of
 from glassformer.tasks.writing.translation import Translation
 from glassformer.tasks.writing.translator import Translator
+from glassformer.tasks.writing.writers import number_of
 
 
 def stream_translation(

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.config import ModelConfig
 from glassformer.data.readers.paragraphs import Sentence, join_sentences, split_sentences
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.loop import Step, decode
@@ -27,7 +26,6 @@ from glassformer.tasks.rows import Row
 from glassformer.tasks.task import Context, Predictor
 from glassformer.tasks.values import located
 from glassformer.tasks.writing.pair_source import TextPair
-from glassformer.tasks.writing.requests import number_of, tokens_of
 from glassformer.tasks.writing.translation import (
     Alternative,
     TranslatedToken,
@@ -36,6 +34,7 @@ from glassformer.tasks.writing.translation import (
     token_spans,
     unknown_characters,
 )
+from glassformer.tasks.writing.writers import check_translates, number_of, special_ids, tokens_of
 from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside
@@ -309,32 +308,6 @@ class Translator(Predictor[TextPair, Translation]):
                 ),
             )
         return tuple(ranked.values())
-
-
-def check_translates(model: ModelConfig) -> None:
-    """Raise ConfigError unless the model has an encoder, a decoder and a vocabulary head."""
-    if model.encoder is None or model.decoder is None or model.head is None:
-        raise ConfigError(
-            "a translation needs an encoder, a decoder and a vocabulary head",
-            got=f"the family {model.family}",
-            do="choose marian, vaswani2017, tensor2tensor, bart or t5: glassformer train translate PAIRS",
-        )
-
-
-def special_ids(tokenizer: Tokenizer) -> SpecialIds:
-    """The tokens with which a decoder starts and stops, and that no translation has padding; raises ConfigError where
-    there are none.
-    """
-    start = next((id_ for id_ in (tokenizer.begin_id, tokenizer.pad_id, tokenizer.first_id) if id_ is not None), None)
-    _, after = tokenizer.frame_ids
-    if start is None or not after:
-        raise ConfigError(
-            "a translation needs tokens with which it starts and ends",
-            got="a tokenizer without padding, or whose texts have no last token",
-            do="leave tokenizer.file out: a fitting one is learned",
-        )
-    never = () if tokenizer.pad_id is None or tokenizer.pad_id in after else (tokenizer.pad_id,)
-    return SpecialIds(start, (after[-1],), never)
 
 
 def beginning_with(blank: str, tokenizer: Tokenizer) -> tuple[int, ...]:

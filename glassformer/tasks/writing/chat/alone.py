@@ -31,16 +31,14 @@ from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.task import Context, Preparation, Source, TaskSection, evaluating
 from glassformer.tasks.writing.chat.chatter import joined
+from glassformer.tasks.writing.chat.records import DialogueSource, Exchanges
 from glassformer.tasks.writing.chat.reply import Reply
 from glassformer.tasks.writing.chat.scores import replies_to_write, reply_scores, with_replies
-from glassformer.tasks.writing.chat.source import DialogueSource, Exchanges
 from glassformer.tasks.writing.chat.talker import Talk, Talker
 from glassformer.tasks.writing.chat.task import MOST, Chat, ChatSection, silent
 from glassformer.tasks.writing.chat.turns import Lesson, TurnWriter, lessons, told_apart
-from glassformer.tasks.writing.language_model.generate import special_ids_of
-from glassformer.tasks.writing.language_model.task import check_writes
-from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, NextTokenScores
-from glassformer.tasks.writing.next_tokens import NEXT
+from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, NEXT, NextTokenScores
+from glassformer.tasks.writing.writers import check_writes, special_ids_of
 from glassformer.text.chat_template import MARKS, ChatTemplates, own_templates
 from glassformer.text.special import GPT2
 from glassformer.text.tokenizer import Tokenizer

@@ -14,6 +14,7 @@ from glassformer.config import ModelConfig
 from glassformer.data.readers.dialogues import in_a_line
 from glassformer.decode.options import asked_search
 from glassformer.decode.request import Hypothesis
+from glassformer.decode.settings import USUAL
 from glassformer.decode.stream import stream
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
@@ -22,10 +23,9 @@ from glassformer.tasks.task import Context, Predictor
 from glassformer.tasks.values import located
 from glassformer.tasks.writing.chat.reply import OtherReply, Reply
 from glassformer.tasks.writing.generation import GeneratedToken
-from glassformer.tasks.writing.language_model.generate import USUAL
-from glassformer.tasks.writing.requests import number_of
 from glassformer.tasks.writing.translation_stream import in_precision, of_sentence
-from glassformer.tasks.writing.translator import Translator, special_ids
+from glassformer.tasks.writing.translator import Translator
+from glassformer.tasks.writing.writers import number_of, special_ids
 from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside

@@ -20,7 +20,7 @@ from glassformer.tasks.values import located
 from glassformer.tasks.writing.chat.reply import OtherReply, Reply
 from glassformer.tasks.writing.chat.turns import TurnWriter, messages_of, opened
 from glassformer.tasks.writing.generation import Generation
-from glassformer.tasks.writing.language_model.generate import Generate, Prompt
+from glassformer.tasks.writing.generator import Generate, Prompt
 from glassformer.text.chat_template import MARKS, Message
 from glassformer.text.parts import encoded_parts, ids_of
 from glassformer.text.tokenizer import Tokenizer

@@ -24,19 +24,22 @@ from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.predict import predict
 from glassformer.tasks.records import Record
 from glassformer.tasks.task import Preparation, Source, TaskSection, evaluating
-from glassformer.tasks.writing.pair_records import columns_of, pair_records, read_pairs, table_told, unread_columns
 from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs
+from glassformer.tasks.writing.target_losses import target_losses
 from glassformer.tasks.writing.target_task import TargetSection, TargetTask
 from glassformer.tasks.writing.translate.baselines import TargetWords, copied
-from glassformer.tasks.writing.translate.scores import References, System, translation_scores
-from glassformer.tasks.writing.translation import Translation
-from glassformer.tasks.writing.translation_evaluation import (
+from glassformer.tasks.writing.translate.records import columns_of, pair_records, read_pairs, table_told, unread_columns
+from glassformer.tasks.writing.translate.scores import (
     COPY,
+    References,
+    System,
     different_sources,
     scores_of_translations,
-    target_losses,
+    translation_scores,
 )
-from glassformer.tasks.writing.translator import Translator, special_ids
+from glassformer.tasks.writing.translation import Translation
+from glassformer.tasks.writing.translator import Translator
+from glassformer.tasks.writing.writers import special_ids
 
 
 class TranslateSection(TargetSection):

@@ -11,12 +11,11 @@ from typing import NamedTuple, Self
 import torch
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.loop import Step, decode
 from glassformer.decode.options import asked_search
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request, SpecialIds
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.settings import USUAL, DecodeSettings
 from glassformer.decode.stream import stream
 from glassformer.decode.words import before_stop
 from glassformer.models.inputs import Batch
@@ -26,14 +25,10 @@ from glassformer.tasks.rows import Row
 from glassformer.tasks.task import Context, Predictor
 from glassformer.tasks.values import located
 from glassformer.tasks.writing.generation import GeneratedToken, Generation, Sample, text_behind
-from glassformer.tasks.writing.language_model.score import opening_of, room_of
-from glassformer.tasks.writing.language_model.task import check_writes
-from glassformer.tasks.writing.requests import number_of, tokens_of
+from glassformer.tasks.writing.writers import check_writes, number_of, opening_of, room_of, special_ids_of, tokens_of
 from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
 
-# Drawn, as the likeliest tokens of a language model soon repeat themselves (Holtzman et al. 2020).
-USUAL = DecodeSettings(method="sample", temperature=0.8, top_p=0.9)
 # Options by which somebody chooses the search, whatever the model says.
 _CHOOSING = ("search", "beams", "sample", "temperature", "top_k", "top_p", "min_p")
 # Prompts that are continued together.
@@ -262,21 +257,3 @@ class Generate(Predictor[Prompt, Generation]):
     def written(self, example: Prompt, answer: Hypothesis) -> str:
         """The text of an answer, up to a stop string."""
         return before_stop(text_behind(self.tokenizer, example.ids, answer.ids), self.stop)
-
-
-def special_ids_of(tokenizer: Tokenizer, default: SearchDefaults | None) -> SpecialIds:
-    """The tokens with which a decoder begins and ends: those of the imported model, else those of the vocabulary. A
-    vocabulary without an end is written in to the largest number of tokens. Raises ConfigError where nothing begins.
-    """
-    if default is not None and default.ids is not None:
-        return default.ids
-    end = tokenizer.end_id
-    begin = next((id_ for id_ in (tokenizer.begin_id, end, tokenizer.first_id) if id_ is not None), None)
-    if begin is None:
-        raise ConfigError(
-            "a token with which a text begins is needed",
-            got="a tokenizer without one",
-            do="give its role in special_tokens_map.json (bos_token), or train with another tokenizer",
-        )
-    never = tuple(id_ for id_ in (tokenizer.pad_id,) if id_ is not None and id_ != end)
-    return SpecialIds(begin, () if end is None else (end,), never)
