@@ -22,6 +22,7 @@ from glassformer.data.batches.batch import Integers
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
 from glassformer.decode.defaults import SearchDefaults
+from glassformer.decode.options import WritingOptions
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.score import Scores
@@ -40,6 +41,10 @@ Prediction = TypeVar("Prediction")
 Stage = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 
 
+# The options of a verb by name; of one that writes as one object.
+Options = Mapping[str, Any] | WritingOptions
+
+
 class TaskSection(Settings):
     """The `[task]` table of a recipe: `name` chooses the task, the rest are its own settings."""
 
@@ -51,16 +56,22 @@ class TaskSection(Settings):
 @dataclass(frozen=True, kw_only=True)
 class Context:
     """What a predictor may know beside the model: the task and data it was trained on, the longest row it reads at once
-    (tokens, None for any), the options of the verb by name, of an imported model how it is searched by default, and of
-    a decoder that chats how it writes turns.
+    (tokens, None for any), the options of the verb by name, or of one that writes as one object, of an imported model
+    how it is searched by default, and of a decoder that chats how it writes turns.
     """
 
     section: TaskSection | None = None
     data: DataSection | None = None
     length: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    asked: WritingOptions | None = None
     search: SearchDefaults | None = None
     templates: ChatTemplates | None = None
+
+    @property
+    def writing(self) -> WritingOptions:
+        """The options of a verb that writes."""
+        return WritingOptions(**self.options) if self.asked is None else self.asked
 
 
 class Predictor(ABC, Generic[Example, Prediction]):

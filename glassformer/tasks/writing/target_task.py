@@ -17,8 +17,8 @@ from glassformer.base.errors import DataError
 from glassformer.config import ModelConfig
 from glassformer.data.readers.parallel import TARGET
 from glassformer.data.stores.split import Split
+from glassformer.decode.asked import BEAMS, LENGTH_PENALTY
 from glassformer.decode.defaults import SearchDefaults
-from glassformer.decode.options import BEAMS, LENGTH_PENALTY
 from glassformer.decode.request import Hypothesis
 from glassformer.decode.settings import LengthPenalty
 from glassformer.models.inputs import Batch

@@ -5,8 +5,9 @@ decoding loop, and words as they are decided.
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from array import array
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 
 import torch
 
@@ -14,13 +15,27 @@ from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.loop import Step
-from glassformer.decode.request import Hypothesis, SpecialIds
+from glassformer.decode.request import Hypothesis, Request, SpecialIds
+from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.stream import StreamedText
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predict import precision
-from glassformer.tasks.task import Context, TaskSection
+from glassformer.tasks.task import Context, Example, Prediction, Predictor, TaskSection
 from glassformer.text.tokenizer import Tokenizer
+
+
+class Writer(Predictor[Example, Prediction]):
+    """What writes an answer, token by token (`decode/`)."""
+
+    in_one_pass = False
+
+    @abstractmethod
+    def stream(self, model: Transformer, example: Example, *, fast: bool = False) -> Generator[str, None, Prediction]:
+        """The characters of an answer as soon as no later token can change them, in bfloat16 arithmetic when `fast`;
+        joined they are the text of the whole answer that the generator returns. Raises ConfigError where several
+        answers are asked for.
+        """
 
 
 class StreamSection(TaskSection):
@@ -109,6 +124,38 @@ def tokens_of(batch: Batch) -> Iterator[tuple[int, ...]]:
 def number_of(tokens: Sequence[int]) -> int:
     """The number of a request: a hash of its tokens, so that the samples of a text are the same wherever it stands."""
     return int.from_bytes(hashlib.sha256(array("q", tokens).tobytes()).digest()[:8], "little") >> 1
+
+
+def answered(
+    batches: Iterator[Batch],
+    request: Callable[[tuple[int, ...]], Request],
+    steps: Callable[[Iterator[Request]], Iterator[Step]],
+) -> Iterator[tuple[int, list[Hypothesis]]]:
+    """The best answers to each row; rows with the same tokens, and so one number of a request, are answered once."""
+    waiting: dict[int, list[int]] = {}
+
+    def requests() -> Iterator[Request]:
+        for batch in batches:
+            for row, ids in zip(batch.row_ids.tolist(), tokens_of(batch), strict=True):
+                asked = request(ids)
+                waiting.setdefault(asked.number, []).append(row)
+                if len(waiting[asked.number]) == 1:
+                    yield asked
+
+    for step in steps(requests()):
+        for finished in step.finished:
+            for row in waiting.pop(finished.number):
+                yield row, finished.hypotheses
+
+
+def refuse_several(settings: DecodeSettings, what: str) -> None:
+    """Raise ConfigError where several answers are asked for: the words of one alone can be shown."""
+    if settings.n_best > 1:
+        raise ConfigError(
+            f"the words of one {what} can be shown as they are decided",
+            got=f"n_best = {settings.n_best}",
+            do="leave n_best out",
+        )
 
 
 def in_precision(steps: Iterator[Step], model: Transformer, *, fast: bool) -> Iterator[Step]:

@@ -20,6 +20,7 @@ from glassformer.data.readers.dialogues import Dialogue, read_dialogues
 from glassformer.data.readers.lines import OnBad
 from glassformer.data.settings import ChatData, RecordSection
 from glassformer.data.stores.split import Split
+from glassformer.decode.options import WritingOptions
 from glassformer.decode.request import Hypothesis
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.inputs import Batch
@@ -215,10 +216,10 @@ class ChatAlone(RecordTask[Talk, Reply]):
 
     def talking(self, model: Transformer) -> Talker:
         """What replies with the likeliest token each time."""
-        search = {"search": DecodeSettings(max_tokens=MOST)}
+        options = WritingOptions(search=DecodeSettings(max_tokens=MOST))
         length = None if self.data is None else self.data.length
         return Talker.of(
-            model, self.tokenizer, Context(data=self.data, options=search, length=length, templates=self.templates)
+            model, self.tokenizer, Context(data=self.data, asked=options, length=length, templates=self.templates)
         )
 
     def scores(self, pairs: Sequence[tuple[Talk, Reply]]) -> Scores:

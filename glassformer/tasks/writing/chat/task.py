@@ -77,7 +77,7 @@ class Chat(TargetTask):
         """What writes with so many beams; greedy with one."""
         search = DecodeSettings(max_tokens=MOST) if beams == 1 else DecodeSettings(method="beam", beams=beams)
         ids = special_ids(self.tokenizer.target)
-        return Translator(self.tokenizer, length=self.length, ids=ids, options={"search": search})
+        return Translator(self.tokenizer, length=self.length, ids=ids, search=search)
 
     # ------------------------------------------------------------------ dialogues
 
