@@ -149,12 +149,13 @@ class TargetTask(RecordTask[TextPair, Translation]):
         """The sum of the smoothed cross-entropies of the target's tokens, and that of the links of words where a head
         learns them.
         """
-        cross_scores: list[Tensor] | None = [] if self.section.alignment else None
-        states = model(batch.inputs, batch.decoder_inputs, heads=(), cross_scores=cross_scores).states  # [B, T, W]
+        output = model(batch.inputs, batch.decoder_inputs, heads=(), cross_scores=bool(self.section.alignment))
         smoothing, never = self.section.label_smoothing, self.translator.ids.never
-        losses = {TARGET: token_cross_entropy(model, states, batch.labels[TARGET], smoothing=smoothing, never=never)}
-        if cross_scores is not None:
-            losses[ALIGNMENT] = loss_of_links(cross_scores[0], batch, batch.labels[TARGET], self.tokenizer)
+        losses = {
+            TARGET: token_cross_entropy(model, output.states, batch.labels[TARGET], smoothing=smoothing, never=never)
+        }
+        if output.cross_scores is not None:
+            losses[ALIGNMENT] = loss_of_links(output.cross_scores, batch, batch.labels[TARGET], self.tokenizer)
         return losses
 
     # ------------------------------------------------------------------ measuring
