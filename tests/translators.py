@@ -7,7 +7,7 @@ import torch
 from glassformer.api.model import Model
 from glassformer.models.families import bart, marian
 from glassformer.models.transformer import build
-from glassformer.tasks.writing.translator import special_ids
+from glassformer.tasks.writing.writers import special_ids
 from glassformer.text.special import MARIAN
 from glassformer.text.train import train_tokenizer
 from tests.contracts.families import random_weights

@@ -34,8 +34,8 @@ from glassformer.scoring.measure import Measure, Reals
 from glassformer.scoring.score import Unigram
 from glassformer.tasks.writing.chat.scores import reply_scores
 from glassformer.tasks.writing.pair_source import PairSource, TextPairs
-from glassformer.tasks.writing.translation_evaluation import target_losses
-from glassformer.tasks.writing.translator import special_ids
+from glassformer.tasks.writing.target_losses import target_losses
+from glassformer.tasks.writing.writers import special_ids
 from glassformer.text.words import find_words
 
 SIDES = ("ours", "transformers")

@@ -30,8 +30,8 @@ from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.saved.recipe import Recipe, resolve
 from glassformer.scoring.measure import Measure, Reals
 from glassformer.tasks.writing.pair_source import PairSource
+from glassformer.tasks.writing.target_losses import target_losses
 from glassformer.tasks.writing.translate.task import Translate
-from glassformer.tasks.writing.translation_evaluation import target_losses
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import MARIAN
 from glassformer.text.tokenizer import Tokenizer

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+import functools
+import inspect
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast, overload
 
-from glassformer.answering.answers import answers, stream_translation, stream_written
+from glassformer.answering.answers import answers, stream_answer
 from glassformer.answering.texts import Texts, texts_of, turns_of
+from glassformer.decode.options import WritingOptions
 from glassformer.saved.artefact import Artefact
 
 if TYPE_CHECKING:
@@ -17,63 +21,78 @@ if TYPE_CHECKING:
     from glassformer.tasks.writing.translation import Translation
 
 Turns = str | Sequence[str] | Sequence[Mapping[str, str]]
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-class _Translating(TypedDict, total=False):
-    """The options of `translate`, for its overloads."""
-
+# The keywords of each verb, for type checkers: names and types are those of WritingOptions, which a test holds.
+class _Searching(TypedDict, total=False):
     beams: int | None
     n_best: int | None
     max_tokens: int | None
-    prefix: str
-    paragraphs: bool
-    alignment: bool
     search: DecodeSettings | None
 
 
-class _Generating(TypedDict, total=False):
-    """The options of `generate`, for its overloads."""
+class _Translating(_Searching, total=False):
+    prefix: str | None
+    paragraphs: bool
+    alignment: bool | None
 
-    max_tokens: int | None
+
+class _Generating(_Searching, total=False):
     temperature: float | None
     top_k: int | None
     top_p: float | None
-    beams: int | None
-    n_best: int | None
     stop: Sequence[str]
     seed: int | None
-    search: DecodeSettings | None
 
 
-# What a method is given beside its options: itself and what is read.
-_NO_OPTIONS = ("self", "text", "prompt", "turns", "attention")
+class _Chatting(_Generating, total=False):
+    system: str | None
+    history: int | None
+    template: str | None
 
 
-def _asked(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a method by their names, from all that it was given (its `locals()` as it begins)."""
-    options = {name: value for name, value in given.items() if name not in _NO_OPTIONS}
-    return {**options, **({"stop": list(options["stop"]) or None} if "stop" in options else {})}
+class _Searched(_Generating, total=False):
+    prefix: str | None
+
+
+def _takes(keywords: Any) -> Callable[[Method], Method]:
+    """Calls of a method are checked against these keywords, and its signature shows them with their defaults."""
+    options = {each.name: each for each in fields(WritingOptions)}
+
+    def taking(method: Method) -> Method:
+        plain = inspect.signature(method)
+        own = [each for each in plain.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        more = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=option.type)
+            for name, option in options.items()
+            if name in keywords.__annotations__
+        ]
+        signature = plain.replace(parameters=[*own, *more])
+
+        @functools.wraps(method)
+        def checked(*given: Any, **named: Any) -> Any:
+            try:
+                signature.bind(*given, **named)
+            except TypeError as error:
+                raise TypeError(f"{method.__qualname__}() {error}") from None
+            return method(*given, **named)
+
+        checked.__signature__ = signature  # type: ignore[attr-defined]
+        return cast("Method", checked)
+
+    return taking
 
 
 class Writing(Artefact):
-    """Writes texts."""
+    """Writes texts. `WritingOptions` explains each keyword."""
 
     @overload
     def translate(self, text: str, **options: Unpack[_Translating]) -> Translation: ...
     @overload
     def translate(self, text: Texts, **options: Unpack[_Translating]) -> list[Translation]: ...
-    def translate(
-        self,
-        text: str | Texts,
-        *,
-        beams: int | None = None,
-        n_best: int | None = None,
-        max_tokens: int | None = None,
-        prefix: str = "",
-        paragraphs: bool = False,
-        alignment: bool = False,
-        search: DecodeSettings | None = None,
-    ) -> Translation | list[Translation]:
+    @_takes(_Translating)
+    def translate(self, text: str | Texts, **options: Unpack[_Translating]) -> Translation | list[Translation]:
         """The translation of a text, or of each of many, by the beams and length penalty of its training,
         unless `beams` or `search`, all settings of the search at once, ask for another one.
 
@@ -83,47 +102,25 @@ class Writing(Artefact):
         a model that does not translate and for options that exclude each other, DataError where words that are asked
         for cannot be had.
         """
-        options = _asked(locals())
-        found: list[Translation] = answers(self, "translate", texts_of(text), options)
+        found: list[Translation] = answers(self, "translate", texts_of(text), WritingOptions(**options))
         return found[0] if isinstance(text, str) else found
 
-    def stream_translation(
-        self,
-        text: str,
-        *,
-        beams: int | None = None,
-        max_tokens: int | None = None,
-        prefix: str = "",
-        paragraphs: bool = False,
-        search: DecodeSettings | None = None,
-    ) -> Generator[str, None, Translation]:
+    @_takes(_Translating)
+    def stream_translation(self, text: str, **options: Unpack[_Translating]) -> Generator[str, None, Translation]:
         """The words of the translation of a text as soon as no later one can change them; joined they are what
         `translate` gives for the same options.
 
         Of beams, that is what all have in common: with `beams=1` words come sooner. What the generator returns is the
         whole `Translation`. Raises as `translate` does, and ConfigError where several translations are asked for.
         """
-        options = _asked(locals())
-        return stream_translation(self, {"text": text}, "", options)
+        return stream_answer(self, "translate", {"text": text}, "", WritingOptions(**options))
 
     @overload
     def generate(self, prompt: str = "", **options: Unpack[_Generating]) -> Generation: ...
     @overload
     def generate(self, prompt: Texts, **options: Unpack[_Generating]) -> list[Generation]: ...
-    def generate(
-        self,
-        prompt: str | Texts = "",
-        *,
-        max_tokens: int | None = None,
-        temperature: float | None = None,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        beams: int | None = None,
-        n_best: int | None = None,
-        stop: Sequence[str] = (),
-        seed: int | None = None,
-        search: DecodeSettings | None = None,
-    ) -> Generation | list[Generation]:
+    @_takes(_Generating)
+    def generate(self, prompt: str | Texts = "", **options: Unpack[_Generating]) -> Generation | list[Generation]:
         """The text that goes on behind a prompt, or behind each of many.
 
         Tokens are drawn, by default with temperature 0.8 from those that together have a probability of 0.9, or as an
@@ -132,27 +129,19 @@ class Writing(Artefact):
         longer prompt the end is read. Raises ConfigError for a model that is no decoder, and for options that exclude
         each other.
         """
-        options = _asked(locals())
-        found: list[Generation] = answers(self, "generate", texts_of(prompt), options)
+        found: list[Generation] = answers(self, "generate", texts_of(prompt), WritingOptions(**options))
         return found[0] if isinstance(prompt, str) else found
 
-    def chat(
-        self,
-        turns: Turns,
-        *,
-        system: str | None = None,
-        history: int | None = None,
-        template: str | None = None,
-        max_tokens: int | None = None,
-        temperature: float | None = None,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        beams: int | None = None,
-        n_best: int | None = None,
-        stop: Sequence[str] = (),
-        seed: int | None = None,
-        search: DecodeSettings | None = None,
-    ) -> Reply:
+    @_takes(_Generating)
+    def stream_generation(self, prompt: str = "", **options: Unpack[_Generating]) -> Generator[str, None, Generation]:
+        """The characters behind a prompt as soon as no later token can change them; joined they are what `generate`
+        gives for the same options. What the generator returns is the whole `Generation`. Raises as `generate` does,
+        and ConfigError where several texts are asked for.
+        """
+        return stream_answer(self, "generate", {"text": prompt}, "", WritingOptions(**options))
+
+    @_takes(_Chatting)
+    def chat(self, turns: Turns, **options: Unpack[_Chatting]) -> Reply:
         """The reply to a turn, or to the last of several turns of a conversation; of these at most `history` are read,
         and no more than fit. Turns are texts of two people in turn, or of a decoder also objects with `role` and
         `content`.
@@ -162,66 +151,20 @@ class Writing(Artefact):
         no turn and where the template refuses the conversation, CheckpointError for a template that is wrong,
         ConfigError for a model that does not chat, and for options that exclude each other.
         """
-        options = _asked(locals())
-        found: Reply = answers(self, "chat", [{"turns": turns_of(turns)}], options)[0]
+        found: Reply = answers(self, "chat", [{"turns": turns_of(turns)}], WritingOptions(**options))[0]
         return found
 
-    def stream_chat(
-        self,
-        turns: Turns,
-        *,
-        system: str | None = None,
-        history: int | None = None,
-        template: str | None = None,
-        max_tokens: int | None = None,
-        temperature: float | None = None,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        beams: int | None = None,
-        stop: Sequence[str] = (),
-        seed: int | None = None,
-        search: DecodeSettings | None = None,
-    ) -> Generator[str, None, Reply]:
+    @_takes(_Chatting)
+    def stream_chat(self, turns: Turns, **options: Unpack[_Chatting]) -> Generator[str, None, Reply]:
         """The characters of a reply as soon as no later token can change them; joined they are what `chat` gives for
-        the same options. What the generator returns is the whole `Reply`. Raises as `chat` does.
+        the same options. What the generator returns is the whole `Reply`. Raises as `chat` does, and ConfigError where
+        several replies are asked for.
         """
-        options = _asked(locals())
-        return stream_written(self, "chat", {"turns": turns_of(turns)}, "", options)
+        return stream_answer(self, "chat", {"turns": turns_of(turns)}, "", WritingOptions(**options))
 
-    def stream_generation(
-        self,
-        prompt: str = "",
-        *,
-        max_tokens: int | None = None,
-        temperature: float | None = None,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        beams: int | None = None,
-        stop: Sequence[str] = (),
-        seed: int | None = None,
-        search: DecodeSettings | None = None,
-    ) -> Generator[str, None, Generation]:
-        """The characters behind a prompt as soon as no later token can change them; joined they are what `generate`
-        gives for the same options. What the generator returns is the whole `Generation`. Raises as `generate` does.
-        """
-        options = _asked(locals())
-        return stream_written(self, "generate", {"text": prompt}, "", options)
-
+    @_takes(_Searched)
     def search_tree(
-        self,
-        text: str | Sequence[str],
-        *,
-        beams: int | None = None,
-        n_best: int | None = None,
-        max_tokens: int | None = None,
-        prefix: str = "",
-        temperature: float | None = None,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        stop: Sequence[str] = (),
-        seed: int | None = None,
-        search: DecodeSettings | None = None,
-        attention: bool = False,
+        self, text: str | Sequence[str], *, attention: bool = False, **options: Unpack[_Searched]
     ) -> SearchTree:
         """How `translate`, `generate` or `chat` writes with these options, as a tree: what went on at each step, what
         did not, and why. `text` is a source, a prompt, or the turns of a conversation, as the model reads them.
@@ -234,7 +177,6 @@ class Writing(Artefact):
         as the verb does, ConfigError for a model without a decoder, and DataError for a text of several parts and for
         blanks.
         """
-        options = _asked(locals())
         from glassformer.look.texts.search_tree import search_tree
 
-        return search_tree(self, text, options, attention=attention)
+        return search_tree(self, text, WritingOptions(**options), attention=attention)

@@ -1,84 +1,133 @@
-"""The search that the options of a verb ask for."""
+"""What people ask of a model that writes, each word once: the command line, Python and the predictors read it here.
+
+Imports neither pydantic nor torch, so that --help does not wait for them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from glassformer.base.errors import ConfigError
-from glassformer.base.settings import read_settings
-from glassformer.decode.settings import DecodeSettings
 
-# The search, where neither the model's own settings nor options ask for another one.
-BEAMS, LENGTH_PENALTY = 5, 0.6
-# Options that choose a method, where none is named.
-_SAMPLING = ("temperature", "top_k", "top_p", "min_p")
-_BEAM = ("length_penalty", "coverage_penalty", "groups", "diversity", "forced")
+if TYPE_CHECKING:
+    from glassformer.decode.settings import DecodeSettings
 
 
-def search_settings(
-    options: Mapping[str, Any],
-    *,
-    beams: int = BEAMS,
-    length_penalty: float = LENGTH_PENALTY,
-    default: DecodeSettings | None = None,
-    called: Mapping[str, str] = MappingProxyType({}),
-    where: str = "translate",
-) -> DecodeSettings:
-    """The settings of the search that options ask for, else those of `default`, or so many beams with this length
-    penalty; one beam, and nothing that needs beams, is greedy search.
-
-    Where no beams are asked for, there are as many as the other options need. Raises ConfigError for options that
-    exclude each other; `called` is what they are called where they are not keywords: `--beams`; `where` is the verb.
+class Option(NamedTuple):
+    """How an option is explained and typed. In `help`, {word} is what is written; `texts` is the help where texts are
+    continued, if it is another one. `least` is the smallest number, `flags` what is typed if it is not the name; `of`
+    names the only verb that has the option: "translate", "chat", or "" for all.
     """
-    beams = beams if default is None else default.beams
-    asked = {name: options[name] for name in DecodeSettings.model_fields if options.get(name) not in (None, [], ())}
-    if "method" not in asked and (options.get("sample") or any(name in asked for name in _SAMPLING)):
-        asked["method"] = "sample"
-    if "method" not in asked:
-        usual = ("greedy" if beams == 1 else "beam") if default is None else default.method
-        several = any(name in asked for name in _BEAM) or (_count(asked, "n_best") > 1 and usual != "sample")
-        one = asked.get("beams") == 1 and not several
-        asked["method"] = "greedy" if one else "beam" if several or "beams" in asked else usual
-    if default is not None and asked["method"] == default.method:
-        asked = {**default.model_dump(exclude_unset=True), **asked}
-    elif asked["method"] == "beam":
-        asked = {"length_penalty": length_penalty, **asked}
-    if asked["method"] == "beam" and options.get("beams") is None:
-        needed = max(beams, _count(asked, "n_best"), BEAMS if beams == 1 and "forced" in asked else 1)
-        groups = _count(asked, "groups")
-        asked["beams"] = -(-needed // groups) * groups
-    return read_settings(DecodeSettings, asked, where=where, called=called)
+
+    help: str
+    texts: str = ""
+    least: int | None = None
+    flags: tuple[str, ...] = ()
+    of: str = ""
 
 
-def asked_search(
-    options: Mapping[str, Any],
-    *,
-    beams: int = BEAMS,
-    length_penalty: float = LENGTH_PENALTY,
-    default: DecodeSettings | None = None,
-    where: str = "translate",
-) -> DecodeSettings:
-    """The option `search`, all settings at once, or those that the other options ask for: see `search_settings`.
+def _option(help: str, texts: str = "", *, default: object = None, **more: Any) -> Any:
+    return field(default=default, metadata={"option": Option(help, texts, **more)})
 
-    Raises ConfigError for another value, for other options of a search beside it, and as `search_settings` does.
+
+_LIKELIEST = "Beginnings searched together; 1 takes the likeliest token each time."
+_DRAW = "Draw, below 1 with likely tokens more often, above 1 with unlikely ones."
+_TOGETHER = "Draw among the likeliest tokens that together have this probability."
+
+
+@dataclass(frozen=True, kw_only=True)
+class WritingOptions:
+    """What is asked of a verb that writes; None, or nothing, where the model's own way of writing is kept.
+
+    Those that `DecodeSettings` has too are explained there in full; `search` has all of them at once. Their values are
+    checked when the search is chosen (`decode/asked.py`), all others here: raises ConfigError.
     """
-    search = options.get("search")
-    if search is None:
-        return search_settings(options, beams=beams, length_penalty=length_penalty, default=default, where=where)
-    if not isinstance(search, DecodeSettings):
-        raise ConfigError("search must be the settings of a search, DecodeSettings", got=repr(search)[:60])
-    if beside := [name for name in DecodeSettings.model_fields if options.get(name) is not None]:
-        raise ConfigError(
-            "search has all settings of a search",
-            got=f"{beside[0]} = {options[beside[0]]!r} beside it",
-            do=f"set {beside[0]} in search",
-        )
-    return search
+
+    beams: int | None = _option(
+        f"{_LIKELIEST}  [default: as trained, 5]",
+        f"{_LIKELIEST}  [default: tokens are drawn]",
+        least=1,
+        flags=("--beams", "--beam"),
+    )
+    length_penalty: float | None = _option(
+        "The higher, the better long {word}s score (α of Wu et al. 2016).  [default: as trained, 0.6]",
+        "With beams: the higher, the better long texts score (α of Wu et al. 2016).  [default: 0.6]",
+    )
+    coverage_penalty: float | None = _option(
+        "The higher, the worse {word}s score that skip words (β of Wu et al. 2016).  [default: 0]",
+        least=0,
+        of="translate",
+    )
+    n_best: int | None = _option(
+        "Write so many {word}s of each text, with scores.  [default: 1]",
+        "Write so many texts behind each prompt.  [default: 1]",
+        least=1,
+    )
+    groups: int | None = _option(
+        "Divide the beams into so many groups that avoid each other's tokens.  [default: 1]", least=1, of="translate"
+    )
+    diversity: float | None = _option(
+        "What the score of a token loses that an earlier group chose.  [default: 0]", least=0, of="translate"
+    )
+    sample: bool = _option("Draw each token by its probability instead of searching.", default=False)
+    temperature: float | None = _option(f"{_DRAW}  [default: 1]", f"{_DRAW}  [default: 0.8]")
+    top_k: int | None = _option("Draw among so many of the likeliest tokens.  [default: none]", least=1)
+    top_p: float | None = _option(f"{_TOGETHER}  [default: none]", f"{_TOGETHER}  [default: 0.9]")
+    min_p: float | None = _option(
+        "Draw among tokens with at least this share of the largest probability.  [default: none]"
+    )
+    seed: int | None = _option("Seed of what is drawn.  [default: 0]")
+    repetition_penalty: float | None = _option(
+        "Above 1, tokens that were written before become less likely.  [default: 1]"
+    )
+    no_repeat_ngram: int | None = _option("Write no sequence of so many tokens twice.  [default: none]", least=1)
+    prefix: str | None = _option("Begin each {word} with this.  [default: none]", of="translate")
+    forced: Sequence[str] = _option(
+        "Write this somewhere in each {word} (repeatable).  [default: none]", default=(), flags=("--force",)
+    )
+    forbidden: Sequence[str] = _option(
+        "Write this nowhere (repeatable).  [default: none]", default=(), flags=("--forbid",)
+    )
+    stop: Sequence[str] = _option("End each {word} before this (repeatable).  [default: none]", default=())
+    max_tokens: int | None = _option(
+        "The most tokens of a {word}.  [default: by its length]",
+        "The most tokens behind a prompt.  [default: 256, and what the model reads at once]",
+        least=1,
+    )
+    min_tokens: int | None = _option("The fewest tokens of a {word}.  [default: 0]", least=0)
+    paragraphs: bool = _option("Translate the sentences of each text one by one.", default=False, of="translate")
+    alignment: bool | None = _option(
+        "Show which words belong to which.  [default: with --json]",
+        flags=("--alignment/--no-alignment",),
+        of="translate",
+    )
+    system: str | None = _option("What is said to a decoder before all turns.  [default: none]", of="chat")
+    template: str | None = _option(
+        "The chat template of a decoder that has several, by its name.  [default: default]", of="chat"
+    )
+    history: int | None = _option(
+        "The most turns that are read.  [default: as trained, all that fit]", least=1, of="chat"
+    )
+    search: DecodeSettings | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("forced", "forbidden", "stop"):
+            words = getattr(self, name)
+            words = () if words is None else tuple(words) if isinstance(words, Iterable) else words
+            object.__setattr__(self, name, words)
+        for name in ("prefix", "system", "template"):
+            if not isinstance(getattr(self, name), str | None):
+                raise ConfigError(f"the {name} must be a text", got=repr(getattr(self, name))[:60])
+        for name in ("sample", "paragraphs", "alignment"):
+            if not isinstance(getattr(self, name), bool | None):
+                raise ConfigError(f"{name} must be true or false", got=repr(getattr(self, name))[:60])
+        if self.history is not None and (type(self.history) is not int or self.history < 1):
+            raise ConfigError("history must be a number of turns, at least 1", got=repr(self.history)[:60])
 
 
-def _count(options: Mapping[str, Any], name: str) -> int:
-    """A number that is asked for, or 1: what is none is refused with all other settings."""
-    value = options.get(name)
-    return value if isinstance(value, int) and value > 0 else 1
+OPTIONS: dict[str, Option] = {
+    each.name: each.metadata["option"] for each in fields(WritingOptions) if "option" in each.metadata
+}
+"""How each is explained and typed, by name. `search` is for Python alone."""

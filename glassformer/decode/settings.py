@@ -164,3 +164,7 @@ def _refuse_excluding(values: Mapping[str, Any], called: Mapping[str, str]) -> N
             got=f"{min(both)!r} in both",
             do="leave it out of one of them",
         )
+
+
+# How a decoder alone writes on: drawn, as the likeliest tokens soon repeat themselves (Holtzman et al. 2020).
+USUAL = DecodeSettings(method="sample", temperature=0.8, top_p=0.9)

@@ -170,7 +170,8 @@ class Output:
     """states [B, S, W] · logits [B, S, V], or [N, V] at scored positions · memory [B, K, W] · `cache` as given.
 
     sentence_logits [B, L]; of a sentence head without labels, what it has instead: the pooled vector [B, W].
-    token_logits [B, S, L] of a token head. Heads that were not asked for leave None.
+    token_logits [B, S, L] of a token head. cross_scores [B, H, S, K] of the decoder's last cross-attention, H heads.
+    What was not asked for is None.
     """
 
     states: Tensor
@@ -179,3 +180,4 @@ class Output:
     token_logits: Tensor | None = None
     memory: Tensor | None = None
     cache: KeyValueCache | None = None
+    cross_scores: Tensor | None = None

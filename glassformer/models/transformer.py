@@ -51,7 +51,7 @@ class Transformer(nn.Module):
         scored_at: Tensor | None = None,
         cache: KeyValueCache | None = None,
         heads: Collection[str] | None = None,
-        cross_scores: list[Tensor] | None = None,
+        cross_scores: bool = False,
     ) -> Output:
         """States, and the answers of the heads that are asked for.
 
@@ -64,9 +64,10 @@ class Transformer(nn.Module):
         Where heads are named and `scored_at` is [B, A], as many tokens in each row, the states are [B, A, W], those
         that the heads read: the last block computes no others. A sentence head reads the first token, [B, 1, W].
 
-        To a list `cross_scores` the decoder's last block adds the scaled scores of its cross-attention before the mask,
-        [B, H, S, K].
+        With `cross_scores` the output has the scaled scores of the decoder's last cross-attention before the mask;
+        raises ShapeError for a model whose last block has none.
         """
+        kept: list[Tensor] | None = [] if cross_scores else None  # filled by the last block's cross-attention
         if self.encoder is None or self.decoder is None:
             stack = self.decoder if self.encoder is None else self.encoder
             assert stack is not None
@@ -88,7 +89,7 @@ class Transformer(nn.Module):
                 memory_real=inputs.real,
                 memory_documents=inputs.documents,
                 asked=asked,
-                cross_scores=cross_scores,
+                cross_scores=kept,
             )  # [B, S or A, W]
         logits = None
         if self.head is not None and (heads is None or "head" in heads):
@@ -106,8 +107,19 @@ class Transformer(nn.Module):
         if self.token_head is not None and (heads is None or "token_head" in heads):
             labelled = answering.real if answering.labelled is None else answering.labelled
             tags = self.token_head(states, dropout_key, labelled)  # [B, S, L]
+        if kept is not None and not kept:
+            raise ShapeError(
+                "cross_scores are of a decoder whose last block looks at an encoder",
+                got=f"the family {self.config.family}",
+            )
         return Output(
-            states=states, logits=logits, sentence_logits=answer, token_logits=tags, memory=memory, cache=cache
+            states=states,
+            logits=logits,
+            sentence_logits=answer,
+            token_logits=tags,
+            memory=memory,
+            cache=cache,
+            cross_scores=None if kept is None else kept[0],
         )
 
     def _asked(self, inputs: Inputs, scored_at: Tensor | None, heads: Collection[str] | None) -> Tensor | None:

@@ -157,12 +157,13 @@ class CrossAttention(Attention):
         query = tap(self, "query", split_heads(self.query(x, seed, context.tokens), self.heads))  # [B, H, Q, D]
         cached = None if context.cache is None else context.cache.memory
         if cached is not None and cached.key is not None and cached.value is not None:
-            return query, cached.key, cached.value
-        assert context.memory is not None, "cross-attention needs the encoder's memory"
-        key = tap(self, "key", split_heads(self.key(context.memory, seed), self.key_value_heads))  # [B, G, K, D]
-        value = tap(self, "value", split_heads(self.value(context.memory, seed), self.key_value_heads))  # [B, G, K, E]
-        if cached is not None:
-            cached.extend(key, value)
+            key, value = cached.key, cached.value
+        else:
+            assert context.memory is not None, "cross-attention needs the encoder's memory"
+            key = tap(self, "key", split_heads(self.key(context.memory, seed), self.key_value_heads))  # [B, G, K, D]
+            value = tap(self, "value", split_heads(self.value(context.memory, seed), self.key_value_heads))
+            if cached is not None:
+                cached.extend(key, value)
         if context.cross_scores is not None:
             scores = query @ share_heads(key, self.heads).transpose(-1, -2)  # [B, H, Q, K]
             context.cross_scores.append(scores * self.scale)

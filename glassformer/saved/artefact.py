@@ -15,12 +15,13 @@ from glassformer.base.errors import ConfigError, PickleRefusedError, TokenizerEr
 from glassformer.config import ModelConfig
 from glassformer.data.settings import DataSection
 from glassformer.decode.defaults import SearchDefaults
+from glassformer.decode.options import WritingOptions
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import has_fast_bfloat16
 from glassformer.runtime.int8 import is_int8
 from glassformer.saved.recipe import Recipe, read_saved_recipe
 from glassformer.tasks import predictor_of, task_named, task_where, verb_of
-from glassformer.tasks.predictor import Context, TaskSection
+from glassformer.tasks.predictor import Context, Options, TaskSection
 from glassformer.text.chat_template import ChatTemplates
 from glassformer.text.compatible import check_compatible
 from glassformer.text.tokenizer import Tokenizer
@@ -205,13 +206,14 @@ class Artefact:
         """Tokens of text that the model reads at once: a row without its special tokens."""
         return None if self.row_tokens is None else self.row_tokens - sum(self.tokenizer.frame)
 
-    def context(self, options: Mapping[str, Any]) -> Context:
+    def context(self, options: Options) -> Context:
         """The facts about this model that a predictor uses, with the options of its verb."""
         return Context(
             section=self.task,
             data=self.data,
             length=self.row_tokens,
-            options=options,
+            options={} if isinstance(options, WritingOptions) else options,
+            asked=options if isinstance(options, WritingOptions) else None,
             search=self.search[0],
             templates=self.templates,
         )

@@ -17,6 +17,7 @@ import torch
 from glassformer.base.settings import Settings
 from glassformer.data.settings import DataSection
 from glassformer.decode.defaults import SearchDefaults
+from glassformer.decode.options import WritingOptions
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
@@ -26,6 +27,10 @@ from glassformer.text.tokenizer import Tokenizer
 
 Example = TypeVar("Example")
 Prediction = TypeVar("Prediction")
+
+
+# The options of a verb by name; of one that writes as one object.
+Options = Mapping[str, Any] | WritingOptions
 
 
 class TaskSection(Settings):
@@ -38,17 +43,23 @@ class TaskSection(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What a predictor may know beside the model: the task and data it was trained on, the longest row it reads at once
-    (tokens, None for any), the options of the verb by name, of an imported model how it is searched by default, and of
-    a decoder that chats how it writes turns.
+    """What a predictor may know in addition to the model: the task and data it was trained on, the longest row it reads
+    at once (tokens, None for any), the options of the verb by name (of one that writes as one object, `asked`), of an
+    imported model how it is searched by default, and of a decoder that chats how it writes turns.
     """
 
     section: TaskSection | None = None
     data: DataSection | None = None
     length: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    asked: WritingOptions | None = None
     search: SearchDefaults | None = None
     templates: ChatTemplates | None = None
+
+    @property
+    def writing(self) -> WritingOptions:
+        """The options of a verb that writes."""
+        return WritingOptions(**self.options) if self.asked is None else self.asked
 
 
 class Predictor(ABC, Generic[Example, Prediction]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,13 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.ask.conversation import converse, load_turns, save_turns
 from glassformer.cli.ask.show import on_screen
 from glassformer.cli.terminal.streams import ReaderGoneError
+from glassformer.decode.options import WritingOptions
 from glassformer.tasks.writing.chat.task import ChatSection
 from glassformer.tasks.writing.translate.task import TranslateSection
 from tests.talkers import talking
 from tests.translators import translating
 
-GREEDY: dict[str, Any] = {"beams": 1, "max_tokens": 6}
+GREEDY = WritingOptions(beams=1, max_tokens=6)
 Talk = Callable[..., str]
 
 
@@ -40,7 +42,7 @@ def talk(monkeypatch: pytest.MonkeyPatch) -> Talk:
         given = "".join(f"{line}\n" for line in lines)
         monkeypatch.setattr("sys.stdin", Typed(given) if typed else io.StringIO(given))
         handle = io.StringIO()
-        converse(model, {**GREEDY, **options}, handle, kept=kept)
+        converse(model, replace(GREEDY, **options), handle, kept=kept)
         return handle.getvalue()
 
     return held
@@ -71,7 +73,7 @@ def test_it_is_saved_and_gone_on_with(tmp_path: Path, talk: Talk, capsys: pytest
     told = capsys.readouterr().err
     assert "nothing.json" in told
     assert "/nothing" in told
-    assert load_turns(saved) == load_turns(kept) == ["Hi", model.chat("Hi", **GREEDY).reply]
+    assert load_turns(saved) == load_turns(kept) == ["Hi", model.chat("Hi", beams=1, max_tokens=6).reply]
     more = talk(model, "And?", kept=kept)
     assert len(load_turns(kept)) == 4
     assert talk(model, f"/load {saved}", "And?") == more

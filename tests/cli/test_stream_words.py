@@ -15,6 +15,7 @@ import pytest
 from glassformer.api.load import load
 from glassformer.cli.ask.stream_words import stream_words
 from glassformer.cli.terminal.readers import Text
+from glassformer.decode.options import WritingOptions
 from tests.translators import ENGLISH, translating
 
 Run = Callable[..., Any]
@@ -67,7 +68,7 @@ def test_each_word_is_shown_when_it_is_there(translator: Path) -> None:
             answered.append(shown.getvalue().count("\n"))
             yield Text({"text": line})
 
-    stream_words(load(translator), "translate", typed(), {"beams": 1, "max_tokens": 9}, shown)
+    stream_words(load(translator), "translate", typed(), WritingOptions(beams=1, max_tokens=9), shown)
     assert answered == [0, 1]
     assert len({*shown.seen}) > 9
     assert all(after.startswith(before) for before, after in zip(shown.seen, shown.seen[1:], strict=False))
@@ -88,7 +89,7 @@ def test_ctrl_c_ends_the_line_and_says_so(run: Run, translator: Path, monkeypatc
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("glassformer.answering.answers.stream_translation", stopped)
+        patched.setattr("glassformer.answering.answers.stream_answer", stopped)
         done = run("translate", translator, "She", "--stream")
     assert (done.code, done.out, done.err) == (130, "Elle\n", "glassformer: stopped\n")
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from glassformer.api.load import load
-from glassformer.cli.ask.decoding_options import DECODING, TYPED
+from glassformer.cli.ask.decoding_options import CHATTING, DECODING, TYPED
 from glassformer.data.settings import TranslateData
 from glassformer.text.token_text import marked
 from tests.translators import ENGLISH, FRENCH, translating
@@ -204,9 +204,10 @@ def test_what_cannot_be_had_is_refused_in_a_sentence(
 
 
 def test_each_option_is_called_as_it_is_typed() -> None:
-    for setting, (kind, _) in DECODING.items():
+    for setting, (kind, _) in CHATTING.items() | DECODING.items():
         option = kind.__metadata__[0]
-        assert TYPED[setting] in {word for given in (option.default, *option.param_decls) for word in given.split("/")}
+        typed = TYPED.get(setting, f"--{setting}")  # those that show an answer are called as they are
+        assert typed in {word for given in (option.default, *option.param_decls) for word in given.split("/")}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from glassformer.convert.search import search_of
-from glassformer.tasks.writing.translator import special_ids
+from glassformer.tasks.writing.writers import special_ids
 from tests.convert.translators import LONGEST, answered, ids_of, translator, written
 
 SEARCHES = {"greedy": (1, 1.0), "beam": (4, 1.0), "length": (5, 0.6)}

@@ -13,7 +13,8 @@ from torch import nn
 
 from glassformer.base.errors import ShapeError
 from glassformer.bundled.recipes import ready_recipe
-from glassformer.decode.options import search_settings
+from glassformer.decode.asked import search_settings
+from glassformer.decode.options import WritingOptions
 from glassformer.models.families import bert, vaswani2017
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
@@ -46,7 +47,7 @@ def test_word_vectors_are_learned_with_all_else_and_used_at_the_output() -> None
 def test_the_likeliest_word_each_time_is_not_the_likeliest_text() -> None:
     """C-16: beams find a text that the model itself finds likelier than the one of greedy search."""
     model = translating()
-    search = search_settings({"beams": 8, "length_penalty": 0.0, "max_tokens": 12})
+    search = search_settings(WritingOptions(beams=8, length_penalty=0.0, max_tokens=12))
     greedy, best = model.translate("He loves", beams=1, max_tokens=12), model.translate("He loves", search=search)
     assert best.log_probability > greedy.log_probability + 0.1
     assert best.translation != greedy.translation

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +34,8 @@ from glassformer.data.readers.files import files_of
 from glassformer.data.readers.paragraphs import join_sentences, split_sentences
 from glassformer.data.readers.parallel import read_parallel
 from glassformer.data.readers.read import read
-from glassformer.decode.options import search_settings
+from glassformer.decode.asked import search_settings
+from glassformer.decode.options import WritingOptions
 from glassformer.decode.request import ForcedWord, Request, SpecialIds, check_request
 from glassformer.decode.settings import DecodeSettings
 from glassformer.features.embed import same_word
@@ -211,8 +213,8 @@ def asked(place: Place, *, forced: tuple[ForcedWord, ...], forbidden: tuple[tupl
     )
 
 
-def worded(**options: object) -> object:
-    return translating().translate("He", search=search_settings(options))
+def worded(**options: Any) -> object:
+    return translating().translate("He", search=search_settings(WritingOptions(**options)))
 
 
 def ids(*shape: int, value: int = 1) -> Inputs:
@@ -290,18 +292,26 @@ MESSAGES: dict[str, Callable[[Place], object]] = {
     "a decode setting": lambda place: read_settings(DecodeSettings, {"beams": 4}, where="decode"),
     "forced words that do not fit": lambda place: asked(place, forced=words((4, 5))),
     "forced and forbidden": lambda place: asked(place, forced=words((4,)), forbidden=((4,),)),
-    "beams for samples": lambda place: search_settings({"beams": 2, "top_k": 3}),
-    "beams for samples, typed": lambda place: search_settings({"beams": 2, "top_k": 3}, called=TYPED),
-    "more answers than beams, typed": lambda place: search_settings({"beams": 2, "n_best": 3}, called=TYPED),
+    "beams for samples": lambda place: search_settings(WritingOptions(beams=2, top_k=3)),
+    "beams for samples, typed": lambda place: search_settings(WritingOptions(beams=2, top_k=3), called=TYPED),
+    "more answers than beams, typed": lambda place: search_settings(WritingOptions(beams=2, n_best=3), called=TYPED),
     "groups that do not divide": lambda place: DecodeSettings(method="beam", beams=5, groups=2),
-    "diversity without groups, typed": lambda place: search_settings({"diversity": 0.5}, called=TYPED),
-    "forced words of one beam, typed": lambda place: search_settings({"beams": 1, "forced": ["a b"]}, called=TYPED),
-    "forced words in groups, typed": lambda place: search_settings({"groups": 2, "forced": ["a"]}, called=TYPED),
-    "forced words that a stop cuts": lambda place: search_settings({"forced": ["a."], "stop": ["."]}, called=TYPED),
-    "a length penalty out of range": lambda place: search_settings({"length_penalty": 1e9}, called=TYPED),
+    "diversity without groups, typed": lambda place: search_settings(WritingOptions(diversity=0.5), called=TYPED),
+    "forced words of one beam, typed": lambda place: search_settings(
+        WritingOptions(beams=1, forced=["a b"]), called=TYPED
+    ),
+    "forced words in groups, typed": lambda place: search_settings(
+        WritingOptions(groups=2, forced=["a"]), called=TYPED
+    ),
+    "forced words that a stop cuts": lambda place: search_settings(
+        WritingOptions(forced=["a."], stop=["."]), called=TYPED
+    ),
+    "a length penalty out of range": lambda place: search_settings(WritingOptions(length_penalty=1e9), called=TYPED),
     "fewest tokens above most": lambda place: DecodeSettings(min_tokens=9, max_tokens=8),
-    "forced and forbidden, typed": lambda place: search_settings({"forced": ["a"], "forbidden": ["a"]}, called=TYPED),
-    "an option out of range": lambda place: search_settings({"top_p": 1.5}, called=TYPED),
+    "forced and forbidden, typed": lambda place: search_settings(
+        WritingOptions(forced=["a"], forbidden=["a"]), called=TYPED
+    ),
+    "an option out of range": lambda place: search_settings(WritingOptions(top_p=1.5), called=TYPED),
     "no beams": lambda place: DecodeSettings(beams=0),
     "a search and more": lambda place: translating().translate("He", beams=2, search=DecodeSettings()),
     "no search": lambda place: translating().translate("He", search={"beams": 2}),  # type: ignore[call-overload]

@@ -16,7 +16,7 @@ from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.saved.recipe import resolve
-from glassformer.tasks.writing.alignment_loss import ALIGNMENT, alignment_loss
+from glassformer.tasks.writing.alignment import ALIGNMENT, alignment_loss
 from glassformer.tasks.writing.pair_source import PairSource
 from glassformer.training.progress import NoProgress
 from glassformer.training.tune import trained

@@ -18,9 +18,10 @@ from glassformer.models.families import bert, gpt2, llama, marian
 from glassformer.models.inputs import Inputs
 from glassformer.scoring.score import Unigram
 from glassformer.scoring.trigram import Trigram
-from glassformer.tasks.writing.language_model.task import LanguageModel, LanguageModelSection, check_writes, stream_of
-from glassformer.tasks.writing.next_token_scores import NextTokenScores
-from glassformer.tasks.writing.next_tokens import NEXT, NextTokens
+from glassformer.tasks.writing.language_model.records import NextTokens
+from glassformer.tasks.writing.language_model.task import LanguageModel, LanguageModelSection, stream_of
+from glassformer.tasks.writing.next_token_scores import NEXT, NextTokenScores
+from glassformer.tasks.writing.writers import check_writes
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import windows
 from tests.data.made import build_store

@@ -10,8 +10,8 @@ import torch
 import glassformer as gf
 from glassformer.base.errors import DataError
 from glassformer.models.inputs import Inputs
-from glassformer.tasks.writing.pair_likelihood import target_log_probabilities
-from glassformer.tasks.writing.translator import special_ids
+from glassformer.tasks.writing.likelihood import target_log_probabilities
+from glassformer.tasks.writing.writers import special_ids
 from tests.refusals import refused
 from tests.translators import ENGLISH, FRENCH, translating
 
@@ -63,7 +63,7 @@ def test_pairs_among_others_have_the_scores_that_they_have_alone(model: gf.Model
 def test_many_targets_go_through_the_decoder_in_parts(model: gf.Model, monkeypatch: pytest.MonkeyPatch) -> None:
     texts, targets = [*ENGLISH] * 3, [*FRENCH] * 3
     whole = [each.total for each in model.score(texts, targets)]
-    monkeypatch.setattr("glassformer.tasks.writing.pair_likelihood._TOGETHER", 20)
+    monkeypatch.setattr("glassformer.tasks.writing.likelihood._TOGETHER", 20)
     assert [each.total for each in model.score(texts, targets)] == pytest.approx(whole, abs=ORDER)
 
 

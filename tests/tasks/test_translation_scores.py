@@ -13,9 +13,9 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest, _bootstrap_resample
 
 from glassformer.base.errors import ShapeError
-from glassformer.scoring.score import THIS_MODEL, Unigram
+from glassformer.scoring.score import THIS_MODEL
 from glassformer.scoring.verdict import differences, lower_is_better, shown, to_dict, told_lower, verdict
-from glassformer.tasks.writing.translate.baselines import TargetWords, copied, unigram_losses
+from glassformer.tasks.writing.translate.baselines import TargetWords, copied
 from glassformer.tasks.writing.translate.scores import (
     METRICS,
     References,
@@ -236,14 +236,6 @@ def test_no_bag_of_words_has_more_in_common_with_the_targets() -> None:
     assert words.translate("xxxx") == "a a"
     assert words.translate("") == "a"
     assert TargetWords(words.facts()).facts() == words.facts()
-
-
-def test_the_unigram_loss_is_that_of_each_token() -> None:
-    losses, tokens = unigram_losses(
-        Unigram(np.array([3, 1])), [np.array([0, 1]), np.array([], np.int64), np.array([5])]
-    )
-    assert losses == pytest.approx([-np.log(4 / 7) - np.log(2 / 7), 0, -np.log(1 / 7)])
-    assert tokens.tolist() == [2, 0, 1]
 
 
 def test_a_source_on_several_lines_has_several_references() -> None:

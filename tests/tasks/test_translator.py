@@ -12,7 +12,8 @@ import glassformer as gf
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.ask.decoding_options import TYPED
 from glassformer.config import ModelConfig
-from glassformer.decode.options import search_settings
+from glassformer.decode.asked import search_settings
+from glassformer.decode.options import WritingOptions
 from glassformer.decode.request import Hypothesis
 from glassformer.models.alignment import cross_weights
 from glassformer.models.families import bert
@@ -20,7 +21,8 @@ from glassformer.models.inputs import Inputs
 from glassformer.tasks.writing.pair_source import TextPair
 from glassformer.tasks.writing.translate.task import TranslateSection
 from glassformer.tasks.writing.translation import token_spans, unknown_characters
-from glassformer.tasks.writing.translator import Translator, check_translates, special_ids
+from glassformer.tasks.writing.translator import Translator
+from glassformer.tasks.writing.writers import check_translates, special_ids
 from glassformer.text.special import SpecialTokens
 from glassformer.text.train import train_tokenizer
 from tests.refusals import refused
@@ -91,15 +93,15 @@ def test_the_best_translations_come_with_falling_scores(model: gf.Model) -> None
 
 
 @pytest.mark.parametrize(("method", "count"), [("beam", 2), ("sample", 3)])
-def test_beams_that_write_one_text_in_other_tokens_give_it_once(model: gf.Model, method: str, count: int) -> None:
+def test_beams_that_write_one_text_in_other_tokens_give_it_once(model: gf.Model, method: Any, count: int) -> None:
     whole, letters = (
         tuple(id_ for part in parts for id_ in model.tokenizer.encode(part, special=False).ids)
         for parts in (["aime"], "aime")
     )
     assert len(whole) < len(letters)
     ids = special_ids(model.tokenizer)
-    search = {"method": method, "n_best": 3, **({"beams": 3} if method == "beam" else {})}
-    translator = Translator(model.tokenizer, length=24, ids=ids, options=search)
+    search = gf.DecodeSettings(method=method, n_best=3, beams=3 if method == "beam" else 1)
+    translator = Translator(model.tokenizer, length=24, ids=ids, search=search)
     answers = [Hypothesis(each, -n, -n, (), True) for n, each in enumerate((whole, letters, (*whole, *whole)), start=1)]
     found = translator.merge(TextPair("He"), [answers])
     assert len(found.n_best) == count
@@ -122,13 +124,13 @@ def test_a_blank_behind_a_prefix_is_that_before_the_next_word(model: gf.Model) -
 
 
 def test_translations_much_longer_than_the_source_are_not_waited_for(model: gf.Model) -> None:
-    options = {"search": gf.DecodeSettings(method="beam", beams=3, max_tokens=100_000)}
+    options = WritingOptions(search=gf.DecodeSettings(method="beam", beams=3, max_tokens=100_000))
     translator = Translator.of(model.module, model.tokenizer, model.context(options))
     (row,) = translator.rows(translator.example({"text": "He"}, ""))
-    asked = translator.request(0, row.ids, translator.most_for(row.ids, None))
+    asked = translator.request(row.ids, None)
     usual = Translator.of(model.module, model.tokenizer, model.context({}))
     assert asked.max_tokens == 100_000
-    assert asked.likely == usual.most_for(row.ids, None)
+    assert asked.likely == usual.request(row.ids, None).max_tokens
 
 
 def test_words_are_put_first_forced_and_forbidden(model: gf.Model) -> None:
@@ -136,20 +138,22 @@ def test_words_are_put_first_forced_and_forbidden(model: gf.Model) -> None:
     begun = model.translate(TEXTS[1], max_tokens=10, prefix="Elle aime")
     assert begun.translation.startswith("Elle aime")
     assert begun.translation != free.translation
-    search = search_settings({"forced": ["amis"], "max_tokens": 10})
+    search = search_settings(WritingOptions(forced=["amis"], max_tokens=10))
     assert "amis" in model.translate(TEXTS[1], search=search).translation
     word = free.tokens[0].token
-    search = search_settings({"forbidden": [model.tokenizer.decode([model.tokenizer.id(word) or 0])], "max_tokens": 10})
+    search = search_settings(
+        WritingOptions(forbidden=[model.tokenizer.decode([model.tokenizer.id(word) or 0])], max_tokens=10)
+    )
     assert word not in [each.token for each in model.translate(TEXTS[1], search=search).tokens]
 
 
 def test_a_translation_ends_before_a_stop_string(model: gf.Model) -> None:
     free = model.translate(TEXTS[1], beams=1, max_tokens=8).translation
     stop = free[3:6]
-    found = model.translate(TEXTS[1], search=search_settings({"beams": 1, "stop": [stop], "max_tokens": 8}))
+    found = model.translate(TEXTS[1], search=search_settings(WritingOptions(beams=1, stop=[stop], max_tokens=8)))
     assert found.translation == free[: free.index(stop)]
     assert found.whole
-    cut = model.translate(TEXTS[1], search=search_settings({"beams": 1, "stop": ["never this"], "max_tokens": 3}))
+    cut = model.translate(TEXTS[1], search=search_settings(WritingOptions(beams=1, stop=["never this"], max_tokens=3)))
     assert (len(cut.tokens), cut.whole) == (3, False)
     assert max(each.end for each in found.tokens) == len(found.translation)
     assert found.notes == ()
@@ -190,7 +194,7 @@ def test_a_text_that_is_too_long_is_cut_into_sentences(model: gf.Model) -> None:
 
 def test_the_translation_of_each_row_has_room_for_what_is_asked_for(model: gf.Model) -> None:
     """By default a translation of one word has at least the tokens that are forced."""
-    search = search_settings({"forced": ["healthy food for his friends"]})
+    search = search_settings(WritingOptions(forced=["healthy food for his friends"]))
     assert "healthy food for his friends" in model.translate("He", search=search).translation
 
 
@@ -220,10 +224,10 @@ def test_alignment_is_the_attention_of_the_last_layer_or_of_its_head_that_learne
 def test_an_alignment_that_is_asked_for_changes_no_answer(weight: float, model: gf.Model) -> None:
     """The coverage penalty reads attention as well."""
     model = gf.Model(model.module, model.tokenizer, task=TranslateSection(alignment=weight), length=24)
-    search = search_settings({"coverage_penalty": 0.9, "beams": 3, "max_tokens": 8})
+    search = search_settings(WritingOptions(coverage_penalty=0.9, beams=3, max_tokens=8))
     shown, plain = (model.translate(TEXTS, search=search, alignment=aligned) for aligned in (True, False))
     assert [(each.translation, each.score) for each in shown] == [(each.translation, each.score) for each in plain]
-    without = search_settings({"beams": 3, "max_tokens": 8})
+    without = search_settings(WritingOptions(beams=3, max_tokens=8))
     assert [each.score for each in plain] != [each.score for each in model.translate(TEXTS, search=without)]
 
 
@@ -278,7 +282,7 @@ def test_an_empty_translation_of_words_is_told(model: gf.Model) -> None:
     ],
 )
 def test_options_choose_the_search(options: dict[str, Any], expected: dict[str, Any]) -> None:
-    found = search_settings(options).model_dump()
+    found = search_settings(WritingOptions(**options)).model_dump()
     assert {name: found[name] for name in expected} == expected
 
 
@@ -300,7 +304,9 @@ def test_options_choose_the_search(options: dict[str, Any], expected: dict[str, 
 def test_there_are_as_many_beams_as_the_other_options_need(
     default: dict[str, Any], options: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    found = search_settings(options, default=gf.DecodeSettings(**default) if default else None).model_dump()
+    found = search_settings(
+        WritingOptions(**options), default=gf.DecodeSettings(**default) if default else None
+    ).model_dump()
     assert {name: found[name] for name in expected} == expected
 
 
@@ -358,16 +364,16 @@ def test_options_that_exclude_each_other_are_refused_by_what_was_typed(name: str
     options, typed, keywords = EXCLUDING[name]
     for called, (wanted, got, do) in ((TYPED, typed), ({}, keywords)):
         with refused(ConfigError, wanted=wanted, got=got, do=do):
-            search_settings(options, called=called)
+            search_settings(WritingOptions(**options), called=called)
 
 
 def test_words_that_no_translation_can_have_are_refused(model: gf.Model) -> None:
     with refused(ConfigError, wanted="tokens", got="2"):
         model.translate("He", prefix="Elle aime", max_tokens=2)
-    search = search_settings({"forced": ["Elle aime"], "forbidden": ["aime"]})
+    search = search_settings(WritingOptions(forced=["Elle aime"], forbidden=["aime"]))
     with refused(ConfigError, wanted="Elle aime", got="aime"):
         model.translate("He", search=search)
-    search = search_settings({"forced": ["aime aime"], "no_repeat_ngram": 1, "max_tokens": 8})
+    search = search_settings(WritingOptions(forced=["aime aime"], no_repeat_ngram=1, max_tokens=8))
     with refused(DataError, got=("5", "'He'")):
         model.translate("He", search=search)
 
@@ -378,15 +384,15 @@ def test_what_ends_or_fills_up_a_sentence_is_no_word(model: gf.Model, mark: str)
     with refused(ConfigError, got=mark):
         model.translate("He", prefix=f"Elle {mark}")
     with refused(ConfigError, got=mark):
-        model.translate("He", search=search_settings({"forced": [mark]}))
+        model.translate("He", search=search_settings(WritingOptions(forced=[mark])))
     with refused(DataError, got=mark):  # its probability is 0, or what follows is no translation
         model.score("He", f"Elle {mark} aime")
 
 
 def test_blanks_are_no_words_to_force_or_forbid(model: gf.Model) -> None:
-    for option in ("forced", "forbidden"):
+    for options in (WritingOptions(forced=[" "]), WritingOptions(forbidden=[" "])):
         with refused(ConfigError, got="' '"):
-            model.translate("He", search=search_settings({option: [" "]}))
+            model.translate("He", search=search_settings(options))
 
 
 def test_a_translation_is_no_longer_than_the_model_numbers_tokens() -> None:

@@ -44,6 +44,7 @@ from glassformer.tasks import TASKS, VERBS, VerbEntry, data_of
 if TYPE_CHECKING:
     from glassformer.api.model import Model
     from glassformer.data.readers.rejects import RejectsFile
+    from glassformer.tasks.predictor import Options
 
 # The options of verbs that write, by what they write.
 _WRITING = {"reply": CHATTING, "text": WRITING, "translation": DECODING}
@@ -178,8 +179,7 @@ def _files(kinds: str) -> Any:
 
 def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], columns: Mapping[str, Any]) -> None:
     model, texts = split_model(verb, values["text"], values["model"], files=values["file"])
-    if VERBS[verb].writes:
-        check_decoding(options, verb)
+    writing = check_decoding(options, verb) if VERBS[verb].writes else None
     opened = open_model(
         model,
         device=values["device"],
@@ -187,9 +187,9 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
         fast=values["fast"],
         threads=values["threads"],
     )
-    if VERBS[verb].turns and not (texts or values["file"] or values["tree"] or values["html"]):
+    if writing and VERBS[verb].turns and not (texts or values["file"] or values["tree"] or values["html"]):
         refuse_beside(values)
-        converse(opened, options, sys.stdout, kept=values["save"])
+        converse(opened, writing, sys.stdout, kept=values["save"])
         return
     if values["save"] is not None:
         raise DataError(
@@ -236,21 +236,21 @@ def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], co
         more = {"pair": values.get("pair"), "target": target, "choices": choices or None}
         also = {role: value for role, value in more.items() if value is not None}
         asked = records(texts, values["file"], reader, also, bad=bad or stop_unless("rejects"))
-        if values.get("stream"):
-            stream_words(opened, verb, asked, options, out.handle)
-        elif values.get("tree"):
-            show_trees(opened, verb, asked, options, out.handle, json=values["json"])
-        elif values.get("html"):
-            write_story(opened, verb, asked, options, values["html"], title=Path(model).name)
+        if writing and values["stream"]:
+            stream_words(opened, verb, asked, writing, out.handle)
+        elif writing and values["tree"]:
+            show_trees(opened, verb, asked, writing, out.handle, json=values["json"])
+        elif writing and values.get("html"):
+            write_story(opened, verb, asked, writing, values["html"], title=Path(model).name)
         else:
-            _write(opened, verb, asked, options, out, advance, json=values["json"], bad=bad)
+            _write(opened, verb, asked, writing or options, out, advance, json=values["json"], bad=bad)
 
 
 def _write(
     opened: Model,
     verb: str,
     asked: Iterable[Text],
-    options: Mapping[str, Any],
+    options: Options,
     out: Answers,
     advance: Callable[[int], None],
     *,
@@ -301,7 +301,7 @@ def _write(
         raise DataError("a record that can be answered is needed", got=bad.first[0])
 
 
-def _answers(opened: Model, verb: str, batch: Sequence[Text], options: Mapping[str, Any]) -> Iterator[Any]:
+def _answers(opened: Model, verb: str, batch: Sequence[Text], options: Options) -> Iterator[Any]:
     """The answers to a batch; the error of a record of a file says that such records can be left out."""
     from glassformer.answering.answers import answer, refusals
 

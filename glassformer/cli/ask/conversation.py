@@ -16,6 +16,7 @@ from glassformer.base.paths import check_path, refuse_endless
 from glassformer.cli.ask.show import on_screen
 from glassformer.cli.terminal.screen import note
 from glassformer.data.readers.dialogues import in_a_line
+from glassformer.decode.options import WritingOptions
 from glassformer.tasks import verb_of_turns
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ HELP = "/reset begins anew, /save FILE and /load FILE keep a conversation, /quit
 _ASKED, _ANSWERED = "you: ", "model: "
 
 
-def converse(opened: Model, options: Mapping[str, Any], handle: TextIO, *, kept: Path | None = None) -> None:
+def converse(opened: Model, options: WritingOptions, handle: TextIO, *, kept: Path | None = None) -> None:
     """Answer line after line of standard input, each after the turns before it; commands begin with a slash.
 
     Ctrl-C stops a reply that is being written: what is there stays, on the screen and in the conversation. In a
@@ -103,7 +104,7 @@ def _line(typed: bool) -> str | None:
 
 
 def _reply(
-    opened: Model, turns: list[str], options: Mapping[str, Any], handle: TextIO, *, before: str
+    opened: Model, turns: list[str], options: WritingOptions, handle: TextIO, *, before: str
 ) -> tuple[str, bool]:
     """Write the reply word by word; the reply, or its beginning, and whether it was stopped."""
     from glassformer.answering.answers import stream_answer  # not at the top: --help must not import torch

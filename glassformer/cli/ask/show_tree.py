@@ -11,6 +11,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.base.wrapping import in_one_line
 from glassformer.cli.terminal.readers import Text
 from glassformer.cli.terminal.screen import note, record
+from glassformer.decode.options import WritingOptions
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
@@ -36,7 +37,7 @@ def check_tree(values: Mapping[str, Any]) -> None:
 
 
 def show_trees(
-    opened: Model, verb: str, asked: Iterable[Text], options: Mapping[str, Any], handle: TextIO, *, json: bool
+    opened: Model, verb: str, asked: Iterable[Text], options: WritingOptions, handle: TextIO, *, json: bool
 ) -> None:
     """Answer each text by this verb, one after another, and show the tree."""
     from glassformer.look.drawing.lines import screen_width

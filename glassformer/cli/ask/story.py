@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from glassformer.base.errors import DataError
 from glassformer.base.paths import check_path
 from glassformer.cli.ask.show_tree import given
 from glassformer.cli.terminal.readers import Text
 from glassformer.cli.terminal.screen import note
+from glassformer.decode.options import WritingOptions
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
@@ -21,7 +22,7 @@ MEGABYTES = 64
 
 
 def write_story(
-    opened: Model, verb: str, asked: Iterable[Text], options: Mapping[str, Any], out: Path, *, title: str
+    opened: Model, verb: str, asked: Iterable[Text], options: WritingOptions, out: Path, *, title: str
 ) -> None:
     """Write behind the only text, and the page of it; raises DataError for several texts."""
     from glassformer.look.texts.search_tree import search_tree  # not at the top: --help must not import torch

@@ -11,6 +11,7 @@ from glassformer.cli.ask.show import on_screen
 from glassformer.cli.terminal.readers import Text
 from glassformer.cli.terminal.screen import Few, note, note_windows
 from glassformer.cli.terminal.texts import TYPED
+from glassformer.decode.options import WritingOptions
 from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def can_stream(values: Mapping[str, Any]) -> bool:
     return sys.stdout.isatty() and not any(values.get(name) for name in _NOT_BESIDE) and (values["n_best"] or 1) == 1
 
 
-def stream_words(opened: Model, verb: str, asked: Iterable[Text], options: Mapping[str, Any], handle: TextIO) -> None:
+def stream_words(opened: Model, verb: str, asked: Iterable[Text], options: WritingOptions, handle: TextIO) -> None:
     """Answer the texts one after another, each as it comes. Ctrl-C ends it; while a line that was typed in a terminal
     is answered, it ends that answer alone.
     """

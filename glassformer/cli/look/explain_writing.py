@@ -88,10 +88,9 @@ def explain_writing(
     turns = VERBS[verb].turns
     if not turns and len(texts) != 1:
         raise DataError("--write shows one text as it is written", got=f"{len(texts)} texts", do="give one of them")
-    options = {**options, "max_tokens": count}
-    check_decoding(options, verb)
+    asked = check_decoding({**options, "max_tokens": count}, verb)
     block, head = _block_and_head(looks)
-    tree = search_tree(opened, list(texts) if turns else texts[0], options, verb=verb, attention=True)
+    tree = search_tree(opened, list(texts) if turns else texts[0], asked, verb=verb, attention=True)
     trace = trace_of(opened, tree)
     compared = stepwise(tree, trace, fast=opened.fast)
     if html is not None:

@@ -23,6 +23,7 @@ from glassformer.cli.terminal.options import (
 )
 from glassformer.cli.terminal.screen import console, escaped, plain_table, record
 from glassformer.cli.terminal.texts import texts_to_explain
+from glassformer.decode.options import WritingOptions
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
@@ -134,5 +135,5 @@ def _written(opened: Model, text: str, count: int | None) -> Stepwise | None:
     count = (_WRITTEN if alone else 0) if count is None else count
     if count == 0:
         return None
-    tree = search_tree(opened, text, {"max_tokens": count}, attention=True)
+    tree = search_tree(opened, text, WritingOptions(max_tokens=count), attention=True)
     return stepwise(tree, trace_of(opened, tree), fast=opened.fast)

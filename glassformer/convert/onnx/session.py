@@ -78,7 +78,7 @@ class OnnxTransformer(Transformer):
         scored_at: Tensor | None = None,
         cache: KeyValueCache | None = None,
         heads: Collection[str] | None = None,
-        cross_scores: list[Tensor] | None = None,
+        cross_scores: bool = False,
     ) -> Output:
         """As `Transformer.forward` of an encoder, for the heads that were exported; the states are not known."""
         output = self.exported.output(self.session.run(inputs))

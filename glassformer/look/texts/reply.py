@@ -10,14 +10,15 @@ from math import exp
 
 from glassformer.answering.answers import answer
 from glassformer.decode.loop import decode
+from glassformer.decode.options import WritingOptions
 from glassformer.look.drawing.tables import Table
 from glassformer.look.texts.walkthrough import Step
 from glassformer.look.trace.explanation import Limits
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks.rows import Row
 from glassformer.tasks.writing.chat.chatter import Chatter
-from glassformer.tasks.writing.requests import number_of
 from glassformer.tasks.writing.translator import Translator
+from glassformer.tasks.writing.writers import number_of
 from glassformer.text.token_text import marked
 
 CHAT = "chat"
@@ -43,8 +44,8 @@ def replies(model: Artefact, sources: Sequence[Row], start: int) -> list[list[in
     found: dict[int, list[int]] = {}
     numbers = [number_of(row.ids) for row in sources]  # what is drawn follows from the number, as it does there
     requests = (
-        replace(translator.request(number, ids, translator.most_for(ids, limit)), prompt=(start,))
-        for number, ids in {number: row.ids for number, row in zip(numbers, sources, strict=True)}.items()
+        replace(translator.request(ids, limit), prompt=(start,))
+        for ids in {number: row.ids for number, row in zip(numbers, sources, strict=True)}.values()
     )
     for step in decode(model.module, requests, translator.settings, ids=translator.ids):
         for finished in step.finished:
@@ -55,7 +56,7 @@ def replies(model: Artefact, sources: Sequence[Row], start: int) -> list[list[in
 
 def writing(model: Artefact, text: str, limits: Limits) -> Step:
     """How the model writes its translation of a text: token by token, each the likeliest, until the end."""
-    (greedy,) = answer(model, "translate", [({"text": text}, "")], {"beams": 1, "length_penalty": None})
+    (greedy,) = answer(model, "translate", [({"text": text}, "")], WritingOptions(beams=1))
     (found,) = answer(model, "translate", [({"text": text}, "")], {})
     kept = greedy.tokens[: 4 * limits.words]
     rows = tuple((marked(each.text), (exp(each.log_probability),)) for each in kept)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -10,6 +10,7 @@ import torch
 from glassformer.answering.answers import predictor_for
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.decode.attention import bytes_for, check_bytes
+from glassformer.decode.options import WritingOptions
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request
 from glassformer.look.texts.trace import trace
@@ -20,9 +21,8 @@ from glassformer.saved.artefact import Artefact
 from glassformer.tasks import VERBS
 from glassformer.tasks.predict import precision
 from glassformer.tasks.writing.chat.chatter import Chatter, joined
-from glassformer.tasks.writing.language_model.generate import SLOTS as PROMPTS
-from glassformer.tasks.writing.language_model.generate import Generate
-from glassformer.tasks.writing.requests import number_of
+from glassformer.tasks.writing.generator import SLOTS as PROMPTS
+from glassformer.tasks.writing.generator import Generate
 from glassformer.tasks.writing.translator import SLOTS as SOURCES
 from glassformer.tasks.writing.translator import Translator
 
@@ -43,7 +43,7 @@ class Asked(NamedTuple):
 def search_tree(
     model: Artefact,
     text: str | Sequence[str],
-    options: Mapping[str, Any],
+    options: WritingOptions,
     *,
     verb: str | None = None,
     attention: bool = False,
@@ -165,4 +165,4 @@ def _of_talk(predictor: Any, writer: Generate, text: str | Sequence[str]) -> Ask
 
 
 def _of_source(translator: Translator, source: Sequence[int], limit: int | None) -> Request:
-    return translator.request(number_of(source), source, translator.most_for(source, limit))
+    return translator.request(source, limit)

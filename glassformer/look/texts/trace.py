@@ -28,7 +28,7 @@ from glassformer.tasks import predictor_of
 from glassformer.tasks.predictor import TaskSection
 from glassformer.tasks.rows import Row, collate, make_row
 from glassformer.tasks.words.masked_lm.fill import best_words
-from glassformer.tasks.writing.language_model.score import opening_of
+from glassformer.tasks.writing.writers import opening_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import Window, text_rows
 

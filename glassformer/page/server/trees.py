@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from glassformer.base.settings import Seed, Settings
+from glassformer.decode.options import WritingOptions
 from glassformer.decode.settings import LengthPenalty
 from glassformer.look.texts.search_tree import search_tree, writing_verb
 from glassformer.page.json_numbers import as_json
@@ -59,7 +60,7 @@ def grow(model: Artefact, asked: AskedTree) -> bytes:
     tokens = len(model.tokenizer.encode(asked.text, special=False))
     if tokens > MOST_TOKENS:
         raise TooLargeError(f"a search is drawn for at most {MOST_TOKENS} tokens of a text", got=f"{tokens:,}")
-    options = asked.model_dump(exclude={"model", "text"})
+    options = WritingOptions(**asked.model_dump(exclude={"model", "text"}))
     verb = writing_verb(model)
     text = asked.text.split("\n") if VERBS[verb].turns else asked.text
     return packed(as_json(search_tree(model, text, options, verb=verb).to_dict()))

@@ -23,8 +23,8 @@ from glassformer.scoring.score import THIS_MODEL, Scores, Unigram, compared
 from glassformer.scoring.trigram import Trigram
 from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.rows import Shape
-from glassformer.tasks.writing.next_tokens import NEXT
 
+NEXT = "next_tokens"
 # Rows of one forward pass in evaluation, and tokens whose vocabulary scores are in memory together.
 _ROWS, _TOGETHER = 32, 512
 MOST_COUNTED = 20_000_000

@@ -6,7 +6,7 @@ E pairs · R rows · B rows of a batch · S tokens of the source · T tokens of 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, overload
 
@@ -20,8 +20,10 @@ from glassformer.data.batches.flat import Flat, Texts
 from glassformer.data.batches.order import key_of
 from glassformer.data.batches.pack_pairs import PackedPairs, choose_rooms, pack_pairs
 from glassformer.data.readers.parallel import TARGET
+from glassformer.data.stores.split import Split
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.tasks.rows import Shape
+from glassformer.tasks.values import text_of
 from glassformer.text.tokenizer import Tokenizer
 
 # Pairs that are tokenized together.
@@ -188,3 +190,22 @@ def _tokens(tokenizer: Tokenizer, texts: Iterable[str]) -> Flat:
             yield from (tokenizer.unalias(raw.ids) for raw in tokenizer.raw_batch(waiting, special=True))
 
     return Flat.of(encoded())
+
+
+def pair_of(values: Mapping[str, object], where: str) -> TextPair:
+    """A source, and its target where it is known; raises DataError where one of them is empty."""
+    text = text_of(values["text"], where, "source")
+    return TextPair(text, text_of(values["target"], where, "target") if "target" in values else None)
+
+
+def log_rows(sources: Mapping[Split, PairSource], length: int, log: Callable[[str], None]) -> None:
+    """Log how many pairs there are, in which rows, and how many are too long for them."""
+    held_out = ", ".join(f"{len(sources[split].examples):,} {split}" for split in sources if split != "train")
+    train = sources["train"]
+    shapes = " and ".join(f"{source} + {target}" for source, target in train.packed.shapes.tolist())
+    log(
+        f"{len(train.examples):,} pairs to learn from, {held_out or 'none held out'}; {len(train):,} rows of "
+        f"{shapes} tokens, {train.padding:.1%} of them padding"
+    )
+    if left_out := sum(source.left_out for source in sources.values()):
+        log(f"{left_out:,} pairs with a side of more than data.length = {length} tokens are left out")

@@ -17,8 +17,8 @@ from glassformer.base.errors import DataError
 from glassformer.config import ModelConfig
 from glassformer.data.readers.parallel import TARGET
 from glassformer.data.stores.split import Split
+from glassformer.decode.asked import BEAMS, LENGTH_PENALTY
 from glassformer.decode.defaults import SearchDefaults
-from glassformer.decode.options import BEAMS, LENGTH_PENALTY
 from glassformer.decode.request import Hypothesis
 from glassformer.decode.settings import LengthPenalty
 from glassformer.models.inputs import Batch
@@ -29,12 +29,12 @@ from glassformer.tasks.predictor import Context, TaskSection
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.task import Preparation, Source
-from glassformer.tasks.writing.alignment_loss import ALIGNMENT, loss_of_links
-from glassformer.tasks.writing.pair_records import log_rows, pair_of
-from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs
+from glassformer.tasks.writing.alignment import ALIGNMENT, loss_of_links
+from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs, log_rows, pair_of
+from glassformer.tasks.writing.target_losses import target_losses, token_scores
 from glassformer.tasks.writing.translation import Translation
-from glassformer.tasks.writing.translation_evaluation import target_losses, token_scores
-from glassformer.tasks.writing.translator import Translator, check_translates
+from glassformer.tasks.writing.translator import Translator
+from glassformer.tasks.writing.writers import check_translates
 from glassformer.text.special import MARIAN
 from glassformer.text.tokenizer import Tokenizer
 
@@ -150,12 +150,13 @@ class TargetTask(RecordTask[TextPair, Translation]):
         """The sum of the smoothed cross-entropies of the target's tokens, and that of the links of words where a head
         learns them.
         """
-        cross_scores: list[Tensor] | None = [] if self.section.alignment else None
-        states = model(batch.inputs, batch.decoder_inputs, heads=(), cross_scores=cross_scores).states  # [B, T, W]
+        output = model(batch.inputs, batch.decoder_inputs, heads=(), cross_scores=bool(self.section.alignment))
         smoothing, never = self.section.label_smoothing, self.translator.ids.never
-        losses = {TARGET: token_cross_entropy(model, states, batch.labels[TARGET], smoothing=smoothing, never=never)}
-        if cross_scores is not None:
-            losses[ALIGNMENT] = loss_of_links(cross_scores[0], batch, batch.labels[TARGET], self.tokenizer)
+        losses = {
+            TARGET: token_cross_entropy(model, output.states, batch.labels[TARGET], smoothing=smoothing, never=never)
+        }
+        if output.cross_scores is not None:
+            losses[ALIGNMENT] = loss_of_links(output.cross_scores, batch, batch.labels[TARGET], self.tokenizer)
         return losses
 
     # ------------------------------------------------------------------ measuring

@@ -7,27 +7,27 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from typing import Self
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.config import ModelConfig
 from glassformer.data.readers.paragraphs import Sentence, join_sentences, split_sentences
+from glassformer.decode.asked import BEAMS, LENGTH_PENALTY, asked_search
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.loop import Step, decode
-from glassformer.decode.options import BEAMS, LENGTH_PENALTY, asked_search, search_settings
+from glassformer.decode.options import WritingOptions
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request, SpecialIds, occurs
 from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.stream import StreamedText, stream
 from glassformer.decode.words import before_stop, forbidden_ids, forced_words
 from glassformer.models.alignment import ALIGNMENT_HEAD
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.predictor import Context, Predictor
+from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row
 from glassformer.tasks.values import located
 from glassformer.tasks.writing.pair_source import TextPair
-from glassformer.tasks.writing.requests import number_of, tokens_of
 from glassformer.tasks.writing.translation import (
     Alternative,
     TranslatedToken,
@@ -35,6 +35,16 @@ from glassformer.tasks.writing.translation import (
     links_of,
     token_spans,
     unknown_characters,
+)
+from glassformer.tasks.writing.writers import (
+    Writer,
+    answered,
+    check_translates,
+    in_precision,
+    number_of,
+    of_sentence,
+    refuse_several,
+    special_ids,
 )
 from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
@@ -46,10 +56,9 @@ _LONGER, _MORE = 2, 16
 SLOTS = 64
 
 
-class Translator(Predictor[TextPair, Translation]):
+class Translator(Writer[TextPair, Translation]):
     """The source goes through the encoder; the decoder writes the translation token by token (`decode/`)."""
 
-    in_one_pass = False
     read_ahead = 4096
     sample = ("A text that you want to translate.",)
 
@@ -59,27 +68,28 @@ class Translator(Predictor[TextPair, Translation]):
         *,
         length: int | None,
         ids: SpecialIds,
-        options: Mapping[str, Any] | None = None,
+        search: DecodeSettings,
+        options: WritingOptions | None = None,
         default: SearchDefaults | None = None,
         alignment_head: bool = False,
     ) -> None:
-        options = options or {}
+        """Of the options those that no search has: the prefix, paragraphs and alignment."""
         self.tokenizer, self.target, self.length, self.ids = tokenizer, tokenizer.target, length, ids
-        self.settings: DecodeSettings = options.get("search") or search_settings(options)
-        self.paragraphs = bool(options.get("paragraphs"))
-        self.aligned, self.alignment_head = bool(options.get("alignment")), alignment_head
+        options = options or WritingOptions()
+        self.settings, self.paragraphs = search, options.paragraphs
+        self.aligned, self.alignment_head = bool(options.alignment), alignment_head
         asked = "max_tokens" in self.settings.model_fields_set
         self.most = self.settings.max_tokens if asked else None
         self.imported = default is not None  # it is searched as where it comes from
         self.prefix = () if default is None else default.prefix
-        typed = options.get("prefix") or ""
+        typed = options.prefix or ""
         self.prefix += tuple(self.target.ids(typed.strip())) if typed.strip() else ()
         # A blank at the end belongs to the next word: alone it would be a token that the model has hardly ever seen.
         blank = typed[len(typed.rstrip()) :][:1]
         words = beginning_with(blank, self.target) if blank and typed.strip() else ()
         self.following = (*words, *ids.end) if words else ()
-        if blank := [word for word in (*self.settings.forced, *self.settings.forbidden) if not word.strip()]:
-            raise ConfigError("a word is needed to force or to forbid it", got=repr(blank[0]))
+        if blanks := [word for word in (*self.settings.forced, *self.settings.forbidden) if not word.strip()]:
+            raise ConfigError("a word is needed to force or to forbid it", got=repr(blanks[0]))
         self.forced = tuple(word.inside for word in forced_words(self.settings.forced, self.target.ids))
         never = () if default is None else default.forbidden
         self.forbidden = (*never, *forbidden_ids(self.settings.forbidden, self.target.ids))
@@ -92,11 +102,8 @@ class Translator(Predictor[TextPair, Translation]):
         exclude each other.
         """
         check_translates(model.config)
-        options, section, default = dict(context.options), context.section, context.search
-        prefix = options.get("prefix")
-        if prefix is not None and not isinstance(prefix, str):
-            raise ConfigError("the prefix must be a text", got=repr(prefix)[:60])
-        options["search"] = asked_search(
+        options, section, default = context.writing, context.section, context.search
+        search = asked_search(
             options,
             beams=getattr(section, "beams", BEAMS),
             length_penalty=getattr(section, "length_penalty", LENGTH_PENALTY),
@@ -107,6 +114,7 @@ class Translator(Predictor[TextPair, Translation]):
             tokenizer,
             length=context.length,
             ids=ids or special_ids(tokenizer.target),
+            search=search,
             options=options,
             default=default,
             alignment_head=bool(getattr(section, "alignment", 0)),
@@ -171,20 +179,35 @@ class Translator(Predictor[TextPair, Translation]):
         A request is numbered by its tokens: the samples of a text are the same wherever it stands.
         """
         limit = model.output_stack.max_length
-        waiting: dict[int, list[int]] = {}
+        return answered(
+            batches, lambda source: self.request(source, limit), lambda asked: self.steps(model, asked, slots=SLOTS)
+        )
 
-        def requests() -> Iterator[Request]:
-            for batch in batches:
-                for row, source in zip(batch.row_ids.tolist(), tokens_of(batch), strict=True):
-                    number = number_of(source)
-                    waiting.setdefault(number, []).append(row)
-                    if len(waiting[number]) == 1:
-                        yield self.request(number, source, self.most_for(source, limit))
+    def stream(self, model: Transformer, example: TextPair, *, fast: bool = False) -> Generator[str, None, Translation]:
+        """The characters of a translation as soon as no later token can change them; sentences are written one after
+        another.
+        """
+        refuse_several(self.settings, "translation")
+        return self._words(model, example, fast=fast)
 
-        for step in self.steps(model, requests(), slots=SLOTS):
-            for finished in step.finished:
-                for row in waiting.pop(finished.number):
-                    yield row, finished.hypotheses
+    def _words(self, model: Transformer, example: TextPair, *, fast: bool) -> Generator[str, None, Translation]:
+        parts, end = self.parts(model, self.rows(example), fast=fast), 0
+        sentences = self.sentences(example.text)
+        found: list[list[Hypothesis]] = []
+        for sentence in sentences:
+            if between := example.text[end : sentence.start]:
+                yield between
+            found.append((yield from of_sentence(parts)))
+            end = sentence.end
+        if sentences and end < len(example.text):
+            yield example.text[end:]
+        return self.merge(example, found)
+
+    def parts(self, model: Transformer, rows: Iterable[Row], *, fast: bool) -> Iterator[StreamedText]:
+        """What is written for each of these rows, one after another, as it is decided."""
+        limit = model.output_stack.max_length
+        steps = self.steps(model, (self.request(row.ids, limit) for row in rows), slots=1)
+        return stream(in_precision(steps, model, fast=fast), self.text_of, stop=self.settings.stop)
 
     def steps(
         self, model: Transformer, requests: Iterable[Request], *, slots: int, recorder: Recorder | None = None
@@ -214,23 +237,21 @@ class Translator(Predictor[TextPair, Translation]):
         """Whether the model or a stop string has ended an answer: else it was cut at the largest number of tokens."""
         return answer.ended or any(stop in self.text_of(answer.ids) for stop in self.settings.stop)
 
-    def most_for(self, source: Sequence[int], limit: int | None) -> int:
-        """The most tokens of the translation of a source: as asked for, else by its length; at most `limit`."""
-        most = self.most or self.likely(source)
-        return most if limit is None else min(most, limit)
-
     def likely(self, source: Sequence[int]) -> int:
         """The most tokens that the translation of a source is likely to have."""
         return _LONGER * len(source) + _MORE + max(self.least, self.settings.min_tokens + 1)
 
-    def request(self, number: int, source: Sequence[int], most: int) -> Request:
-        """What is asked of the decoding loop for one row."""
+    def request(self, source: Sequence[int], limit: int | None) -> Request:
+        """What is asked of the decoding loop for one row. Its translation has as many tokens as asked for, else by the
+        length of the source; at most `limit`.
+        """
+        most = self.most or self.likely(source)
         return Request(
-            number,
+            number_of(source),
             source=source,
             prefix=self.prefix,
             following=self.following,
-            max_tokens=most,
+            max_tokens=most if limit is None else min(most, limit),
             likely=None if self.imported else self.likely(source),
         )
 
@@ -310,32 +331,6 @@ class Translator(Predictor[TextPair, Translation]):
                 ),
             )
         return tuple(ranked.values())
-
-
-def check_translates(model: ModelConfig) -> None:
-    """Raise ConfigError unless the model has an encoder, a decoder and a vocabulary head."""
-    if model.encoder is None or model.decoder is None or model.head is None:
-        raise ConfigError(
-            "a translation needs an encoder, a decoder and a vocabulary head",
-            got=f"the family {model.family}",
-            do="choose marian, vaswani2017, tensor2tensor, bart or t5: glassformer train translate PAIRS",
-        )
-
-
-def special_ids(tokenizer: Tokenizer) -> SpecialIds:
-    """The tokens with which a decoder starts and stops, and that no translation has padding; raises ConfigError where
-    there are none.
-    """
-    start = next((id_ for id_ in (tokenizer.begin_id, tokenizer.pad_id, tokenizer.first_id) if id_ is not None), None)
-    _, after = tokenizer.frame_ids
-    if start is None or not after:
-        raise ConfigError(
-            "a translation needs tokens with which it starts and ends",
-            got="a tokenizer without padding, or whose texts have no last token",
-            do="leave tokenizer.file out: a fitting one is learned",
-        )
-    never = () if tokenizer.pad_id is None or tokenizer.pad_id in after else (tokenizer.pad_id,)
-    return SpecialIds(start, (after[-1],), never)
 
 
 def beginning_with(blank: str, tokenizer: Tokenizer) -> tuple[int, ...]:

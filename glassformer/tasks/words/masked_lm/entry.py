@@ -28,6 +28,6 @@ VERBS = (
         predictor=".likelihood:PseudoLikelihood",
         columns=("text", "target"),
         of_pairs=("target",),
-        alone="...writing.language_model.score:Likelihood",
+        alone="...writing.likelihood:Likelihood",
     ),
 )

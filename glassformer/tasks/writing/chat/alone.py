@@ -20,6 +20,7 @@ from glassformer.data.readers.dialogues import Dialogue, read_dialogues
 from glassformer.data.readers.lines import OnBad
 from glassformer.data.settings import ChatData, RecordSection
 from glassformer.data.stores.split import Split
+from glassformer.decode.options import WritingOptions
 from glassformer.decode.request import Hypothesis
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.inputs import Batch
@@ -32,16 +33,14 @@ from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.writing.chat.chatter import joined
+from glassformer.tasks.writing.chat.records import DialogueSource, Exchanges
 from glassformer.tasks.writing.chat.reply import Reply
 from glassformer.tasks.writing.chat.scores import replies_to_write, reply_scores, with_replies
-from glassformer.tasks.writing.chat.source import DialogueSource, Exchanges
 from glassformer.tasks.writing.chat.talker import Talk, Talker
 from glassformer.tasks.writing.chat.task import MOST, Chat, ChatSection, silent
 from glassformer.tasks.writing.chat.turns import Lesson, TurnWriter, lessons, told_apart
-from glassformer.tasks.writing.language_model.generate import special_ids_of
-from glassformer.tasks.writing.language_model.task import check_writes
-from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, NextTokenScores
-from glassformer.tasks.writing.next_tokens import NEXT
+from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, NEXT, NextTokenScores
+from glassformer.tasks.writing.writers import check_writes, special_ids_of
 from glassformer.text.chat_template import MARKS, ChatTemplates, own_templates
 from glassformer.text.special import GPT2
 from glassformer.text.tokenizer import Tokenizer
@@ -218,10 +217,10 @@ class ChatAlone(RecordTask[Talk, Reply]):
 
     def talking(self, model: Transformer) -> Talker:
         """What replies with the likeliest token each time."""
-        search = {"search": DecodeSettings(max_tokens=MOST)}
+        options = WritingOptions(search=DecodeSettings(max_tokens=MOST))
         length = None if self.data is None else self.data.length
         return Talker.of(
-            model, self.tokenizer, Context(data=self.data, options=search, length=length, templates=self.templates)
+            model, self.tokenizer, Context(data=self.data, asked=options, length=length, templates=self.templates)
         )
 
     def scores(self, pairs: Sequence[tuple[Talk, Reply]]) -> Scores:

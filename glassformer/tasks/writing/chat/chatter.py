@@ -12,20 +12,18 @@ from typing import NamedTuple, Self
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.config import ModelConfig
 from glassformer.data.readers.dialogues import in_a_line
-from glassformer.decode.options import asked_search
+from glassformer.decode.asked import asked_search
 from glassformer.decode.request import Hypothesis
-from glassformer.decode.stream import stream
+from glassformer.decode.settings import USUAL
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.predictor import Context, Predictor
+from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row
 from glassformer.tasks.values import located
 from glassformer.tasks.writing.chat.reply import OtherReply, Reply
 from glassformer.tasks.writing.generation import GeneratedToken
-from glassformer.tasks.writing.language_model.generate import USUAL
-from glassformer.tasks.writing.requests import number_of
-from glassformer.tasks.writing.translation_stream import in_precision, of_sentence
-from glassformer.tasks.writing.translator import Translator, special_ids
+from glassformer.tasks.writing.translator import Translator
+from glassformer.tasks.writing.writers import Writer, of_sentence, refuse_several, special_ids
 from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside
@@ -60,10 +58,9 @@ def check_replies(model: ModelConfig, context: Context) -> None:
         )
 
 
-class Chatter(Predictor[Conversation, Reply]):
+class Chatter(Writer[Conversation, Reply]):
     """The encoder reads the last turns, the decoder writes the reply (`decode/`)."""
 
-    in_one_pass = False
     sample = ("Hi, how are you?",)
     read_ahead = 1024
 
@@ -76,8 +73,8 @@ class Chatter(Predictor[Conversation, Reply]):
         to translate, and for options that exclude each other.
         """
         check_replies(model.config, context)
-        options, default = context.options, context.search
-        if beside := [name for name in ("system", "template") if options.get(name) is not None]:
+        options, default = context.writing, context.search
+        if beside := [name for name in ("system", "template") if getattr(options, name) is not None]:
             raise ConfigError(
                 f"{beside[0]} is for a decoder with a chat template",
                 got=f"{model.config.family}, an encoder–decoder, which reads turns alone",
@@ -89,11 +86,11 @@ class Chatter(Predictor[Conversation, Reply]):
             tokenizer,
             length=context.length,
             ids=ids or special_ids(tokenizer.target),
-            options={"search": search},
+            search=search,
             default=default,
         )
         learned: int | None = getattr(context.data, "history", None)
-        return cls(translator, history=options.get("history") or learned or HISTORY)
+        return cls(translator, history=options.history or learned or HISTORY)
 
     def example(self, values: Mapping[str, object], where: str) -> Conversation:
         """The turns of a record: a text, which is a first turn, or a list of turns. Raises DataError for an empty one.
@@ -132,23 +129,12 @@ class Chatter(Predictor[Conversation, Reply]):
         return self.translator.predict(model, batches)
 
     def stream(self, model: Transformer, example: Conversation, *, fast: bool = False) -> Generator[str, None, Reply]:
-        """The characters of the reply as soon as no later token can change them, in bfloat16 arithmetic when `fast`;
-        the generator returns the whole `Reply`. Raises ConfigError where several replies are asked for.
-        """
-        if self.translator.settings.n_best > 1:
-            raise ConfigError(
-                "the words of one reply can be shown as they are decided",
-                got=f"n_best = {self.translator.settings.n_best}",
-                do="leave n_best out",
-            )
+        """The characters of the reply as soon as no later token can change them."""
+        refuse_several(self.translator.settings, "reply")
         return self._words(model, example, fast=fast)
 
     def _words(self, model: Transformer, example: Conversation, *, fast: bool) -> Generator[str, None, Reply]:
-        translator, (row,) = self.translator, self.rows(example)
-        most = translator.most_for(row.ids, model.output_stack.max_length)
-        steps = translator.steps(model, [translator.request(number_of(row.ids), row.ids, most)], slots=1)
-        parts = stream(in_precision(steps, model, fast=fast), translator.text_of, stop=translator.settings.stop)
-        hypotheses = yield from of_sentence(parts)
+        hypotheses = yield from of_sentence(self.translator.parts(model, self.rows(example), fast=fast))
         return self.merge(example, [hypotheses])
 
     def merge(self, example: Conversation, found: Sequence[list[Hypothesis]]) -> Reply:

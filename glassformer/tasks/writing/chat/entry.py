@@ -16,7 +16,7 @@ TASK = TaskEntry(
     sized=True,
     pairs=True,
     alone=(".alone:ChatAlone", "chat-decoder"),
-    predictors={"score": "..pair_likelihood:PairLikelihood"},
+    predictors={"score": "..likelihood:PairLikelihood"},
 )
 VERBS = (
     VerbEntry(

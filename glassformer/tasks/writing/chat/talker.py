@@ -14,13 +14,14 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.decode.request import Hypothesis
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.predictor import Context, Predictor
+from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row
 from glassformer.tasks.values import located
 from glassformer.tasks.writing.chat.reply import OtherReply, Reply
 from glassformer.tasks.writing.chat.turns import TurnWriter, messages_of, opened
 from glassformer.tasks.writing.generation import Generation
-from glassformer.tasks.writing.language_model.generate import Generate, Prompt
+from glassformer.tasks.writing.generator import Generate, Prompt
+from glassformer.tasks.writing.writers import Writer
 from glassformer.text.chat_template import MARKS, Message
 from glassformer.text.parts import encoded_parts, ids_of
 from glassformer.text.tokenizer import Tokenizer
@@ -42,10 +43,9 @@ class Talk(NamedTuple):
         return Prompt("", self.ids, self.left_out)
 
 
-class Talker(Predictor[Talk, Reply]):
+class Talker(Writer[Talk, Reply]):
     """The last turns are written as the model's chat template says, and the decoder goes on, as in `generate`."""
 
-    in_one_pass = False
     sample = ("Hi, how are you?",)
     read_ahead = 1024
 
@@ -69,12 +69,10 @@ class Talker(Predictor[Talk, Reply]):
                 got=f"{model.config.family} without one",
                 do="glassformer train chat DIALOGUES --start MODEL teaches it; glassformer generate writes on",
             )
-        options = context.options
-        template = context.templates.named(options.get("template"))
-        history = options.get("history") or getattr(context.data, "history", None)
-        return cls(
-            writer, TurnWriter(tokenizer, template, writer.ids.end), history=history, system=options.get("system")
-        )
+        options = context.writing
+        turns = TurnWriter(tokenizer, context.templates.named(options.template), writer.ids.end)
+        history = options.history or getattr(context.data, "history", None)
+        return cls(writer, turns, history=history, system=options.system)
 
     # ------------------------------------------------------------------ a conversation
 

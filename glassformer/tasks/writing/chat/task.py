@@ -27,12 +27,18 @@ from glassformer.tasks.predictor import TaskSection, evaluating
 from glassformer.tasks.records import Record
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.writing.chat.chatter import HISTORY, Chatter, joined
-from glassformer.tasks.writing.chat.measures import by_trigram, scores_of_replies
-from glassformer.tasks.writing.chat.scores import replies_to_write, reply_scores, with_replies
+from glassformer.tasks.writing.chat.scores import (
+    by_trigram,
+    replies_to_write,
+    reply_scores,
+    scores_of_replies,
+    with_replies,
+)
 from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs
+from glassformer.tasks.writing.target_losses import target_losses
 from glassformer.tasks.writing.target_task import TargetSection, TargetTask
-from glassformer.tasks.writing.translation_evaluation import target_losses
-from glassformer.tasks.writing.translator import Translator, special_ids
+from glassformer.tasks.writing.translator import Translator
+from glassformer.tasks.writing.writers import special_ids
 
 MOST = 40
 """The most tokens of a reply that is written to be measured."""
@@ -72,7 +78,7 @@ class Chat(TargetTask):
         """What writes with so many beams; greedy with one."""
         search = DecodeSettings(max_tokens=MOST) if beams == 1 else DecodeSettings(method="beam", beams=beams)
         ids = special_ids(self.tokenizer.target)
-        return Translator(self.tokenizer, length=self.length, ids=ids, options={"search": search})
+        return Translator(self.tokenizer, length=self.length, ids=ids, search=search)
 
     # ------------------------------------------------------------------ dialogues
 

@@ -12,13 +12,13 @@ TASK = TaskEntry(
     recipe="language-model",
     tuning="language-model",
     sized=True,
-    predictors={"score": ".score:Likelihood"},
+    predictors={"score": "..likelihood:Likelihood"},
 )
 VERBS = (
     VerbEntry(
         name="generate",
         help="the text that goes on behind a prompt",
-        predictor=".generate:Generate",
+        predictor="..generator:Generate",
         tasks=("language-model",),
         blank=True,
         writes="text",

@@ -21,18 +21,18 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring.blocked_cross_entropy import token_cross_entropy
 from glassformer.scoring.score import Scores, Unigram
 from glassformer.tasks.card_words import CardWords
-from glassformer.tasks.predictor import TaskSection
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.words.corpus import CorpusTask
-from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, NextTokenScores
-from glassformer.tasks.writing.next_tokens import NEXT, NextTokens
+from glassformer.tasks.writing.language_model.records import NextTokens
+from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, NEXT, NextTokenScores
+from glassformer.tasks.writing.writers import StreamSection, check_writes
 from glassformer.text.special import GPT2
 
 # Rows whose tokens are read together.
 _AT_ONCE = 4096
 
 
-class LanguageModelSection(TaskSection):
+class LanguageModelSection(StreamSection):
     """A task without random choices and without settings."""
 
     name: Literal["language-model"] = "language-model"
@@ -127,13 +127,3 @@ def stream_of(source: NextTokens, limit: int) -> Integers:
         parts += [rows.ids[:1, :1].ravel()] if not parts else []
         parts.append(rows.ids[:, 1:][rows.real[:, 1:]])
     return np.concatenate(parts)
-
-
-def check_writes(model: ModelConfig) -> None:
-    """Raise ConfigError unless the model is a decoder alone with a vocabulary head."""
-    if model.decoder is None or model.encoder is not None or model.head is None:
-        raise ConfigError(
-            "a language model is a decoder with a vocabulary head",
-            got=f"the family {model.family}" if model.head is not None else f"a {model.family} model without it",
-            do="choose gpt2 or llama: glassformer train language-model TEXT.txt",
-        )

@@ -9,11 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
-import numpy as np
-
-from glassformer.scoring.measure import Integers, Reals
-from glassformer.scoring.score import Unigram
-
 # The most words of the answer that are kept with a model.
 _KEPT = 200
 
@@ -56,14 +51,3 @@ class TargetWords:
 def copied(sources: Sequence[str]) -> list[str]:
     """The sources as their own translations: what names, numbers and marks are worth by themselves."""
     return list(sources)
-
-
-def unigram_losses(unigram: Unigram, targets: Sequence[Integers]) -> tuple[Reals, Integers]:
-    """The summed losses in nats of each target's tokens [E], each by its frequency in training, and how many tokens
-    there are [E].
-    """
-    tokens = np.array([len(each) for each in targets], np.int64)
-    of_tokens = -np.log(unigram.probability(np.concatenate([*targets, np.empty(0, np.int64)])))
-    owners = np.repeat(np.arange(len(targets)), tokens)
-    losses: Reals = np.bincount(owners, of_tokens, len(targets)).astype(np.float64)
-    return losses, tokens

@@ -15,7 +15,7 @@ TASK = TaskEntry(
     data="glassformer.data.settings:TranslateData",
     sized=True,
     pairs=True,
-    predictors={"score": "..pair_likelihood:PairLikelihood"},
+    predictors={"score": "..likelihood:PairLikelihood"},
 )
 VERBS = (
     VerbEntry(

@@ -1,6 +1,6 @@
 """Scores of translations: BLEU, chrF and TER as sacreBLEU computes them (Post 2018), with bootstrap intervals.
 
-E sentences · K statistics of a sentence · N n-gram orders
+E sentences, or measured pairs · U different sources · K statistics of a sentence · N n-gram orders
 """
 
 from __future__ import annotations
@@ -13,9 +13,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from glassformer.base.errors import ShapeError
+from glassformer.data.batches.batch import Integers
 from glassformer.scoring.measure import Measure, Reals
 from glassformer.scoring.report import QUOTES, WORST, quoted
-from glassformer.scoring.score import THIS_MODEL, Scores
+from glassformer.scoring.score import THIS_MODEL, Scores, Unigram
+from glassformer.tasks.writing.pair_source import PairSource
+from glassformer.tasks.writing.target_losses import TargetLosses
+from glassformer.tasks.writing.translate.baselines import TargetWords, copied
 
 Metric = Literal["bleu", "chrf", "ter"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
@@ -23,6 +27,7 @@ METRICS: tuple[Metric, ...] = get_args(Metric)
 # for languages that write blanks between words; "zh" is for Chinese, "char" for others without blanks.
 Words = Literal["13a", "intl", "zh", "char", "none"]
 
+COPY = "copy source"
 _RIGHT = 100 - 1e-9  # the chrF of what is like its reference, but for the rounding of its computation
 _ORDERS, _BETA = 4, 2  # the defaults of sacreBLEU: n-grams of 1 to 4 words for BLEU, recall counted twice for chrF
 
@@ -233,3 +238,29 @@ def with_all_references(sources: Sequence[str], targets: Sequence[str]) -> tuple
     for source, target in zip(sources, targets, strict=True):
         found.setdefault(source, []).append(target)
     return list(found), list(found.values())
+
+
+def scores_of_translations(
+    source: PairSource, of: TargetLosses, translations: Sequence[str], unigram: Unigram, words: TargetWords | None
+) -> Scores:
+    """BLEU, chrF and TER of the translations of `different_sources`, each against all targets of its source, with the
+    losses of these; beside copied sources and the words of most targets.
+    """
+    sources, place = different_sources(source, of)
+    targets: list[list[str]] = [[] for _ in sources]
+    for pair, at in zip(of.pairs.tolist(), place.tolist(), strict=True):
+        targets[at].append(source.examples.targets[pair])
+    tokens, losses, by_unigram = (
+        np.bincount(place, values, len(sources)) for values in (of.tokens, of.losses, of.unigram)
+    )
+    others = {COPY: System(copied(sources))}
+    if words is not None:
+        others[unigram.name] = System([words.translate(text) for text in sources], by_unigram, tokens)
+    return translation_scores(sources, References(targets), System(translations, losses, tokens), others)
+
+
+def different_sources(source: PairSource, of: TargetLosses) -> tuple[list[str], Integers]:
+    """The measured sources, each once [U], and which of them each pair has [E]."""
+    number: dict[str, int] = {}
+    place = [number.setdefault(source.examples.sources[pair], len(number)) for pair in of.pairs.tolist()]
+    return list(number), np.array(place, np.int64)

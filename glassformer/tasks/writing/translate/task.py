@@ -18,6 +18,8 @@ from glassformer.data.readers.files import files_for
 from glassformer.data.readers.lines import OnBad
 from glassformer.data.settings import RecordSection, TranslateData
 from glassformer.data.stores.split import Split
+from glassformer.decode.asked import search_settings
+from glassformer.decode.options import WritingOptions
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.card_words import CardWords
@@ -25,19 +27,22 @@ from glassformer.tasks.predict import predict
 from glassformer.tasks.predictor import TaskSection, evaluating
 from glassformer.tasks.records import Record
 from glassformer.tasks.task import Preparation, Source
-from glassformer.tasks.writing.pair_records import columns_of, pair_records, read_pairs, table_told, unread_columns
 from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs
+from glassformer.tasks.writing.target_losses import target_losses
 from glassformer.tasks.writing.target_task import TargetSection, TargetTask
 from glassformer.tasks.writing.translate.baselines import TargetWords, copied
-from glassformer.tasks.writing.translate.scores import References, System, translation_scores
-from glassformer.tasks.writing.translation import Translation
-from glassformer.tasks.writing.translation_evaluation import (
+from glassformer.tasks.writing.translate.records import columns_of, pair_records, read_pairs, table_told, unread_columns
+from glassformer.tasks.writing.translate.scores import (
     COPY,
+    References,
+    System,
     different_sources,
     scores_of_translations,
-    target_losses,
+    translation_scores,
 )
-from glassformer.tasks.writing.translator import Translator, special_ids
+from glassformer.tasks.writing.translation import Translation
+from glassformer.tasks.writing.translator import Translator
+from glassformer.tasks.writing.writers import special_ids
 
 
 class TranslateSection(TargetSection):
@@ -69,12 +74,12 @@ class Translate(TargetTask):
     def searching(self, beams: int) -> Translator:
         """What translates with so many beams; an imported model as it is searched by default."""
         if self.search is not None:
-            own = {"search": self.search.settings}
-            ids = self.search.ids or special_ids(self.tokenizer.target)
-            return Translator(self.tokenizer, length=self.length, ids=ids, options=own, default=self.search)
-        search = {"beams": beams, **({} if beams == 1 else {"length_penalty": self.section.length_penalty})}
-        ids = special_ids(self.tokenizer.target)
-        return Translator(self.tokenizer, length=self.length, ids=ids, options=search)
+            search, ids = self.search.settings, self.search.ids
+        else:
+            penalty = None if beams == 1 else self.section.length_penalty
+            search, ids = search_settings(WritingOptions(beams=beams, length_penalty=penalty)), None
+        ids = ids or special_ids(self.tokenizer.target)
+        return Translator(self.tokenizer, length=self.length, ids=ids, search=search, default=self.search)
 
     @classmethod
     def best_of(cls, section: TranslateSection) -> str:

@@ -5,7 +5,7 @@ E pairs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +22,8 @@ from glassformer.data.readers.table_format import TableFormat, find_format
 from glassformer.data.settings import TranslateData
 from glassformer.data.stores.split import Split, shared, text_hash
 from glassformer.tasks.records import Record
-from glassformer.tasks.values import check_columns, text_of
-from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs
+from glassformer.tasks.values import check_columns
+from glassformer.tasks.writing.pair_source import TextPairs, pair_of
 
 
 def columns_of(data: TranslateData) -> dict[str, str]:
@@ -75,12 +75,6 @@ def _of_table(data: TranslateData, path: Path, bad: OnBad) -> Iterator[Record]:
         yield Record(by_role(row.values, columns), row.where)
 
 
-def pair_of(values: Mapping[str, object], where: str) -> TextPair:
-    """A source, and its target where it is known; raises DataError where one of them is empty."""
-    text = text_of(values["text"], where, "source")
-    return TextPair(text, text_of(values["target"], where, "target") if "target" in values else None)
-
-
 def read_pairs(
     data: TranslateData, records: Iterable[tuple[Split, Record]], bad: OnBad, log: Callable[[str], None]
 ) -> dict[Split, TextPairs]:
@@ -118,16 +112,3 @@ def read_pairs(
         if split != "train" and (repeated := shared(known, np.array(hashes[split], np.uint64))):
             log(f"{repeated:,} of the {split} pairs have the source of a training pair: their scores are too high")
     return found
-
-
-def log_rows(sources: Mapping[Split, PairSource], length: int, log: Callable[[str], None]) -> None:
-    """Log how many pairs there are, in which rows, and how many are too long for them."""
-    held_out = ", ".join(f"{len(sources[split].examples):,} {split}" for split in sources if split != "train")
-    train = sources["train"]
-    shapes = " and ".join(f"{source} + {target}" for source, target in train.packed.shapes.tolist())
-    log(
-        f"{len(train.examples):,} pairs to learn from, {held_out or 'none held out'}; {len(train):,} rows of "
-        f"{shapes} tokens, {train.padding:.1%} of them padding"
-    )
-    if left_out := sum(source.left_out for source in sources.values()):
-        log(f"{left_out:,} pairs with a side of more than data.length = {length} tokens are left out")

@@ -25,7 +25,7 @@ from glassformer.data.batches.pack_pairs import PackedPairs, pack_pairs
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.tasks.rows import Shape
 from glassformer.tasks.writing.chat.turns import Exchange, Lesson
-from glassformer.tasks.writing.next_tokens import NEXT
+from glassformer.tasks.writing.next_token_scores import NEXT
 from glassformer.text.chat_template import Message
 
 

@@ -18,9 +18,8 @@ from glassformer.data.stores.store import TokenStore
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.scoring.score import Unigram
 from glassformer.tasks.rows import Shape
+from glassformer.tasks.writing.next_token_scores import NEXT
 from glassformer.text.tokenizer import Tokenizer
-
-NEXT = "next_tokens"
 
 
 class NextTokens:

@@ -8,32 +8,34 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
-import torch
-
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.decode.defaults import SearchDefaults
+from glassformer.decode.asked import asked_search
 from glassformer.decode.loop import Step, decode
-from glassformer.decode.options import asked_search
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request, SpecialIds
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.settings import USUAL, DecodeSettings
 from glassformer.decode.stream import stream
 from glassformer.decode.words import before_stop
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.predict import precision
-from glassformer.tasks.predictor import Context, Predictor
+from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row
 from glassformer.tasks.values import located
 from glassformer.tasks.writing.generation import GeneratedToken, Generation, Sample, text_behind
-from glassformer.tasks.writing.language_model.score import opening_of, room_of
-from glassformer.tasks.writing.language_model.task import check_writes
-from glassformer.tasks.writing.requests import number_of, tokens_of
+from glassformer.tasks.writing.writers import (
+    Writer,
+    answered,
+    check_writes,
+    in_precision,
+    number_of,
+    opening_of,
+    refuse_several,
+    room_of,
+    special_ids_of,
+)
 from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
 
-# Drawn, as the likeliest tokens of a language model soon repeat themselves (Holtzman et al. 2020).
-USUAL = DecodeSettings(method="sample", temperature=0.8, top_p=0.9)
 # Options by which somebody chooses the search, whatever the model says.
 _CHOOSING = ("search", "beams", "sample", "temperature", "top_k", "top_p", "min_p")
 # Prompts that are continued together.
@@ -50,10 +52,9 @@ class Prompt(NamedTuple):
     left_out: int
 
 
-class Generate(Predictor[Prompt, Generation]):
+class Generate(Writer[Prompt, Generation]):
     """The decoder reads the prompt and writes on, token by token (`decode/`)."""
 
-    in_one_pass = False
     usual_search = USUAL
     sample = ("Once upon a time",)
     read_ahead = 1024
@@ -82,8 +83,8 @@ class Generate(Predictor[Prompt, Generation]):
         other, and for an imported model whose own settings cannot be kept, unless the options choose the search.
         """
         check_writes(model.config)
-        options, default = context.options, context.search
-        if default is not None and default.aside and not any(options.get(name) for name in _CHOOSING):
+        options, default = context.writing, context.search
+        if default is not None and default.aside and not any(getattr(options, name) for name in _CHOOSING):
             name, reason = next(iter(default.aside.items()))
             raise ConfigError(
                 f"the model's generation_config.json must be kept as it is, with its setting {name}",
@@ -91,7 +92,7 @@ class Generate(Predictor[Prompt, Generation]):
                 do="choose how tokens are chosen: --beams 1, or --temperature 1 (search= in Python)",
             )
         search = asked_search(options, default=USUAL if default is None else default.settings, where=where)
-        asked = options.get("max_tokens") is not None or options.get("search") is not None
+        asked = options.max_tokens is not None or options.search is not None
         return cls(
             tokenizer,
             ids=special_ids_of(tokenizer, default),
@@ -160,20 +161,7 @@ class Generate(Predictor[Prompt, Generation]):
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
         """What is written behind each row; rows with the same tokens are continued once."""
-        waiting: dict[int, list[int]] = {}
-
-        def requests() -> Iterator[Request]:
-            for batch in batches:
-                for row, ids in zip(batch.row_ids.tolist(), tokens_of(batch), strict=True):
-                    request = self.request(ids)
-                    waiting.setdefault(request.number, []).append(row)
-                    if len(waiting[request.number]) == 1:
-                        yield request
-
-        for step in self.steps(model, requests(), slots=SLOTS):
-            for finished in step.finished:
-                for row in waiting.pop(finished.number):
-                    yield row, finished.hypotheses
+        return answered(batches, self.request, lambda asked: self.steps(model, asked, slots=SLOTS))
 
     def steps(
         self, model: Transformer, requests: Iterable[Request], *, slots: int, recorder: Recorder | None = None
@@ -191,34 +179,16 @@ class Generate(Predictor[Prompt, Generation]):
         )
 
     def stream(self, model: Transformer, example: Prompt, *, fast: bool = False) -> Generator[str, None, Generation]:
-        """The characters behind a prompt as soon as no later token can change them, in bfloat16 arithmetic when `fast`;
-        the generator returns the whole `Generation`. Raises ConfigError where several texts are asked for.
-        """
-        if self.settings.n_best > 1:
-            raise ConfigError(
-                "the words of one text can be shown as they are decided",
-                got=f"n_best = {self.settings.n_best}",
-                do="leave n_best out",
-            )
+        """The characters behind a prompt as soon as no later token can change them, blanks included."""
+        refuse_several(self.settings, "text")
         return self._words(model, example, fast=fast)
 
     def _words(self, model: Transformer, example: Prompt, *, fast: bool) -> Generator[str, None, Generation]:
-        device = next(model.parameters()).device
-
-        def steps() -> Iterator[Step]:
-            # Who reads the steps computes in a precision of their own between two of them.
-            found = self.steps(model, [self.request(example.ids)], slots=1)
-            while True:
-                with torch.inference_mode(), precision(device, fast=fast):
-                    step = next(found, None)
-                if step is None:
-                    return
-                yield step
-
         def text_of(ids: Sequence[int]) -> str:
             return text_behind(self.tokenizer, example.ids, ids)
 
-        for part in stream(steps(), text_of, stop=self.settings.stop):
+        steps = in_precision(self.steps(model, [self.request(example.ids)], slots=1), model, fast=fast)
+        for part in stream(steps, text_of, stop=self.settings.stop):
             if part.text:
                 yield part.text
             if part.finished is not None:
@@ -264,21 +234,3 @@ class Generate(Predictor[Prompt, Generation]):
     def written(self, example: Prompt, answer: Hypothesis) -> str:
         """The text of an answer, up to a stop string."""
         return before_stop(text_behind(self.tokenizer, example.ids, answer.ids), self.stop)
-
-
-def special_ids_of(tokenizer: Tokenizer, default: SearchDefaults | None) -> SpecialIds:
-    """The tokens with which a decoder begins and ends: those of the imported model, else those of the vocabulary. A
-    vocabulary without an end is written in to the largest number of tokens. Raises ConfigError where nothing begins.
-    """
-    if default is not None and default.ids is not None:
-        return default.ids
-    end = tokenizer.end_id
-    begin = next((id_ for id_ in (tokenizer.begin_id, end, tokenizer.first_id) if id_ is not None), None)
-    if begin is None:
-        raise ConfigError(
-            "a token with which a text begins is needed",
-            got="a tokenizer without one",
-            do="give its role in special_tokens_map.json (bos_token), or train with another tokenizer",
-        )
-    never = tuple(id_ for id_ in (tokenizer.pad_id,) if id_ is not None and id_ != end)
-    return SpecialIds(begin, () if end is None else (end,), never)

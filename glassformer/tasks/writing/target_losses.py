@@ -1,11 +1,11 @@
-"""Measuring a translator: how likely the right targets are to it, token by token, and what it translates itself.
+"""How likely the right targets are to an encoder–decoder, token by token.
 
-E measured pairs · B rows of a batch · T tokens of the target · n measured tokens · U different sources
+E measured pairs · B rows of a batch · T tokens of the target · n measured tokens
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,12 +21,9 @@ from glassformer.scoring.measure import Reals
 from glassformer.scoring.score import THIS_MODEL, Scores, Unigram, compared, perplexity
 from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.writing.pair_source import PairSource
-from glassformer.tasks.writing.translate.baselines import TargetWords, copied
-from glassformer.tasks.writing.translate.scores import References, System, translation_scores
 
 # Rows that are measured together, and tokens whose vocabulary scores are in memory together.
 _ROWS, _TOGETHER = 32, 512
-COPY = "copy source"
 
 
 @dataclass(frozen=True)
@@ -78,32 +75,6 @@ def token_scores(of: TargetLosses, unigram: Unigram) -> Scores:
     return Scores(
         round(count), "tokens", {THIS_MODEL: mine, unigram.name: {"loss": other, "perplexity": perplexity(other)}}
     )
-
-
-def scores_of_translations(
-    source: PairSource, of: TargetLosses, translations: Sequence[str], unigram: Unigram, words: TargetWords | None
-) -> Scores:
-    """BLEU, chrF and TER of the translations of `different_sources`, each against all targets of its source, with the
-    losses of these; beside copied sources and the words of most targets.
-    """
-    sources, place = different_sources(source, of)
-    targets: list[list[str]] = [[] for _ in sources]
-    for pair, at in zip(of.pairs.tolist(), place.tolist(), strict=True):
-        targets[at].append(source.examples.targets[pair])
-    tokens, losses, by_unigram = (
-        np.bincount(place, values, len(sources)) for values in (of.tokens, of.losses, of.unigram)
-    )
-    others = {COPY: System(copied(sources))}
-    if words is not None:
-        others[unigram.name] = System([words.translate(text) for text in sources], by_unigram, tokens)
-    return translation_scores(sources, References(targets), System(translations, losses, tokens), others)
-
-
-def different_sources(source: PairSource, of: TargetLosses) -> tuple[list[str], Integers]:
-    """The measured sources, each once [U], and which of them each pair has [E]."""
-    number: dict[str, int] = {}
-    place = [number.setdefault(source.examples.sources[pair], len(number)) for pair in of.pairs.tolist()]
-    return list(number), np.array(place, np.int64)
 
 
 def measured_pairs(source: PairSource, limit: int | None) -> Integers:

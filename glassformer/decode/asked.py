@@ -1,0 +1,90 @@
+"""The search that options ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from glassformer.base.errors import ConfigError
+from glassformer.base.settings import read_settings
+from glassformer.decode.options import WritingOptions
+from glassformer.decode.settings import DecodeSettings
+
+# The search, where neither the model's own settings nor options ask for another one.
+BEAMS, LENGTH_PENALTY = 5, 0.6
+# Options that choose a method, where none is named.
+_SAMPLING = ("temperature", "top_k", "top_p", "min_p")
+_BEAM = ("length_penalty", "coverage_penalty", "groups", "diversity", "forced")
+# Settings that can be asked for, by options of the same names.
+_ASKED = tuple(name for name in DecodeSettings.model_fields if name in WritingOptions.__dataclass_fields__)
+
+
+def search_settings(
+    options: WritingOptions,
+    *,
+    beams: int = BEAMS,
+    length_penalty: float = LENGTH_PENALTY,
+    default: DecodeSettings | None = None,
+    called: Mapping[str, str] = MappingProxyType({}),
+    where: str = "translate",
+) -> DecodeSettings:
+    """The settings of the search that options ask for, else those of `default`, or so many beams with this length
+    penalty; one beam, and nothing that needs beams, is greedy search.
+
+    Where no beams are asked for, there are as many as the other options need. Raises ConfigError for options that
+    exclude each other; `called` is what they are called where they are not keywords: `--beams`; `where` is the verb.
+    """
+    beams = beams if default is None else default.beams
+    asked = _asked(options)
+    if options.sample or any(name in asked for name in _SAMPLING):
+        asked["method"] = "sample"
+    else:
+        usual = ("greedy" if beams == 1 else "beam") if default is None else default.method
+        several = any(name in asked for name in _BEAM) or (_count(asked, "n_best") > 1 and usual != "sample")
+        one = asked.get("beams") == 1 and not several
+        asked["method"] = "greedy" if one else "beam" if several or "beams" in asked else usual
+    if default is not None and asked["method"] == default.method:
+        asked = {**default.model_dump(exclude_unset=True), **asked}
+    elif asked["method"] == "beam":
+        asked = {"length_penalty": length_penalty, **asked}
+    if asked["method"] == "beam" and options.beams is None:
+        needed = max(beams, _count(asked, "n_best"), BEAMS if beams == 1 and "forced" in asked else 1)
+        groups = _count(asked, "groups")
+        asked["beams"] = -(-needed // groups) * groups
+    return read_settings(DecodeSettings, asked, where=where, called=called)
+
+
+def asked_search(
+    options: WritingOptions,
+    *,
+    beams: int = BEAMS,
+    length_penalty: float = LENGTH_PENALTY,
+    default: DecodeSettings | None = None,
+    where: str = "translate",
+) -> DecodeSettings:
+    """The option `search`, all settings at once, or those that the other options ask for: see `search_settings`.
+
+    Raises ConfigError for another value, for other options of a search beside it, and as `search_settings` does.
+    """
+    search = options.search
+    if search is None:
+        return search_settings(options, beams=beams, length_penalty=length_penalty, default=default, where=where)
+    if not isinstance(search, DecodeSettings):
+        raise ConfigError("search must be the settings of a search, DecodeSettings", got=repr(search)[:60])
+    for name, value in _asked(options).items():
+        raise ConfigError(
+            "search has all settings of a search", got=f"{name} = {value!r} beside it", do=f"set {name} in search"
+        )
+    return search
+
+
+def _asked(options: WritingOptions) -> dict[str, Any]:
+    """The settings that are asked for, by name."""
+    return {name: value for name in _ASKED if (value := getattr(options, name)) not in (None, ())}
+
+
+def _count(asked: Mapping[str, Any], name: str) -> int:
+    """A number that is asked for, or 1: what is none is refused with all other settings."""
+    value = asked.get(name)
+    return value if isinstance(value, int) and value > 0 else 1

@@ -1,0 +1,183 @@
+"""What all that writes has in common: which models can, the tokens with which they begin and end, what is asked of the
+decoding loop, and words as they are decided.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from array import array
+from collections.abc import Callable, Generator, Iterator, Sequence
+
+import torch
+
+from glassformer.base.errors import ConfigError
+from glassformer.config import ModelConfig
+from glassformer.decode.defaults import SearchDefaults
+from glassformer.decode.loop import Step
+from glassformer.decode.request import Hypothesis, Request, SpecialIds
+from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.stream import StreamedText
+from glassformer.models.inputs import Batch
+from glassformer.models.transformer import Transformer
+from glassformer.tasks.predict import precision
+from glassformer.tasks.predictor import Context, Example, Prediction, Predictor, TaskSection
+from glassformer.text.tokenizer import Tokenizer
+
+
+class Writer(Predictor[Example, Prediction]):
+    """What writes an answer, token by token (`decode/`)."""
+
+    in_one_pass = False
+
+    @abstractmethod
+    def stream(self, model: Transformer, example: Example, *, fast: bool = False) -> Generator[str, None, Prediction]:
+        """The characters of an answer as soon as no later token can change them, in bfloat16 arithmetic when `fast`;
+        joined they are the text of the whole answer that the generator returns. Raises ConfigError where several
+        answers are asked for.
+        """
+
+
+class StreamSection(TaskSection):
+    """Of a task that learns texts as one stream, with a token between two of them."""
+
+
+def check_writes(model: ModelConfig) -> None:
+    """Raise ConfigError unless the model is a decoder alone with a vocabulary head."""
+    if model.decoder is None or model.encoder is not None or model.head is None:
+        raise ConfigError(
+            "a language model is a decoder with a vocabulary head",
+            got=f"the family {model.family}" if model.head is not None else f"a {model.family} model without it",
+            do="choose gpt2 or llama: glassformer train language-model TEXT.txt",
+        )
+
+
+def check_translates(model: ModelConfig) -> None:
+    """Raise ConfigError unless the model has an encoder, a decoder and a vocabulary head."""
+    if model.encoder is None or model.decoder is None or model.head is None:
+        raise ConfigError(
+            "a translation needs an encoder, a decoder and a vocabulary head",
+            got=f"the family {model.family}",
+            do="choose marian, vaswani2017, tensor2tensor, bart or t5: glassformer train translate PAIRS",
+        )
+
+
+def special_ids(tokenizer: Tokenizer) -> SpecialIds:
+    """The tokens with which a decoder starts and stops, and that no translation has padding; raises ConfigError where
+    there are none.
+    """
+    start = next((id_ for id_ in (tokenizer.begin_id, tokenizer.pad_id, tokenizer.first_id) if id_ is not None), None)
+    _, after = tokenizer.frame_ids
+    if start is None or not after:
+        raise ConfigError(
+            "a translation needs tokens with which it starts and ends",
+            got="a tokenizer without padding, or whose texts have no last token",
+            do="leave tokenizer.file out: a fitting one is learned",
+        )
+    never = () if tokenizer.pad_id is None or tokenizer.pad_id in after else (tokenizer.pad_id,)
+    return SpecialIds(start, (after[-1],), never)
+
+
+def special_ids_of(tokenizer: Tokenizer, default: SearchDefaults | None) -> SpecialIds:
+    """The tokens with which a decoder begins and ends: those of the imported model, else those of the vocabulary. A
+    vocabulary without an end is written in to the largest number of tokens. Raises ConfigError where nothing begins.
+    """
+    if default is not None and default.ids is not None:
+        return default.ids
+    end = tokenizer.end_id
+    begin = next((id_ for id_ in (tokenizer.begin_id, end, tokenizer.first_id) if id_ is not None), None)
+    if begin is None:
+        raise ConfigError(
+            "a token with which a text begins is needed",
+            got="a tokenizer without one",
+            do="give its role in special_tokens_map.json (bos_token), or train with another tokenizer",
+        )
+    never = tuple(id_ for id_ in (tokenizer.pad_id,) if id_ is not None and id_ != end)
+    return SpecialIds(begin, () if end is None else (end,), never)
+
+
+def opening_of(tokenizer: Tokenizer, context: Context) -> tuple[int, ...]:
+    """What stands before a text: the tokens that the tokenizer puts there; for a model that has learned texts one after
+    another, the token between them.
+    """
+    before, _ = tokenizer.frame_ids
+    if before or tokenizer.begin_id is None or not isinstance(context.section, StreamSection):
+        return before
+    return (tokenizer.begin_id,)
+
+
+def room_of(model: Transformer, context: Context) -> int | None:
+    """The most tokens that the model reads at once; None for any number."""
+    limits = [limit for limit in (model.output_stack.max_length, context.length) if limit is not None]
+    return min(limits, default=None)
+
+
+def tokens_of(batch: Batch) -> Iterator[tuple[int, ...]]:
+    """The tokens of each row without its padding."""
+    ids = batch.inputs.ids
+    assert ids is not None
+    rows: list[list[int]] = ids.tolist()
+    lengths = [len(row) for row in rows] if batch.inputs.real is None else batch.inputs.real.sum(dim=1).tolist()
+    return (tuple(row[:length]) for row, length in zip(rows, lengths, strict=True))
+
+
+def number_of(tokens: Sequence[int]) -> int:
+    """The number of a request: a hash of its tokens, so that the samples of a text are the same wherever it stands."""
+    return int.from_bytes(hashlib.sha256(array("q", tokens).tobytes()).digest()[:8], "little") >> 1
+
+
+def answered(
+    batches: Iterator[Batch],
+    request: Callable[[tuple[int, ...]], Request],
+    steps: Callable[[Iterator[Request]], Iterator[Step]],
+) -> Iterator[tuple[int, list[Hypothesis]]]:
+    """The best answers to each row; rows with the same tokens, and so one number of a request, are answered once."""
+    waiting: dict[int, list[int]] = {}
+
+    def requests() -> Iterator[Request]:
+        for batch in batches:
+            for row, ids in zip(batch.row_ids.tolist(), tokens_of(batch), strict=True):
+                asked = request(ids)
+                waiting.setdefault(asked.number, []).append(row)
+                if len(waiting[asked.number]) == 1:
+                    yield asked
+
+    for step in steps(requests()):
+        for finished in step.finished:
+            for row in waiting.pop(finished.number):
+                yield row, finished.hypotheses
+
+
+def refuse_several(settings: DecodeSettings, what: str) -> None:
+    """Raise ConfigError where several answers are asked for: the words of one alone can be shown."""
+    if settings.n_best > 1:
+        raise ConfigError(
+            f"the words of one {what} can be shown as they are decided",
+            got=f"n_best = {settings.n_best}",
+            do="leave n_best out",
+        )
+
+
+def in_precision(steps: Iterator[Step], model: Transformer, *, fast: bool) -> Iterator[Step]:
+    """The same steps; who reads them computes in a precision of their own between two of them."""
+    device = next(model.parameters()).device
+    while True:
+        with torch.inference_mode(), precision(device, fast=fast):
+            step = next(steps, None)
+        if step is None:
+            return
+        yield step
+
+
+def of_sentence(parts: Iterator[StreamedText]) -> Generator[str, None, list[Hypothesis]]:
+    """The characters of the next sentence without blanks around them; returns its translations."""
+    begun = ""  # blanks that may be the last characters
+    while True:
+        part = next(parts)
+        text = begun + part.text
+        words = text.rstrip()
+        begun = text[len(words) :]
+        if words:
+            yield words
+        if part.finished is not None:
+            return part.finished.hypotheses

@@ -1,0 +1,75 @@
+"""The options of writing: each word once, the same for the command line, for Python and for the search."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import FrozenInstanceError, fields
+from typing import Any, get_type_hints
+
+import pytest
+
+import glassformer as gf
+from glassformer.api import writing
+from glassformer.base.errors import ConfigError
+from glassformer.decode.options import OPTIONS, WritingOptions
+from tests.refusals import refused
+from tests.translators import translating
+
+KINDS = get_type_hints(WritingOptions, localns={"DecodeSettings": gf.DecodeSettings})
+DEFAULTS = {each.name: each.default for each in fields(WritingOptions)}
+VERBS = {
+    "translate": writing._Translating,
+    "stream_translation": writing._Translating,
+    "generate": writing._Generating,
+    "stream_generation": writing._Generating,
+    "chat": writing._Chatting,
+    "stream_chat": writing._Chatting,
+    "search_tree": writing._Searched,
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_keywords_are_options_with_their_types_and_defaults(verb: str) -> None:
+    found: dict[str, Any] = get_type_hints(VERBS[verb], vars(writing), {"DecodeSettings": gf.DecodeSettings})
+    assert found == {name: KINDS[name] for name in found}
+    shown = inspect.signature(getattr(gf.Model, verb)).parameters
+    assert {name: shown[name].default for name in found} == {name: DEFAULTS[name] for name in found}
+    assert shown.keys() - found.keys() <= {"self", "text", "prompt", "turns", "attention"}
+
+
+def test_every_setting_of_a_search_can_be_asked_for() -> None:
+    only_in_search = {"method", "penalized", "length_penalty_form", "early_stopping", "forced_end"}
+    assert set(gf.DecodeSettings.model_fields) - OPTIONS.keys() == only_in_search
+    assert DEFAULTS.keys() - OPTIONS.keys() == {"search"}
+
+
+def test_a_keyword_of_another_verb_is_refused() -> None:
+    model = translating()
+    wrong: dict[str, Any] = {"temperature": 0.7}
+    for verb in (model.translate, model.stream_translation):
+        with pytest.raises(TypeError, match=r"translat.*temperature"):
+            verb("He", **wrong)
+
+
+def test_options_are_frozen() -> None:
+    with pytest.raises(FrozenInstanceError):
+        WritingOptions().beams = 3  # type: ignore[misc]
+    assert WritingOptions(stop=["a"], forced=["b"]) == WritingOptions(stop=("a",), forced=("b",))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("prefix", 3),
+        ("system", b"x"),
+        ("template", 1),
+        ("paragraphs", "no"),
+        ("alignment", 1),
+        ("history", 0),
+        ("history", True),
+    ],
+)
+def test_what_no_search_checks_is_checked_here(name: str, value: object) -> None:
+    wrong: dict[str, Any] = {name: value}
+    with refused(ConfigError, wanted=name, got=repr(value)):
+        WritingOptions(**wrong)
