@@ -79,6 +79,7 @@ class Models:
         self.offer(name)
         with self.lock:
             if name not in self.open:
+                from glassformer.saved.artefact import Artefact
                 from glassformer.saved.opening import open_model
 
                 offer = self.offers[name]
