@@ -1,14 +1,14 @@
-"""What a model for labels answers to a text, in words: the last step of its walk-through."""
+"""What a model answers to a text, in words: the last step of its walk-through."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import exp
 from typing import Any
 
 from glassformer.answering.answers import answer
 from glassformer.base.errors import DataError
 from glassformer.look.drawing.tables import Table
-from glassformer.look.texts.reply import writing
 from glassformer.look.texts.walkthrough import Step
 from glassformer.look.trace.explanation import Limits
 from glassformer.saved.artefact import Artefact
@@ -17,12 +17,17 @@ from glassformer.tasks import task_named
 from glassformer.tasks.labels.answer.spans import Answer
 from glassformer.tasks.labels.choose.candidates import Choice
 from glassformer.tasks.labels.tag.tagging import Tagging
+from glassformer.text.token_text import marked
 
 ALONE = (
     "None for one candidate alone: choose compares the scores of all candidates by a softmax over them. Give each with "
     "--choice."
 )
 LEGAL = "A tag that may not follow the one before it is ruled out: I- goes on with a span of its own label."
+WRITING = (
+    "The decoder is given what it has written so far; the likeliest next token is appended; again, until the likeliest "
+    "is the end. What was computed for earlier tokens stays: they do not look ahead."
+)
 # Characters of an answer that are repeated.
 _SHOWN = 200
 
@@ -59,6 +64,22 @@ def head_answer(
     if verb == "classify":
         remarks = (*_between(model.task), *remarks)
     return Step("The model's answer", tables=tables, remarks=remarks)
+
+
+def writing(model: Artefact, text: str, limits: Limits) -> Step:
+    """How the model writes its translation of a text: token by token, each the likeliest, until the end."""
+    (greedy,) = answer(model, "translate", [({"text": text}, "")], {"beams": 1, "length_penalty": None})
+    (found,) = answer(model, "translate", [({"text": text}, "")], {})
+    kept = greedy.tokens[: 4 * limits.words]
+    rows = tuple((marked(each.text), (exp(each.log_probability),)) for each in kept)
+    left = len(greedy.tokens) - len(kept)
+    table = Table("what is appended", ("probability",), rows, more=f"{left:,} more tokens" if left else "")
+    remarks = [WRITING, f"The reply: {greedy.translation}"]
+    if found.translation != greedy.translation:
+        remarks.append(f"translate searches with several beams, and finds: {found.translation}")
+    if greedy.windows > 1:
+        remarks.append(f"translate reads a text of this length in {greedy.windows:,} parts.")
+    return Step("The likeliest is appended, until the end", tables=(table,), remarks=tuple(remarks))
 
 
 Written = tuple[tuple[Table, ...], tuple[str, ...]]

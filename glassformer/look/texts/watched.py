@@ -24,7 +24,7 @@ from torch import Tensor
 from glassformer.base.errors import ConfigError, DataError, did_you_mean
 from glassformer.look.summaries.head_measures import MEASURES, measure
 from glassformer.look.summaries.thumbnails import largest_in
-from glassformer.look.texts.trace import closing_ids, shown, target_of
+from glassformer.look.texts.reader import Reader, shown
 from glassformer.look.trace.watch import watch
 from glassformer.models.names import tensor_names
 from glassformer.models.transformer import Transformer
@@ -197,7 +197,7 @@ class Sentences:
             raise ConfigError(f"sentences cannot be watched while {task!r} is trained", do=did_you_mean(task, others))
         if len(given) > MOST_SENTENCES:
             raise ConfigError(f"at most {MOST_SENTENCES} sentences are watched", got=str(len(given)))
-        self.kind, self.tokenizer, self.model = KINDS[verb], model.tokenizer, model
+        self.kind, self.tokenizer, self.model, self.reader = KINDS[verb], model.tokenizer, model, Reader.of(model)
         self.predictor = self._predictor(self.kind.verb, self.kind.options)
         self.words = None if self.kind.says is None else self._predictor(self.kind.says, self.kind.says_options)
         known = tensor_names(model.module)
@@ -263,7 +263,7 @@ class Sentences:
         """The tokens as people read them, by side."""
         words = {"inputs": shown(self.tokenizer, probe.row.ids)}
         if "target" in probe.values:
-            words["decoder_inputs"] = target_of(self.model, str(probe.values["target"]))[1]
+            words["decoder_inputs"] = self.reader.target(str(probe.values["target"])).words
         return words
 
     @cached_property
@@ -327,7 +327,7 @@ class Sentences:
 
     def _separators(self, probe: Probe, keys: int) -> Tensor | None:
         """Which tokens of the encoder close a text, where that is known. [K]"""
-        id_ = closing_ids(self.model).get("inputs")
+        id_ = self.reader.closing.get("inputs")
         return None if id_ is None or len(probe.row.ids) != keys else torch.tensor(list(probe.row.ids)) == id_
 
 
