@@ -150,15 +150,8 @@ def plain_batches(reader: Reader, given: Given) -> Iterator[Batch]:
     """The texts as they are, where nothing is predicted."""
     first, second = windows_of(reader, given)
     for members in in_batches(first, second):
-        yield Asked(*inputs_of(reader, first, second, members)), members
-
-
-def inputs_of(
-    reader: Reader, first: Sequence[Row], second: Sequence[Row] | None, members: Sequence[int]
-) -> tuple[Inputs, Inputs | None]:
-    """What the model reads of these rows."""
-    inputs = reader.inputs([first[member] for member in members])
-    return inputs, None if second is None else reader.decoder_inputs([second[member] for member in members])
+        other = None if second is None else [second[member] for member in members]
+        yield Asked(*reader.inputs([first[member] for member in members], other)), members
 
 
 def rows_in_batches(reader: Reader, given: Given, seed: int) -> Iterator[Batch]:
@@ -168,8 +161,12 @@ def rows_in_batches(reader: Reader, given: Given, seed: int) -> Iterator[Batch]:
         predicted = first if second is None else second
         end = None if second is None else reader.tokenizer.target.end_id
         for members in in_batches(first, second):
-            inputs, other = inputs_of(reader, first, second, members)
-            at, labels = next_tokens([predicted[member] for member in members], other or inputs, end)
+            rows = [predicted[member] for member in members]
+            if second is None:
+                inputs, other = reader.inputs(rows, None)
+            else:
+                inputs, other = reader.inputs([first[member] for member in members], rows)
+            at, labels = next_tokens(rows, other or inputs, end)
             yield Asked(inputs, other, at, labels), members
         return
     rounds = max(1, min(ROUNDS, ENOUGH // max(len(first), 1)))
@@ -227,7 +224,7 @@ def masked_in(
     """The rows with a seventh of their words masked, another one each turn; None where no word is left to mask. The
     choice for a row depends on the seed, its number and its turn alone.
     """
-    inputs, special = reader.inputs(rows), reader.tokenizer.special_ids
+    (inputs, _), special = reader.inputs(rows, None), reader.tokenizer.special_ids
     tokens = inputs.shape[1]
     at: list[int] = []
     for place, (row, number, turn) in enumerate(zip(rows, numbers, turns, strict=True)):

@@ -55,17 +55,17 @@ class Line(NamedTuple):
 @dataclass(frozen=True)
 class Read:
     """Texts as a model has read them. `first` are the rows of the only stack, or of the encoder, `second` those of the
-    decoder of an encoder–decoder, `inputs` and `decoder_inputs` the same as batches on the model's device. `masked` are
-    the places of the masked words of each sentence that has any, of a model that guesses them. `at_once`: `fill` would
-    read each of these texts whole, as a trace does.
+    decoder of an encoder–decoder. `masked` are the places of the masked words of each sentence that has any, of a model
+    that guesses them. `at_once`: `fill` would read each of these texts whole, as a trace does. `inputs` and
+    `decoder_inputs` are the rows as batches on the model's device.
     """
 
     first: list[Line]
     second: list[Line] | None
-    inputs: Inputs
-    decoder_inputs: Inputs | None
     masked: dict[int, list[int]]
     at_once: bool
+    inputs: Inputs
+    decoder_inputs: Inputs | None
 
 
 @dataclass(frozen=True)
@@ -144,13 +144,15 @@ class Reader:
     def read_texts(self, given: Given) -> Read:
         """The texts as a batch; raises as `lines` does."""
         first, second = self.lines(given)
+        rows = [line.row for line in first]
+        inputs, decoder_inputs = self.inputs(rows, None if second is None else [line.row for line in second])
         return Read(
             first,
             second,
-            inputs=self.inputs([line.row for line in first]),
-            decoder_inputs=None if second is None else self.decoder_inputs([line.row for line in second]),
-            masked={} if given.others is not None else self.masked([line.row for line in first]),
-            at_once=self.length is None or all(len(line.row.ids) <= self.length for line in first),
+            masked={} if given.others is not None else self.masked(rows),
+            at_once=self.length is None or all(len(row.ids) <= self.length for row in rows),
+            inputs=inputs,
+            decoder_inputs=decoder_inputs,
         )
 
     def lines(self, given: Given) -> tuple[list[Line], list[Line] | None]:
@@ -265,19 +267,20 @@ class Reader:
         }
         return {sentence: places for sentence, places in found.items() if places}
 
-    def inputs(self, rows: Sequence[Row]) -> Inputs:
-        """The rows of the only stack, or of the encoder, as one batch on the model's device."""
-        inputs = collate(rows, pad_id=self.tokenizer.pad_id or 0).inputs
-        if all(TAG in row.labels for row in rows):  # the first token of each word
+    def inputs(self, first: Sequence[Row], second: Sequence[Row] | None) -> tuple[Inputs, Inputs | None]:
+        """The rows of the only stack, or of the encoder, as one batch on the model's device, and those of the decoder
+        of an encoder–decoder.
+        """
+        inputs = collate(first, pad_id=self.tokenizer.pad_id or 0).inputs
+        if all(TAG in row.labels for row in first):  # the first token of each word
             asked = torch.zeros(inputs.shape, dtype=torch.bool)
-            for number, row in enumerate(rows):
+            for number, row in enumerate(first):
                 asked[number, : len(row.ids)] = torch.tensor(row.labels[TAG]) != IGNORED
             inputs = replace(inputs, labelled=asked)
-        return inputs.to(self.device)
-
-    def decoder_inputs(self, rows: Sequence[Row]) -> Inputs:
-        """The rows of the decoder of an encoder–decoder as one batch on the model's device."""
-        return collate(rows, pad_id=self.tokenizer.target.pad_id or 0).inputs.to(self.device)
+        if second is None:
+            return inputs.to(self.device), None
+        target = collate(second, pad_id=self.tokenizer.target.pad_id or 0).inputs
+        return inputs.to(self.device), target.to(self.device)
 
 
 def shown(tokenizer: Tokenizer, ids: Iterable[int]) -> list[str]:
