@@ -21,18 +21,19 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from glassformer.answering.answers import predictor_for
 from glassformer.base.errors import ConfigError, DataError, did_you_mean
 from glassformer.look.summaries.head_measures import MEASURES, measure
-from glassformer.look.summaries.thumbnails import largest_in
+from glassformer.look.summaries.thumbnails import picture_of
 from glassformer.look.texts.reader import Reader, shown
 from glassformer.look.trace.watch import watch
 from glassformer.models.names import tensor_names
 from glassformer.models.transformer import Transformer
 from glassformer.saved.artefact import Artefact
-from glassformer.tasks import TASKS, predictor_of, verb_of
+from glassformer.tasks import TASKS, verb_of
 from glassformer.tasks.predict import predict
 from glassformer.tasks.rows import Row, collate
-from glassformer.tasks.task import Predictor, evaluating
+from glassformer.tasks.task import evaluating
 from glassformer.text.tokenizer import Tokenizer
 
 # Guesses that are kept of each place.
@@ -198,18 +199,13 @@ class Sentences:
         if len(given) > MOST_SENTENCES:
             raise ConfigError(f"at most {MOST_SENTENCES} sentences are watched", got=str(len(given)))
         self.kind, self.tokenizer, self.model, self.reader = KINDS[verb], model.tokenizer, model, Reader.of(model)
-        self.predictor = self._predictor(self.kind.verb, self.kind.options)
-        self.words = None if self.kind.says is None else self._predictor(self.kind.says, self.kind.says_options)
+        says, options = self.kind.says, self.kind.says_options
+        self.predictor = predictor_for(model, self.kind.verb, self.kind.options or {})
+        self.words = None if says is None else predictor_for(model, says, options)
         known = tensor_names(model.module)
         self.attentions = [name.removesuffix(".weights") for name in known if name.endswith("_attention.weights")]
         self.names = [f"{each}.{word}" for each in self.attentions for word in ("weights", "may_look")]
         self.probes = [self._probe(text) for text in given]
-
-    def _predictor(self, verb: str, options: Mapping[str, Any] | None) -> Predictor[Any, Any]:
-        model = self.model
-        return predictor_of(verb, model.task_name, model.config).of(
-            model.module, model.tokenizer, model.context(options or {})
-        )
 
     # ----------------------------------------------------------------- the sentences
 
@@ -298,7 +294,7 @@ class Sentences:
                     {
                         "says": answer.says if words is None else self.kind.wrote(words),
                         "places": answer.places,
-                        "dots": _packed([_picture(weights, self._dots) for weights in found.together]),
+                        "dots": _packed([picture_of(weights, self._dots) for weights in found.together]),
                         "measured": _packed(found.measured),
                     }
                 )
@@ -334,11 +330,6 @@ class Sentences:
 def _texts(attention: str) -> str:
     """Between which texts an attention looks."""
     return "cross" if "cross_attention" in attention else attention.partition(".")[0]
-
-
-def _picture(weights: Tensor, dots: int) -> Tensor:
-    """[H, Q, K] shares to [H, R, C] bytes, by their square roots, as the page colours them."""
-    return (255 * largest_in(weights, dots).clamp(0, 1).sqrt()).round().to(torch.uint8)
 
 
 def _packed(tensors: Sequence[Tensor]) -> str:
