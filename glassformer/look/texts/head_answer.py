@@ -8,9 +8,9 @@ from typing import Any
 
 from glassformer.answering.answers import answer
 from glassformer.base.errors import DataError
-from glassformer.look.drawing.tables import Table
+from glassformer.look.formulas.explanation import Limits
+from glassformer.look.summaries.tables import Table
 from glassformer.look.texts.walkthrough import Step
-from glassformer.look.trace.explanation import Limits
 from glassformer.saved.artefact import Artefact
 from glassformer.scoring.bio import is_scheme
 from glassformer.tasks import task_named
