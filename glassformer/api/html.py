@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glassformer.look.drawing.html import page, table
+from glassformer.base.html import page, table
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.info import describe
 

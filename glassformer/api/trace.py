@@ -7,9 +7,9 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-from glassformer.look.drawing.picture import of_trace
 from glassformer.look.trace import load, run
 from glassformer.look.trace import trace as look
+from glassformer.page.picture import of_trace
 
 if TYPE_CHECKING:
     from glassformer.look.texts.tree import SearchTree

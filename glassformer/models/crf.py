@@ -145,7 +145,8 @@ def _log_total(
     each label of each token [B, S, L], how often each label follows each other one [B, L, L], and the probabilities of
     the first label [B, L] and of the last one [B, L].
 
-    By the forward–backward algorithm with scaling (Rabiner 1989, §V.A), over the scored tokens alone.
+    By the forward–backward algorithm with scaling (Rabiner 1989, §V.A), over the scored tokens alone. The largest of
+    the steps, of the first and of the last labels is 0, as `_scores_below_0` gives them: no exponential overflows.
     """
     count = scored.sum(dim=1)  # [B]
     longest = int(count.max())
@@ -154,8 +155,8 @@ def _log_total(
     there = (torch.arange(longest, device=logits.device) < count[:, None])[..., None]  # [B, N, 1]
     own = logits.gather(1, tokens)  # [B, N, L]
     tops = own.amax(dim=2, keepdim=True)  # [B, N, 1]
-    emitted, follows = (own - tops).exp(), (steps - steps.max()).exp()  # [B, N, L], [L, L]
-    begins, ends = (first - first.max()).exp(), (last - last.max()).exp()  # [L], [L]
+    emitted, follows = (own - tops).exp(), steps.exp()  # [B, N, L], [L, L]
+    begins, ends = first.exp(), last.exp()  # [L], [L]
     tiny = torch.finfo(logits.dtype).tiny
 
     ahead, sizes = torch.empty_like(own), torch.ones_like(tops)  # [B, N, L], [B, N, 1]
@@ -167,7 +168,6 @@ def _log_total(
         state = ahead[:, token] = (reached / size).where(there[:, token], state)
     ending = (state * ends).sum(dim=1, keepdim=True).clamp(min=tiny)  # [B, 1]
     total = ((sizes.log() + tops) * there).sum(dim=(1, 2)) + ending.log()[:, 0]  # [B]
-    total = total + first.max() + last.max() + (count - 1) * steps.max()
 
     behind = torch.empty_like(own)  # [B, N, L]
     state = ends / ending  # [B, L]

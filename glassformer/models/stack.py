@@ -97,12 +97,40 @@ class Stack(nn.Module):
         """
         inputs.check(keys=None if cache is None else cache.keys(inputs.shape[1]))
         dropout_key = self.dropout_key(inputs)
+        x, context = self.enter(inputs, cache, memory, memory_real, dropout_key, memory_documents)
+        return self.run_from(0, x, context, cache=cache, asked=asked, cross_scores=cross_scores)
+
+    def enter(
+        self,
+        inputs: Inputs,
+        cache: KeyValueCache | None,
+        memory: Tensor | None,
+        memory_real: Tensor | None,
+        dropout_key: DropoutKey | None,
+        memory_documents: Tensor | None = None,
+    ) -> tuple[Tensor, Context]:
+        """What enters the first block, [B, S, W], and what all blocks know."""
         context, positions = self.context(inputs, cache, memory, memory_real, dropout_key, memory_documents)
-        x = self.embed(
-            inputs.ids, inputs.vectors, positions, inputs.segments, inputs.masked_words, dropout_key
-        )  # [B, S, W]
+        x = self.embed(inputs.ids, inputs.vectors, positions, inputs.segments, inputs.masked_words, dropout_key)
+        return x, context
+
+    def run_from(
+        self,
+        first: int,
+        x: Tensor,
+        context: Context,
+        *,
+        cache: KeyValueCache | None = None,
+        asked: Tensor | None = None,
+        cross_scores: list[Tensor] | None = None,
+    ) -> Tensor:
+        """The states of `forward` from what enters block `first` (from 0; the number of blocks: the last norm alone),
+        [B, S, W], and what `enter` says all blocks know.
+        """
         recompute = self.recompute and self.training  # taps are watched in eval mode only
         for index, block in enumerate(self.blocks):
+            if index < first:
+                continue
             seen = context if cache is None else replace(context, cache=cache.layers[index])
             if asked is not None and index == len(self.blocks) - 1:
                 seen = seen.asking(asked)
@@ -110,7 +138,7 @@ class Stack(nn.Module):
                 seen = replace(seen, cross_scores=cross_scores)
                 recompute = False  # a second run would add its scores again
             x = checkpoint(block, x, seen, use_reentrant=False) if recompute else block(x, seen)
-        return self.dropout(self.norm(x), dropout_key, asked)
+        return self.dropout(self.norm(x), context.dropout_key, asked)
 
     def layers(self, inputs: Inputs, *, last: int | None = None) -> Iterator[Tensor]:
         """The states that the first block reads, then those that each block gives, [B, S, W] each, up to block `last`
@@ -118,8 +146,7 @@ class Stack(nn.Module):
         `forward` gives them, and as `hidden_states` of transformers has them. In eval mode.
         """
         inputs.check()
-        context, positions = self.context(inputs, None, None, None, None)
-        x = self.embed(inputs.ids, inputs.vectors, positions, inputs.segments, inputs.masked_words, None)  # [B, S, W]
+        x, context = self.enter(inputs, None, None, None, None)
         yield x
         for number, block in enumerate(self.blocks[:last], start=1):
             x = block(x, context)

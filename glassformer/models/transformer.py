@@ -159,6 +159,11 @@ class Transformer(nn.Module):
         return stack
 
     @property
+    def dtype(self) -> torch.dtype:
+        """The type of its weights."""
+        return next(self.parameters()).dtype
+
+    @property
     def word_table(self) -> Tensor:
         """The word vectors [V, W] of the stack that answers; a tied head scores against them."""
         return self.output_stack.embed.word.weight

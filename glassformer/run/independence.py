@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from glassformer.config import StackConfig
-from glassformer.look.texts.trace import rows_of
+from glassformer.look.texts.reader import Given, Reader
 from glassformer.parts.position import exact_device
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks.rows import Row, collate
@@ -60,10 +60,10 @@ def independence(model: Artefact, text: str, pair: str | None = None) -> Indepen
     """
     device = exact_device(model.device)
     module = copy.deepcopy(model.module).to(device).double().eval()
-    first, second = rows_of(model, [text], None if pair is None else [pair])
+    first, second = Reader.of(model).lines(Given((text,), None if pair is None else (pair,)))
     config = model.config
     stacks = [config.encoder or config.output_stack, config.output_stack]
-    sides = [Side.of(rows[0][0], stack) for rows, stack in zip((first, second), stacks, strict=True) if rows]
+    sides = [Side.of(rows[0].row, stack) for rows, stack in zip((first, second), stacks, strict=True) if rows]
     tokens = len(sides[-1].mine.ids)
 
     def answers(rows: Sequence[list[Row]]) -> list[Tensor]:

@@ -171,14 +171,9 @@ def verb_of(task: str) -> str:
     return next(iter(task_named(task).verbs.values()), "")
 
 
-def verb_of_turns() -> str:
-    """The verb whose texts are conversations."""
-    return next(name for name, entry in VERBS.items() if entry.turns)
-
-
-def verb_of_masks() -> str:
-    """The verb whose texts have [MASK]."""
-    return next(name for name, entry in VERBS.items() if entry.masks)
+def verb_where(fits: Callable[[VerbEntry], bool]) -> str:
+    """The first verb that fits, such as that whose texts have [MASK]."""
+    return next(name for name, entry in VERBS.items() if fits(entry))
 
 
 def watch_of(verb: str) -> WatchEntry | None:

@@ -13,7 +13,7 @@ import torch
 from glassformer.api.trace import trace
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.screen import console, escaped, plain_table, record
-from glassformer.look.trace.explanation import number
+from glassformer.look.formulas.explanation import number
 from glassformer.models.inputs import Inputs
 from tests.contracts.families import Row
 

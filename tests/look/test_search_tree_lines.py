@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from glassformer.base.lines import columns_of
 from glassformer.decode.record import Fate, Node
 from glassformer.decode.settings import DecodeSettings
-from glassformer.look.drawing.lines import columns_of
 from glassformer.look.texts.tree import SearchTree, tree_lines
 
 DEEP = 60

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from glassformer.api.trace import Trace, trace
-from glassformer.look.drawing.render import share_lines, write
+from glassformer.cli.look.render import share_lines, write
+from glassformer.look.formulas.explanation import Limits, explained_lines, number
 from glassformer.look.summaries.follow import follow
 from glassformer.look.summaries.mix import shares
 from glassformer.look.texts.walkthrough import Note, Step, walkthrough
 from glassformer.look.trace.cell import Words
-from glassformer.look.trace.explanation import Limits, explained_lines, number
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build

@@ -18,6 +18,7 @@ from glassformer.base.errors import DataError, GlassformerError
 from glassformer.bundled.texts import slides, slides_model
 from glassformer.look.texts.ablation import Asked, Ruler, ablate, heads_of_model
 from glassformer.look.texts.importance import differences, head_importance, plain_batches, rows_in_batches
+from glassformer.look.texts.reader import Given, Reader
 from glassformer.look.trace.interventions import zero_head
 from glassformer.models.inputs import Inputs
 from tests.contracts.families import FAMILIES
@@ -98,7 +99,7 @@ def test_every_word_of_few_texts_is_masked_once() -> None:
     model = load("english")
     texts = ["She likes the summer better than the winter.", "It was late."]
     seen: dict[int, list[int]] = {0: [], 1: []}
-    for asked, owners in rows_in_batches(model, texts, None, 0):
+    for asked, owners in rows_in_batches(Reader.of(model), Given(tuple(texts)), 0):
         assert asked.scored_at is not None
         assert asked.labels is not None
         assert asked.inputs.ids is not None
@@ -108,16 +109,24 @@ def test_every_word_of_few_texts_is_masked_once() -> None:
             seen[owners[row]].append(label)
     for number, text in enumerate(texts):
         assert sorted(seen[number]) == sorted(model.tokenizer.encode(text, special=False).ids)
-    again = [asked.labels.tolist() for asked, _ in rows_in_batches(model, texts, None, 0) if asked.labels is not None]
+    again = [
+        asked.labels.tolist()
+        for asked, _ in rows_in_batches(Reader.of(model), Given(tuple(texts)), 0)
+        if asked.labels is not None
+    ]
     assert again == [
-        asked.labels.tolist() for asked, _ in rows_in_batches(model, texts, None, 0) if asked.labels is not None
+        asked.labels.tolist()
+        for asked, _ in rows_in_batches(Reader.of(model), Given(tuple(texts)), 0)
+        if asked.labels is not None
     ]
 
 
 def test_the_baseline_is_the_loss_that_a_trace_has() -> None:
     translator = load("en-fr")
     found = head_importance(translator, "I am a student.", "Je suis étudiant.")
-    ((asked, owners),) = list(rows_in_batches(translator, ["I am a student."], ["Je suis étudiant."], 0))
+    ((asked, owners),) = list(
+        rows_in_batches(Reader.of(translator), Given(("I am a student.",), ("Je suis étudiant.",)), 0)
+    )
     assert asked.labels is not None
     assert owners == [0]
     text = translator.tokenizer.target
@@ -167,7 +176,7 @@ def test_as_many_targets_as_sources() -> None:
 def test_a_long_text_is_read_in_windows() -> None:
     model = load("english")
     text = "She likes the summer better than the winter. " * 60
-    batches = list(rows_in_batches(model, [text], None, 0))
+    batches = list(rows_in_batches(Reader.of(model), Given((text,)), 0))
     assert model.length is not None
     assert all(asked.inputs.shape[1] <= model.length for asked, _ in batches)
-    assert sum(1 for _ in plain_batches(model, [text], None)) >= 1
+    assert sum(1 for _ in plain_batches(Reader.of(model), Given((text,)))) >= 1

@@ -13,7 +13,7 @@ import glassformer
 from glassformer.api.model import Model
 from glassformer.api.trace import trace as look
 from glassformer.base.errors import ConfigError, DataError, ShapeError
-from glassformer.look.texts.trace import start_id
+from glassformer.look.texts.reader import Reader
 from glassformer.models.families import family_config, gpt2
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
@@ -135,9 +135,9 @@ def test_several_sources_and_targets(tokenizer: Tokenizer, shake: Shake) -> None
 
 
 def test_the_token_that_a_decoder_starts_with(tokenizer: Tokenizer, shake: Shake) -> None:
-    assert start_id(translator(tokenizer, shake, decoder_start_token_id=7)) == 7
-    assert start_id(translator(tokenizer, shake)) == tokenizer.pad_id
-    assert start_id(translator(tokenizer, shake, decoder_start_token_id=10**6)) == tokenizer.pad_id
+    assert Reader.of(translator(tokenizer, shake, decoder_start_token_id=7)).start == 7
+    assert Reader.of(translator(tokenizer, shake)).start == tokenizer.pad_id
+    assert Reader.of(translator(tokenizer, shake, decoder_start_token_id=10**6)).start == tokenizer.pad_id
 
 
 def test_an_empty_target_is_the_start_alone(tokenizer: Tokenizer, shake: Shake) -> None:

@@ -12,13 +12,13 @@ import torch
 import glassformer as gf
 from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, DataError, UnknownNameError
+from glassformer.cli.look.written_lines import written_lines
 from glassformer.convert import read_huggingface
 from glassformer.decode import attention
 from glassformer.decode.loop import decode
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Request, SpecialIds
 from glassformer.decode.settings import DecodeSettings
-from glassformer.look.drawing.written_lines import written_lines
 from glassformer.look.texts import search_tree as module
 from glassformer.look.texts.written import Looks, stepwise
 from glassformer.models.transformer import Transformer

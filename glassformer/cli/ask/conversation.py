@@ -17,7 +17,7 @@ from glassformer.cli.ask.show import on_screen
 from glassformer.cli.terminal.screen import note
 from glassformer.data.readers.dialogues import in_a_line
 from glassformer.decode.options import WritingOptions
-from glassformer.tasks import verb_of_turns
+from glassformer.tasks import verb_where
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
@@ -112,7 +112,7 @@ def _reply(
     parts: list[str] = []
     lines, begun = handle.isatty(), False
     try:
-        words = stream_answer(opened, verb_of_turns(), {"turns": turns}, "", options)
+        words = stream_answer(opened, verb_where(lambda entry: entry.turns), {"turns": turns}, "", options)
         while True:
             part = next(words)
             handle.write(f"{'' if begun else before}{on_screen(part, handle, lines=lines)}")

@@ -40,7 +40,7 @@ def show_trees(
     opened: Model, verb: str, asked: Iterable[Text], options: WritingOptions, handle: TextIO, *, json: bool
 ) -> None:
     """Answer each text by this verb, one after another, and show the tree."""
-    from glassformer.look.drawing.lines import screen_width
+    from glassformer.base.lines import screen_width
     from glassformer.look.texts.search_tree import search_tree  # not at the top: --help must not import torch
     from glassformer.look.texts.tree import tree_lines
 

@@ -242,11 +242,11 @@ def _walk(
     notes: bool,
     json: bool,
 ) -> None:
-    from glassformer.look.drawing.lines import screen_width
-    from glassformer.look.drawing.render import write
+    from glassformer.base.lines import screen_width
+    from glassformer.cli.look.render import write
+    from glassformer.look.formulas.explanation import Limits
     from glassformer.look.texts.head_answer import head_answer
     from glassformer.look.texts.walkthrough import no_notes, walkthrough
-    from glassformer.look.trace.explanation import Limits
 
     limits = Limits.fitting(trace.config)
     texts = len(trace.words.inputs)
@@ -298,11 +298,11 @@ def _place(trace: Trace, sentence: int, word: str) -> int:
 
 
 def _follow(trace: Trace, cell: str, *, json: bool) -> None:
-    from glassformer.look.drawing.lines import indented, screen_width
-    from glassformer.look.drawing.render import share_lines
+    from glassformer.base.lines import indented, screen_width
+    from glassformer.cli.look.render import share_lines
+    from glassformer.look.formulas.explanation import explained_lines
     from glassformer.look.summaries.follow import follow
     from glassformer.look.summaries.mix import shares
-    from glassformer.look.trace.explanation import explained_lines
 
     width = screen_width()
     for explanation in follow(trace, cell):
@@ -334,7 +334,7 @@ def _notes_for(config: ModelConfig) -> NotesOf:
 
 def _note(text: str) -> None:
     """A note on lines that fit the screen."""
-    from glassformer.look.drawing.lines import screen_width, wrapped
+    from glassformer.base.lines import screen_width, wrapped
 
     for line in wrapped(text, screen_width()):
         note(line)

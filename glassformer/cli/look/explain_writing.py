@@ -104,8 +104,8 @@ def show_writing(
     tree: SearchTree, trace: Trace, block: int | None, head: int | None, compared: Mapping[str, Any], *, json: bool
 ) -> None:
     """The steps on the screen, or as one record."""
-    from glassformer.look.drawing.lines import screen_width
-    from glassformer.look.drawing.written_lines import written_lines
+    from glassformer.base.lines import screen_width
+    from glassformer.cli.look.written_lines import written_lines
     from glassformer.look.texts.written import Looks
 
     looks = Looks(tree, block, head)

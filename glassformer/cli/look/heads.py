@@ -130,10 +130,10 @@ def of_files(model: Model, files: Sequence[str], rows: int) -> Given:
 def of_package(model: Model) -> Given:
     """The sentences of the package: those of the slides for their model, which has no other words."""
     from glassformer.bundled.texts import slides
-    from glassformer.look.texts.trace import reads_by_word
+    from glassformer.look.texts.origin import reads_by_word
     from glassformer.page.sections.held_out import held_out
 
-    if reads_by_word(model):
+    if reads_by_word(model.config, model.tokenizer):
         texts = [sentence.text for sentence in slides().sentences]
         return Given(texts, None, f"the slides' {len(texts)} sentences, which it has learned from")
     pairs = held_out()

@@ -235,7 +235,7 @@ def _table(labels: Sequence[str], heads: Sequence[str] | None, matrix: Tensor, w
 
 def _number(value: float) -> str:
     """As the post prints it: four decimals, a whole number without."""
-    from glassformer.look.trace.explanation import number
+    from glassformer.look.formulas.explanation import number
 
     whole = not math.isfinite(value) or value == int(value)
     return number(value) if whole or abs(value) >= 1e4 else f"{value:.4f}".replace("-", "−")

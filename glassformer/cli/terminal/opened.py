@@ -14,7 +14,7 @@ from glassformer.base.paths import check_path
 from glassformer.bundled.travelling import answering, travelling, travels
 from glassformer.cli.terminal.screen import note
 from glassformer.cli.verbs import PARTS
-from glassformer.tasks import VERBS, verb_of_masks
+from glassformer.tasks import VERBS, verb_where
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
@@ -109,7 +109,7 @@ def _is_mistyped(verb: str, words: Sequence[str], files: Sequence[str] | None) -
     return (
         len(words) > 1
         or bool(files)
-        or verb == verb_of_masks()
+        or verb == verb_where(lambda entry: entry.masks)
         or os.path.lexists(first)
         or bool(_PATH.fullmatch(first))
     )
@@ -125,7 +125,7 @@ def _nearest(word: str, verb: str) -> str:
 
 def default_model(verb: str) -> str:
     """The name of the model of the package that answers a verb; raises ConfigError where none does."""
-    tasks = VERBS[verb if verb in VERBS else verb_of_masks()].tasks
+    tasks = VERBS[verb if verb in VERBS else verb_where(lambda entry: entry.masks)].tasks
     name = answering(tasks)
     if name is None:
         there = ", ".join(travelling()) or "none"

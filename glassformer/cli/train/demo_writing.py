@@ -26,7 +26,7 @@ def show_story(console: Console) -> bool:
     if not _there("writer", console):
         return False
     from glassformer.api.load import load
-    from glassformer.look.drawing.written_lines import step_lines
+    from glassformer.cli.look.written_lines import step_lines
     from glassformer.look.texts.search_tree import trace_of
     from glassformer.look.texts.written import Looks, path_of, stepwise
 

@@ -146,8 +146,8 @@ def _stacked(found: Sequence[tuple[Floats, Integers]], top: int) -> tuple[Floats
 
 
 def nearest(vectors: Floats, backend: Backend = "auto", *, empty: Sequence[int] = ()) -> Nearest:
-    """What finds them: faiss where it is installed and the vectors are many enough to be worth their copy, or as asked
-    for; never the rows that are `empty`. Raises MissingExtraError where faiss is asked for and not there.
+    """What finds them: with `auto` faiss wherever it is installed, however few the vectors are, else `Exact`; or as
+    asked for. Never the rows that are `empty`. Raises MissingExtraError where faiss is asked for and not there.
     """
     spec = importlib.util.find_spec("faiss")
     there = spec is not None and spec.origin is not None  # a folder of that name, beside which Python runs, has none

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from glassformer.look.trace.explanation import Explanation, Reference
+from glassformer.look.formulas.explanation import Explanation, Reference
 from glassformer.look.trace.trace import Trace
 
 LARGEST_TERM = ("chain_sum", "chain_best", "chain_end", "chain_best_end", "largest")

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from glassformer.look.drawing.tables import Table
+from glassformer.look.formulas.explanation import Limits
 from glassformer.look.formulas.named import Operand, Source, read_axes
 from glassformer.look.formulas.rules.evaluator import Formula
 from glassformer.look.formulas.rules.sums import DotProduct, LookUp
+from glassformer.look.summaries.tables import Table
 from glassformer.look.trace.cell import word_at
-from glassformer.look.trace.explanation import Limits
 from glassformer.look.trace.tensors import Tensors
 
 

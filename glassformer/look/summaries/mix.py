@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from glassformer.look.drawing.tables import shown_words
+from glassformer.look.formulas.explanation import Limits
 from glassformer.look.formulas.named import Source
-from glassformer.look.trace.explanation import Limits
+from glassformer.look.summaries.tables import shown_words
 from glassformer.look.trace.tensors import Tensors
 
 

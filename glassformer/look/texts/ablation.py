@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
 import torch
@@ -55,72 +56,69 @@ def heads_of_model(model: Transformer) -> list[HeadOf]:
 
 
 @dataclass
+class Entered:
+    """A stack of one batch: what all its blocks know, and what enters each of them, and its last norm."""
+
+    stack: Stack
+    context: Context
+    entering: list[Tensor]
+
+    @classmethod
+    def of(cls, stack: Stack, inputs: Inputs, memory: Tensor | None = None, source: Inputs | None = None) -> Entered:
+        """By a run through its blocks; `memory` [B, K, W] is what the encoder has made of `source`."""
+        real, documents = (None, None) if source is None else (source.real, source.documents)
+        x, context = stack.enter(inputs, None, memory, real, None, documents)
+        return cls(stack, context, list(accumulate(stack.blocks, lambda x, block: block(x, context), initial=x)))
+
+    @property
+    def states(self) -> Tensor:
+        """The last states, [B, S, W]."""
+        return self.stack.run_from(len(self.stack.blocks), self.entering[-1], self.context)
+
+    def again(self, block: int, context: Context | None = None) -> Tensor:
+        """The last states of a run that begins again at a block, [B, S, W]."""
+        return self.stack.run_from(block, self.entering[block], context or self.context)
+
+
+@dataclass
 class Resumed:
-    """One batch of a model, begun again at any of its blocks. Nothing but the head that is off is computed otherwise
-    than by the model itself.
-    """
+    """One batch of a model, begun again at any of its blocks, by the model itself: all but the head that is off."""
 
     model: Transformer
     asked: Asked
     off: HeadOf | None = None
-    entering: dict[str, Tensor] = field(default_factory=dict)
-    encoder_context: Context | None = None
-    decoder_context: Context | None = None
+    encoder: Entered | None = None
+    decoder: Entered | None = None
 
     def states(self) -> Tensor:
         """The last states of a whole run, [B, S, W]; what enters each block is kept for the runs after it."""
-        model, inputs = self.model, self.asked.inputs
+        model, inputs, own = self.model, self.asked.inputs, self.asked.decoder_inputs
         if model.encoder is not None:
-            x, self.encoder_context = embedded(model.encoder, inputs, None, None)
-            x = self.through("encoder", model.encoder, x, self.encoder_context, keep=True)
-            if model.decoder is None:
-                return x
-            return self.decode(x, keep=True)
-        assert model.decoder is not None
-        x, self.decoder_context = embedded(model.decoder, inputs, None, None)
-        return self.through("decoder", model.decoder, x, self.decoder_context, keep=True)
+            self.encoder = Entered.of(model.encoder, inputs)
+        if model.decoder is None:
+            assert self.encoder is not None
+            return self.encoder.states
+        if self.encoder is None:
+            self.decoder = Entered.of(model.decoder, inputs)
+        else:
+            assert own is not None
+            self.decoder = Entered.of(model.decoder, own, self.encoder.states, inputs)
+        return self.decoder.states
 
     def without(self, head: HeadOf) -> Tensor:
         """The last states with one head off, from the head's block on, [B, S, W]."""
-        side, _, index, _ = head.attention.split(".")
+        side, _, block, _ = head.attention.split(".")
         self.off = head
         try:
-            model, begin = self.model, int(index)
             if side == "decoder":
-                assert model.decoder is not None
-                assert self.decoder_context is not None
-                return self.through("decoder", model.decoder, None, self.decoder_context, begin=begin)
-            assert model.encoder is not None
-            assert self.encoder_context is not None
-            x = self.through("encoder", model.encoder, None, self.encoder_context, begin=begin)
-            return x if model.decoder is None else self.decode(x, keep=False)
+                assert self.decoder is not None
+                return self.decoder.again(int(block))
+            assert self.encoder is not None
+            found = self.encoder.again(int(block))
+            # The decoder reads other states of the encoder, and is run whole.
+            return found if self.decoder is None else self.decoder.again(0, replace(self.decoder.context, memory=found))
         finally:
             self.off = None
-
-    def decode(self, memory: Tensor, *, keep: bool) -> Tensor:
-        """The decoder on this memory."""
-        decoder, own = self.model.decoder, self.asked.decoder_inputs
-        assert decoder is not None
-        assert own is not None
-        if keep:
-            x, self.decoder_context = embedded(decoder, own, memory, self.asked.inputs)
-            return self.through("decoder", decoder, x, self.decoder_context, keep=True)
-        assert self.decoder_context is not None
-        return self.through("decoder", decoder, None, replace(self.decoder_context, memory=memory))
-
-    def through(
-        self, side: str, stack: Stack, x: Tensor | None, context: Context, *, begin: int = 0, keep: bool = False
-    ) -> Tensor:
-        """The blocks from `begin` on and the last norm; without `x` from what is known to enter that block."""
-        x = self.entering[f"{side}.{begin}"] if x is None else x
-        for index, block in enumerate(stack.blocks):
-            if index < begin:
-                continue
-            if keep:
-                self.entering[f"{side}.{index}"] = x
-            x = block(x, context)
-        found: Tensor = stack.norm(x)
-        return found
 
     def change(self, name: str, tensor: Tensor) -> Tensor:
         """The mixed values [B, H, Q, E] with 0 for the head that is off: as `gf.zero_head` has them."""
@@ -135,14 +133,6 @@ class Resumed:
         """Inside, the head that is off gives nothing; the fused kernels stay."""
         with torch.no_grad(), watch(self.model, ["*.mixed"], change=self.change):
             yield
-
-
-def embedded(stack: Stack, inputs: Inputs, memory: Tensor | None, source: Inputs | None) -> tuple[Tensor, Context]:
-    """What enters the first block, and what all blocks know."""
-    real, documents = (None, None) if source is None else (source.real, source.documents)
-    context, positions = stack.context(inputs, None, memory, real, None, documents)
-    x = stack.embed(inputs.ids, inputs.vectors, positions, inputs.segments, inputs.masked_words, None)
-    return x, context
 
 
 # ------------------------------------------------------------------- what is measured

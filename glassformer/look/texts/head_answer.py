@@ -1,24 +1,30 @@
-"""What a model for labels answers to a text, in words: the last step of its walk-through."""
+"""What a model answers to a text, in words: the last step of its walk-through."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import exp
 
 from glassformer.answering.answers import answer
 from glassformer.base.errors import DataError
-from glassformer.look.drawing.tables import Table
-from glassformer.look.texts.reply import writing
+from glassformer.decode.options import WritingOptions
+from glassformer.look.formulas.explanation import Limits
+from glassformer.look.summaries.tables import Table
 from glassformer.look.texts.walkthrough import Step
-from glassformer.look.trace.explanation import Limits
 from glassformer.saved.artefact import Artefact
 from glassformer.scoring.bio import is_scheme
 from glassformer.tasks import VERBS, task_named
+from glassformer.text.token_text import marked
 
 ALONE = (
     "None for one candidate alone: choose compares the scores of all candidates by a softmax over them. Give each with "
     "--choice."
 )
 LEGAL = "A tag that may not follow the one before it is ruled out: I- goes on with a span of its own label."
+WRITING = (
+    "The decoder is given what it has written so far; the likeliest next token is appended; again, until the likeliest "
+    "is the end. What was computed for earlier tokens stays: they do not look ahead."
+)
 # Characters of an answer that are repeated.
 _SHOWN = 200
 
@@ -35,7 +41,7 @@ def head_answer(
     task = task_named(model.task_name)
     head = VERBS.get(task.verbs.get("head", ""))
     if head is not None and head.writes == "translation":
-        return writing(model, text, limits)
+        return writing(model, task.verbs["head"], text, limits)
     verb = task.verbs.get("sentence_head", task.verbs.get("token_head"))
     if verb is not None and "choices" in VERBS[verb].columns and not choices:
         return Step("The model's answer", remarks=(ALONE,))
@@ -57,3 +63,19 @@ def head_answer(
         remarks = (*remarks, LEGAL)
     remarks = (*task.after_scores(model.task), *remarks)
     return Step("The model's answer", tables=(table,) if told.rows else (), remarks=remarks)
+
+
+def writing(model: Artefact, verb: str, text: str, limits: Limits) -> Step:
+    """How the model writes its translation of a text: token by token, each the likeliest, until the end."""
+    (greedy,) = answer(model, verb, [({"text": text}, "")], WritingOptions(beams=1))
+    (found,) = answer(model, verb, [({"text": text}, "")], {})
+    kept = greedy.tokens[: 4 * limits.words]
+    rows = tuple((marked(each.text), (exp(each.log_probability),)) for each in kept)
+    left = len(greedy.tokens) - len(kept)
+    table = Table("what is appended", ("probability",), rows, more=f"{left:,} more tokens" if left else "")
+    remarks = [WRITING, f"The reply: {greedy.translation}"]
+    if found.translation != greedy.translation:
+        remarks.append(f"{verb} searches with several beams, and finds: {found.translation}")
+    if greedy.windows > 1:
+        remarks.append(f"{verb} reads a text of this length in {greedy.windows:,} parts.")
+    return Step("The likeliest is appended, until the end", tables=(table,), remarks=tuple(remarks))

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from glassformer.answering.texts import listed
 from glassformer.base.errors import ConfigError, DataError
+from glassformer.config import ModelConfig
 from glassformer.look.texts.ablation import Asked, Ruler, ablate, heads_of_model
-from glassformer.look.texts.trace import inputs_of, rows_of
+from glassformer.look.texts.reader import Given, Reader
 from glassformer.models.inputs import Inputs
 from glassformer.saved.artefact import Artefact
 from glassformer.scoring.measure import Measure
@@ -84,10 +85,9 @@ def head_importance(
     seconds = None if pairs is None else listed(pairs, "second text")
     module = model.module
     two_stacks = module.encoder is not None and module.decoder is not None
-    rows = rows_in_batches(model, given, seconds, seed) if module.head is not None else None
-    if rows is None:
-        rows = plain_batches(model, given, seconds)
-    batches = list(rows)
+    reader, asked_texts = Reader.of(model), Given(tuple(given), None if seconds is None else tuple(seconds))
+    predicted = module.head is not None
+    batches = list(rows_in_batches(reader, asked_texts, seed) if predicted else plain_batches(reader, asked_texts))
     heads = heads_of_model(module)
     if not heads:
         raise ConfigError("importance is that of attention heads", got="a model without any")
@@ -106,7 +106,7 @@ def head_importance(
     answers = Ruler(module, batches[0][0]).answers
     own_words = seconds is None and two_stacks
     return Importance(
-        measure=named(model, predicts=predicts, answers=answers, own=own_words),
+        measure=named(reader.config, predicts=predicts, answers=answers, own=own_words),
         unit="nats" if predicts or answers else "1 − cosine",
         baseline=float(sums[:, 0].sum() / counts.sum()),
         texts=count,
@@ -118,13 +118,13 @@ def head_importance(
     )
 
 
-def named(model: Artefact, *, predicts: bool, answers: bool, own: bool) -> str:
+def named(config: ModelConfig, *, predicts: bool, answers: bool, own: bool) -> str:
     """What is measured, in words."""
     if not predicts:
         return "change of the labels' probabilities" if answers else "turn of the text's vector"
-    if model.config.decoder is None:
+    if config.decoder is None:
         return "loss of masked words"
-    if model.config.encoder is None:
+    if config.encoder is None:
         return "loss of next tokens"
     return "loss of the tokens of its own translations" if own else "loss of the targets' tokens"
 
@@ -146,54 +146,49 @@ Batch = tuple[Asked, list[int]]
 """What is run together, and for each row the number of the text that it counts for."""
 
 
-def plain_batches(model: Artefact, texts: Sequence[str], pairs: Sequence[str] | None) -> Iterator[Batch]:
+def plain_batches(reader: Reader, given: Given) -> Iterator[Batch]:
     """The texts as they are, where nothing is predicted."""
-    first, second = windows_of(model, texts, pairs)
+    first, second = windows_of(reader, given)
     for members in in_batches(first, second):
-        inputs = inputs_of(model, [(first[member], []) for member in members])
-        other = None if second is None else inputs_of(model, [(second[member], []) for member in members])
-        yield Asked(inputs, other), members
+        other = None if second is None else [second[member] for member in members]
+        yield Asked(*reader.inputs([first[member] for member in members], other)), members
 
 
-def rows_in_batches(model: Artefact, texts: Sequence[str], pairs: Sequence[str] | None, seed: int) -> Iterator[Batch]:
+def rows_in_batches(reader: Reader, given: Given, seed: int) -> Iterator[Batch]:
     """The texts with what is to be predicted: masked words, next tokens, or the tokens of targets."""
-    first, second = windows_of(model, texts, pairs)
-    if second is not None or model.config.encoder is None:
+    first, second = windows_of(reader, given)
+    if second is not None or reader.config.encoder is None:
         predicted = first if second is None else second
-        side = model.tokenizer if second is None else model.tokenizer.target
+        end = None if second is None else reader.tokenizer.target.end_id
         for members in in_batches(first, second):
-            inputs = inputs_of(model, [(first[member], []) for member in members])
-            other = None if second is None else inputs_of(model, [(second[member], []) for member in members], side)
-            answering = inputs if other is None else other
-            end = None if second is None else side.end_id
-            at, labels = next_tokens([predicted[member] for member in members], answering, end)
+            rows = [predicted[member] for member in members]
+            if second is None:
+                inputs, other = reader.inputs(rows, None)
+            else:
+                inputs, other = reader.inputs([first[member] for member in members], rows)
+            at, labels = next_tokens(rows, other or inputs, end)
             yield Asked(inputs, other, at, labels), members
         return
     rounds = max(1, min(ROUNDS, ENOUGH // max(len(first), 1)))
     for copies in in_batches([row for row in first for _ in range(rounds)], None):
         members, turns = [copy // rounds for copy in copies], [copy % rounds for copy in copies]
-        inputs = inputs_of(model, [(first[member], []) for member in members])
-        masked = masked_in(model, [first[member] for member in members], members, turns, inputs, seed)
+        rows = [first[member] for member in members]
+        masked = masked_in(reader, rows, members, turns, seed)
         if masked is not None:
             yield masked, members
 
 
-def windows_of(
-    model: Artefact, texts: Sequence[str], pairs: Sequence[str] | None
-) -> tuple[list[Row], list[Row] | None]:
+def windows_of(reader: Reader, given: Given) -> tuple[list[Row], list[Row] | None]:
     """A row for each text, or for each window of one that is longer than the model reads at once."""
-    if model.config.encoder is None or model.config.decoder is None:
-        length = model.length or model.config.output_stack.max_length
-        long = length is not None and any(len(row.ids) > length for row, _ in rows_of(model, texts, pairs)[0])
-        if long:
-            segments = model.config.output_stack.embed.segments > 1
-            seconds = [None] * len(texts) if pairs is None else pairs
-            return [
-                Row(ids=list(ids), segments=list(belongs) if segments and pairs is not None else None)
-                for text, pair in zip(texts, seconds, strict=True)
-                for ids, belongs in text_rows(model.tokenizer, text, pair, length=length)
-            ], None
-    first, second = rows_of(model, texts, pairs)
+    first, second = reader.lines(given)
+    length = reader.length
+    if not reader.two_stacks and length is not None and any(len(row.ids) > length for row, _ in first):
+        segments = reader.config.output_stack.embed.segments > 1 and given.seconds is not None
+        return [
+            Row(ids=list(ids), segments=list(belongs) if segments else None)
+            for text, pair in zip(given.texts, given.seconds or [None] * len(given.texts), strict=True)
+            for ids, belongs in text_rows(reader.tokenizer, text, pair, length=length)
+        ], None
     return [row for row, _ in first], None if second is None else [row for row, _ in second]
 
 
@@ -224,12 +219,13 @@ def next_tokens(rows: Sequence[Row], inputs: Inputs, end: int | None) -> tuple[T
 
 
 def masked_in(
-    model: Artefact, rows: Sequence[Row], numbers: Sequence[int], turns: Sequence[int], inputs: Inputs, seed: int
+    reader: Reader, rows: Sequence[Row], numbers: Sequence[int], turns: Sequence[int], seed: int
 ) -> Asked | None:
     """The rows with a seventh of their words masked, another one each turn; None where no word is left to mask. The
     choice for a row depends on the seed, its number and its turn alone.
     """
-    special, tokens = model.tokenizer.special_ids, inputs.shape[1]
+    (inputs, _), special = reader.inputs(rows, None), reader.tokenizer.special_ids
+    tokens = inputs.shape[1]
     at: list[int] = []
     for place, (row, number, turn) in enumerate(zip(rows, numbers, turns, strict=True)):
         hidden = row.masked_words or [False] * len(row.ids)
@@ -242,9 +238,9 @@ def masked_in(
     assert inputs.ids is not None
     places = torch.tensor(at, device=inputs.device)
     labels = inputs.ids.flatten()[places]
-    embed = model.config.output_stack.embed
+    embed = reader.config.output_stack.embed
     if embed.masked_words == "token":
-        mask_id = model.tokenizer.mask_id
+        mask_id = reader.tokenizer.mask_id
         if mask_id is None:
             raise ConfigError("masked words need a mask token", got="a tokenizer without one")
         ids = inputs.ids.flatten().index_fill(0, places, mask_id).view_as(inputs.ids)

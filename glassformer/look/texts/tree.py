@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+from glassformer.base.lines import columns_of, label, wrapped
 from glassformer.decode.attention import KeptAttention
 from glassformer.decode.record import FATES, Node, Recorder
 from glassformer.decode.settings import DecodeSettings
-from glassformer.look.drawing.lines import columns_of, label, wrapped
 from glassformer.text.token_text import marked
 
 FORMAT = 1

@@ -1,7 +1,7 @@
 """A walk-through of a run: every step in the order of the slides, with this run's own numbers.
 
-The steps are data; `render.py` writes them as lines. Of what is too large to write out a part is shown, with how much
-was left out and what it sums to.
+The steps are data; the command line writes them as lines. Of what is too large to write out a part is shown, with how
+much was left out and what it sums to.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import product
 from torch import Tensor
 
 from glassformer.config import BlockConfig, ModelConfig
-from glassformer.look.drawing.tables import LISTED, Focus, Table, hidden_words, shown_words
+from glassformer.look.formulas.explanation import Explanation, Limits
 from glassformer.look.formulas.named import Source, axis_names
 from glassformer.look.formulas.rules.evaluator import Formula
 from glassformer.look.formulas.rules.masks import FillSet
@@ -22,8 +22,8 @@ from glassformer.look.formulas.rules.sums import WeightedSum
 from glassformer.look.formulas.titles import PARTS, title_of
 from glassformer.look.summaries.learned import Learned, learned
 from glassformer.look.summaries.mix import Mixing, mixing
+from glassformer.look.summaries.tables import LISTED, Focus, Table, hidden_words, shown_words
 from glassformer.look.trace.cell import word_at
-from glassformer.look.trace.explanation import Explanation, Limits
 from glassformer.look.trace.trace import Trace
 
 Note = tuple[str, str, str]

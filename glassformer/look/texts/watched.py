@@ -20,18 +20,19 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from glassformer.answering.answers import predictor_for
 from glassformer.base.errors import ConfigError, DataError, did_you_mean
 from glassformer.look.summaries.head_measures import MEASURES, measure
-from glassformer.look.summaries.thumbnails import largest_in
-from glassformer.look.texts.trace import closing_ids, shown, target_of
+from glassformer.look.summaries.thumbnails import picture_of
+from glassformer.look.texts.reader import Reader, shown
 from glassformer.look.trace.watch import watch
 from glassformer.models.names import tensor_names
 from glassformer.models.transformer import Transformer
 from glassformer.saved.artefact import Artefact
-from glassformer.tasks import TASKS, predictor_of, verb_of, watch_of
+from glassformer.tasks import TASKS, verb_of, watch_of
 from glassformer.tasks.answered import Answered
 from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import Predictor, evaluating
+from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.rows import Row, collate
 
 # Guesses that are kept of each place.
@@ -79,19 +80,13 @@ class Sentences:
             raise ConfigError(f"sentences cannot be watched while {task!r} is trained", do=did_you_mean(task, others))
         if len(given) > MOST_SENTENCES:
             raise ConfigError(f"at most {MOST_SENTENCES} sentences are watched", got=str(len(given)))
-        self.kind, self.tokenizer, self.model = kind, model.tokenizer, model
-        self.predictor = self._predictor(self.kind.by or verb, self.kind.options)
-        self.words = self._predictor(verb, self.kind.says) if self.kind.by else None
+        self.kind, self.tokenizer, self.model, self.reader = kind, model.tokenizer, model, Reader.of(model)
+        self.predictor = predictor_for(model, kind.by or verb, kind.options)
+        self.words = predictor_for(model, verb, kind.says) if kind.by else None
         known = tensor_names(model.module)
         self.attentions = [name.removesuffix(".weights") for name in known if name.endswith("_attention.weights")]
         self.names = [f"{each}.{word}" for each in self.attentions for word in ("weights", "may_look")]
         self.probes = [self._probe(text) for text in given]
-
-    def _predictor(self, verb: str, options: Mapping[str, Any]) -> Predictor[Any, Any]:
-        model = self.model
-        return predictor_of(verb, model.task_name, model.config).of(
-            model.module, model.tokenizer, model.context(options)
-        )
 
     # ----------------------------------------------------------------- the sentences
 
@@ -145,7 +140,7 @@ class Sentences:
         """The tokens as people read them, by side."""
         words = {"inputs": shown(self.tokenizer, probe.row.ids)}
         if "target" in probe.values:
-            words["decoder_inputs"] = target_of(self.model, str(probe.values["target"]))[1]
+            words["decoder_inputs"] = self.reader.target(str(probe.values["target"])).words
         return words
 
     @cached_property
@@ -180,7 +175,7 @@ class Sentences:
                     {
                         "says": (answer if words is None else words).says,
                         "places": answer.places,
-                        "dots": _packed([_picture(weights, self._dots) for weights in found.together]),
+                        "dots": _packed([picture_of(weights, self._dots) for weights in found.together]),
                         "measured": _packed(found.measured),
                     }
                 )
@@ -209,18 +204,13 @@ class Sentences:
 
     def _separators(self, probe: Probe, keys: int) -> Tensor | None:
         """Which tokens of the encoder close a text, where that is known. [K]"""
-        id_ = closing_ids(self.model).get("inputs")
+        id_ = self.reader.closing.get("inputs")
         return None if id_ is None or len(probe.row.ids) != keys else torch.tensor(list(probe.row.ids)) == id_
 
 
 def _texts(attention: str) -> str:
     """Between which texts an attention looks."""
     return "cross" if "cross_attention" in attention else attention.partition(".")[0]
-
-
-def _picture(weights: Tensor, dots: int) -> Tensor:
-    """[H, Q, K] shares to [H, R, C] bytes, by their square roots, as the page colours them."""
-    return (255 * largest_in(weights, dots).clamp(0, 1).sqrt()).round().to(torch.uint8)
 
 
 def _packed(tensors: Sequence[Tensor]) -> str:

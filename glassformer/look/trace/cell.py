@@ -1,4 +1,4 @@
-"""Cells given in words: `weights[head=1,query=likes,key=She]`.
+"""Cells of a run in words: `weights[head=1,query=likes,key=She]`, written as `formulas/cells.py` reads them.
 
 An index or a word selects a place along an axis; `word@3` selects the one at place 3 of a text in which a word occurs
 twice. A comma or bracket is written in quotes: `key=","`. The mark for the blank before a word may be left out, or
@@ -17,8 +17,6 @@ from glassformer.base.errors import UnknownNameError, did_you_mean
 from glassformer.text.token_text import BLANK
 
 BLANKS = ("Ġ", BLANK)
-
-STEP = re.compile(r"\s*(?P<axis>[a-z_]+)\s*=\s*(?:\"(?P<quoted>[^\"]*)\"(?P<at>@\d+)?|(?P<plain>[^,\"]+?))\s*(?:,|$)")
 
 
 @dataclass(frozen=True)
@@ -126,31 +124,6 @@ def unmarked(token: str) -> str:
 def as_shown(token: str) -> str:
     """A token with the mark for the blank before it that people read."""
     return f"{BLANK}{token[1:]}" if token.startswith(BLANKS) else token
-
-
-def split_name(text: str) -> tuple[str, str]:
-    """`name[cell]` to its name and the text between the brackets."""
-    name, bracket, rest = text.partition("[")
-    if bracket and not rest.endswith("]"):
-        raise UnknownNameError("a cell is written in brackets", got=text, do="write name[head=1,query=likes,key=She]")
-    return name.strip(), rest.removesuffix("]")
-
-
-def read_cell(text: str) -> dict[str, str]:
-    """`head=1,query=likes`, in brackets or without, as the value given for each axis; raises UnknownNameError."""
-    text = text.strip()
-    if text.startswith("[") and text.endswith("]"):
-        text = text[1:-1]
-    asked: dict[str, str] = {}
-    end = 0
-    while text[end:].strip():
-        step = STEP.match(text, end)
-        if step is None:
-            raise UnknownNameError("a cell is written axis=word or axis=index, separated by commas", got=text)
-        # A quoted word keeps its quotes, which mean "never an index", until it is looked up.
-        asked[step["axis"]] = step["plain"] if step["quoted"] is None else f'"{step["quoted"]}"{step["at"] or ""}'
-        end = step.end()
-    return asked
 
 
 def find_cell(axes: Axes, asked: Mapping[str, str | int], words: Words) -> dict[str, int]:

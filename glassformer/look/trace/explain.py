@@ -8,10 +8,10 @@ from itertools import accumulate
 
 from torch import Tensor
 
+from glassformer.look.formulas.explanation import Explanation, Part, Reference
 from glassformer.look.formulas.named import Cell, Source
 from glassformer.look.formulas.rules.evaluator import Evaluator, Factor, Formula, Term, values_of
 from glassformer.look.trace.cell import Axes, Words, name_cell
-from glassformer.look.trace.explanation import Explanation, Part, Reference
 
 AxesOf = Callable[[str, Tensor], Axes]
 """The axes of a named tensor with their sizes and words."""

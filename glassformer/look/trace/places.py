@@ -19,8 +19,10 @@ NONE = -100
 """The label of a token that has none."""
 
 
-def check_sides(model: Transformer, inputs: Inputs, decoder_inputs: Inputs | None) -> None:
-    """Raise ConfigError for texts in another form than `Inputs`, and for more or fewer of them than the model reads."""
+def check_sides(model: Transformer, inputs: Inputs, decoder_inputs: Inputs | None, *, candidates: bool = False) -> None:
+    """Raise ConfigError for texts in another form than `Inputs`, for more or fewer of them than the model reads, and
+    for candidates of a model that gives no single score to compare them by.
+    """
     for given in (inputs, decoder_inputs):
         if given is not None and not isinstance(given, Inputs):
             raise ConfigError(
@@ -38,6 +40,10 @@ def check_sides(model: Transformer, inputs: Inputs, decoder_inputs: Inputs | Non
         raise ConfigError(
             f"{model.config.family} has one stack and reads one text", got="two", do="leave decoder_inputs out"
         )
+    head = model.config.sentence_head
+    if candidates and (head is None or head.labels != 1):
+        scores = "no sentence head" if head is None else f"a sentence head with {head.labels} scores"
+        raise ConfigError("candidates are compared by one score each", got=f"a model with {scores}")
 
 
 def choose_scored_at(

@@ -13,10 +13,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from glassformer.base.errors import ConfigError, UnknownNameError
+from glassformer.look.formulas.cells import split_name
 from glassformer.look.formulas.named import axis_names
 from glassformer.look.formulas.stacks import state
 from glassformer.look.trace.asked import chosen
-from glassformer.look.trace.cell import Words, split_name
+from glassformer.look.trace.cell import Words
 from glassformer.look.trace.facts import facts
 from glassformer.look.trace.honesty import Honesty, measure
 from glassformer.look.trace.interventions import Intervention, TensorFacts, as_change, changed_inputs, touched
@@ -67,7 +68,7 @@ def trace(
     Raises UnknownNameError, ShapeError, ConfigError, and DeviceError for weights spread over processes.
     """
     run = run_of(
-        model,
+        transformer(model),
         inputs,
         decoder_inputs,
         scored_at=scored_at,
@@ -83,7 +84,7 @@ def trace(
 
 
 def run_of(
-    model: nn.Module | HasModule,
+    original: Transformer,
     inputs: Inputs,
     decoder_inputs: Inputs | None = None,
     *,
@@ -101,19 +102,16 @@ def run_of(
     """What `trace` runs. `guess` tells what masked words are called, for the first run without interventions. `copy` is
     what `eval_copy` makes of the model, for one who has made it and lets nobody change the model.
     """
-    original = transformer(model)
     refuse_sharded(original)
-    check_sides(original, inputs, decoder_inputs)
-    own = next(original.parameters()).dtype
+    check_sides(original, inputs, decoder_inputs, candidates=candidates)
+    own = original.dtype
     dtype = dtype or (own if own in LIMITS else torch.float32)
     if dtype not in LIMITS:
         raise ConfigError("a trace runs in float32 or float64", got=str(dtype))
     if inputs.vectors is not None:
         inputs = replace(inputs, vectors=inputs.vectors.to(dtype))
-    if candidates:
-        check_comparable(original)
     places, labels = choose_scored_at(original, inputs, decoder_inputs, scored_at, labels)
-    if copy is None or next(copy.parameters()).dtype != dtype:
+    if copy is None or copy.dtype != dtype:
         copy = eval_copy(original, dtype)
     return Run(
         original=original,
@@ -129,14 +127,6 @@ def run_of(
         candidates=candidates,
         guess=guess,
     )
-
-
-def check_comparable(model: Transformer) -> None:
-    """Raise ConfigError for a model that gives no single score to compare candidates by."""
-    head = model.config.sentence_head
-    if head is None or head.labels != 1:
-        scores = "no sentence head" if head is None else f"a sentence head with {head.labels} scores"
-        raise ConfigError("candidates are compared by one score each", got=f"a model with {scores}")
 
 
 def transformer(model: nn.Module | HasModule) -> Transformer:

@@ -14,10 +14,11 @@ from torch import Tensor, nn
 
 from glassformer.base.errors import ConfigError, UnknownNameError
 from glassformer.config import ModelConfig
+from glassformer.look.formulas.cells import read_cell
 from glassformer.look.formulas.named import Source, axis_names
 from glassformer.look.formulas.statement import Statement
 from glassformer.look.trace.asked import chosen, full_name
-from glassformer.look.trace.cell import Axes, Words, find_cell, read_cell
+from glassformer.look.trace.cell import Axes, Words, find_cell
 from glassformer.look.trace.facts import FACT_AXES
 from glassformer.look.trace.replay import Replay
 from glassformer.look.trace.verify import WITHOUT_WEIGHTS

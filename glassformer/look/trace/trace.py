@@ -12,13 +12,14 @@ from typing import Self
 import torch
 
 from glassformer.base.errors import ConfigError
+from glassformer.look.formulas.cells import read_cell, split_name
+from glassformer.look.formulas.explanation import Explanation
 from glassformer.look.formulas.named import Source
 from glassformer.look.formulas.statement import AFTERWARDS
 from glassformer.look.trace import saved
 from glassformer.look.trace.asked import chosen
-from glassformer.look.trace.cell import find_cell, read_cell, split_name
+from glassformer.look.trace.cell import find_cell
 from glassformer.look.trace.explain import explain
-from glassformer.look.trace.explanation import Explanation
 from glassformer.look.trace.honesty import Honesty
 from glassformer.look.trace.interventions import Intervention, as_python, touched
 from glassformer.look.trace.origin import Origin

@@ -15,7 +15,7 @@ from glassformer.look.summaries.lens import Lens, chosen_places, logit_lens, sid
 from glassformer.look.summaries.rollout import FORMULA, rollout
 from glassformer.look.summaries.ties import Span, Ties, span_of, ties
 from glassformer.look.texts.importance import Importance, head_importance
-from glassformer.look.texts.trace import reads_by_word
+from glassformer.look.texts.origin import reads_by_word
 from glassformer.look.trace.cell import word_at
 from glassformer.look.trace.trace import Trace
 from glassformer.page.sections import sums
@@ -220,7 +220,7 @@ LIVE_TEXTS = 16
 
 def importance_of_package(model: Artefact) -> Any:
     """What is lost without each head on sentences of the package, or why that cannot be measured."""
-    if reads_by_word(model):
+    if reads_by_word(model.config, model.tokenizer):
         return {
             "reason": "this model can read no text that it has not learned from: its vocabulary has only their words"
         }

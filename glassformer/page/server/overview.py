@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
+from glassformer.look.texts.reader import Reader
 from glassformer.look.texts.search_tree import writing_verb
-from glassformer.look.texts.trace import opening_before
 from glassformer.look.trace.trace import Trace
 from glassformer.page.json_numbers import as_json
 from glassformer.page.sections.carried import Carried
@@ -125,7 +125,8 @@ def spans(model: Artefact, asked: Asked, trace: Trace) -> dict[str, list[list[Sp
     sides: dict[str, list[list[Span]] | None] = {"inputs": None, "decoder_inputs": None}
     if seconds is None or two_stacks:
         plain = [[*[None] * before, *tokens_of(model, 0, text), *[None] * after] for text in firsts]
-        sides["inputs"] = [[*[None] * len(opening_before(model, len(row))), *row] for row in plain]
+        reader = Reader.of(model)
+        sides["inputs"] = [[*[None] * len(reader.opening(len(row))), *row] for row in plain]
     else:
         frame = [[None] * len(ids) for ids in model.tokenizer.pair_frame_ids]
         sides["inputs"] = [

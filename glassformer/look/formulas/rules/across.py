@@ -9,6 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from glassformer.look.formulas.explanation import Explanation, Limits, number
 from glassformer.look.formulas.named import Cell, FormulaError, Operand
 from glassformer.look.formulas.rules.evaluator import Along, Evaluator, Factor, Rule, Term, Working, constant, total
 from glassformer.look.formulas.rules.notation import (
@@ -24,7 +25,6 @@ from glassformer.look.formulas.rules.notation import (
     symbol,
     value,
 )
-from glassformer.look.trace.explanation import Explanation, Limits, number
 
 
 def dim_of(tensors: Evaluator, over: str) -> int:

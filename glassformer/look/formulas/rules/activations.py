@@ -10,10 +10,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from glassformer.look.formulas.explanation import Explanation, Limits, number
 from glassformer.look.formulas.named import Cell, Operand
 from glassformer.look.formulas.rules.evaluator import Evaluator, Rule, Term, Working
 from glassformer.look.formulas.rules.notation import Expression, Title, function, read, row, sign
-from glassformer.look.trace.explanation import Explanation, Limits, number
 
 
 def gelu(x: Tensor) -> Tensor:

@@ -13,10 +13,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from glassformer.look.formulas.explanation import Explanation, Limits, number
 from glassformer.look.formulas.named import Cell, FormulaError, Operand
 from glassformer.look.formulas.rules.evaluator import Evaluator, Factor, Rule, Term, Working
 from glassformer.look.formulas.rules.notation import Expression, Title, cases, function, read, row, sign, summed, symbol
-from glassformer.look.trace.explanation import Explanation, Limits, number
 
 AXES = ("sentence", "token", "label")
 # Two scores of float32 numbers that differ by less than this share of their size may change places.

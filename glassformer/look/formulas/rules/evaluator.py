@@ -15,6 +15,7 @@ from typing import ClassVar, NamedTuple, overload
 import torch
 from torch import Tensor
 
+from glassformer.look.formulas.explanation import Explanation, Limits, Part
 from glassformer.look.formulas.named import (
     Cell,
     FormulaError,
@@ -28,7 +29,6 @@ from glassformer.look.formulas.named import (
     view,
 )
 from glassformer.look.formulas.rules.notation import Expression, Title, read, row, short, sign
-from glassformer.look.trace.explanation import Explanation, Limits, Part
 
 
 class Factor(NamedTuple):

@@ -9,10 +9,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from glassformer.look.formulas.explanation import Explanation, Limits, Part, number
 from glassformer.look.formulas.named import Cell, Operand
 from glassformer.look.formulas.rules.evaluator import Evaluator, Factor, Rule, Term, Working
 from glassformer.look.formulas.rules.notation import Expression, Title, cases, read, row, sign, symbol, value
-from glassformer.look.trace.explanation import Explanation, Limits, Part, number
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,10 +9,10 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
+from glassformer.look.formulas.explanation import Explanation, Limits
 from glassformer.look.formulas.named import Cell, Operand, align
 from glassformer.look.formulas.rules.evaluator import Evaluator, Factor, Rule, Term, Working, total
 from glassformer.look.formulas.rules.notation import Expression, function, read, row, short, sign, symbol
-from glassformer.look.trace.explanation import Explanation, Limits
 
 
 @dataclass(frozen=True)

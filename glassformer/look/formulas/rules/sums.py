@@ -10,6 +10,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from glassformer.look.formulas.explanation import Explanation, Limits
 from glassformer.look.formulas.named import Cell, FormulaError, Operand, align
 from glassformer.look.formulas.rules.activations import FUNCTIONS, value_at
 from glassformer.look.formulas.rules.evaluator import Along, Evaluator, Rule, Term, Working, constant, total
@@ -25,7 +26,6 @@ from glassformer.look.formulas.rules.notation import (
     symbol,
     value,
 )
-from glassformer.look.trace.explanation import Explanation, Limits
 
 HIDDEN = "; 0 for a masked word"
 

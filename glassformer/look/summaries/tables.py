@@ -12,9 +12,9 @@ from itertools import chain
 
 from torch import Tensor
 
-from glassformer.look.drawing.lines import label
+from glassformer.base.lines import label
+from glassformer.look.formulas.explanation import Limits
 from glassformer.look.trace.cell import word_at
-from glassformer.look.trace.explanation import Limits
 from glassformer.look.trace.tensors import Tensors
 
 WORDS = ("token", "query", "key")

@@ -5,46 +5,15 @@ H heads · Q words that look · K words that are looked at
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
-
-from torch import Tensor
-
 from glassformer.base.errors import GlassformerError
-from glassformer.config import ModelConfig
-from glassformer.look.drawing.html import page, shades, table
-from glassformer.look.formulas.statement import Statement
-from glassformer.look.trace.cell import Words
+from glassformer.base.html import page, shades, table
+from glassformer.look.trace.trace import Trace
 
 # Words and heads of a picture, places and guesses of a table.
 _WORDS, _HEADS, _PLACES, _GUESSES = 12, 4, 4, 3
 
 
-class Run(Protocol):
-    """What is drawn of a trace. (A trace draws itself, so that this file cannot import it.)"""
-
-    @property
-    def stored(self) -> Mapping[str, Tensor]: ...  # noqa: D102
-    @property
-    def statement(self) -> Statement: ...  # noqa: D102
-    @property
-    def words(self) -> Words: ...  # noqa: D102
-    @property
-    def config(self) -> ModelConfig: ...  # noqa: D102
-    @property
-    def interventions(self) -> Sequence[object]: ...  # noqa: D102
-    @property
-    def python(self) -> str: ...  # noqa: D102
-    @property
-    def nbytes(self) -> int: ...  # noqa: D102
-    @property
-    def chosen_tokens(self) -> Sequence[tuple[int, int]]: ...  # noqa: D102
-    def __getitem__(self, name: str, /) -> Tensor: ...
-    def __iter__(self) -> Iterator[str]: ...
-    def __len__(self) -> int: ...
-
-
-def of_trace(trace: Run) -> str:
+def of_trace(trace: Trace) -> str:
     """What the trace is of, the model's best guesses, and the attention weights of the first block."""
     shown = len(trace.stored)
     facts = [("tensors", f"{len(trace):,}, of which {shown:,} stored ({trace.nbytes / 1e6:,.1f} MB)")]
@@ -60,14 +29,14 @@ def of_trace(trace: Run) -> str:
     return page(f"Trace of a {trace.config.family} model", *parts)
 
 
-def _words(trace: Run, side: str) -> str:
+def _words(trace: Trace, side: str) -> str:
     words = trace.words.sentence(side, 0)
     more = len(getattr(trace.words, side)) - 1
     text = " ".join(words[: 2 * _WORDS]) + (" …" if len(words) > 2 * _WORDS else "")
     return text + (f" and {more} more" if more > 0 else "")
 
 
-def _guesses(trace: Run) -> str:
+def _guesses(trace: Trace) -> str:
     """The likeliest words where the vocabulary was scored."""
     vocabulary = trace.words.vocabulary
     if "head.logits" not in trace.statement.formulas or not vocabulary or not trace.chosen_tokens:
@@ -86,7 +55,7 @@ def _guesses(trace: Run) -> str:
     return table(rows, head=("position", "word", "guesses" + (f" ({more} more positions)" if more else "")), right=(0,))
 
 
-def _attention(trace: Run) -> str:
+def _attention(trace: Trace) -> str:
     """The attention weights of the first block's first heads, between the first words of the first text."""
     name = next((name for name in trace if name.endswith(".self_attention.weights")), None)
     if name is None:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from glassformer.base.html import page, paragraph, table
+from glassformer.base.lines import USUAL, grid, indented, label, wrapped
 from glassformer.config import ModelConfig
-from glassformer.look.drawing.html import page, paragraph, table
-from glassformer.look.drawing.lines import USUAL, grid, indented, label, wrapped
-from glassformer.look.trace.cell import read_cell
+from glassformer.look.formulas.cells import read_cell
 
 LOWERED = "each exponent is less the largest: nothing overflows, the result is the same"
 """How a softmax is computed, beside its exponentials."""

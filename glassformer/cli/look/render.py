@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from glassformer.look.drawing.lines import LABEL, USUAL, columns_of, grid, indented, label, wrapped
-from glassformer.look.drawing.tables import WORDS, Table
+from glassformer.base.lines import LABEL, USUAL, columns_of, grid, indented, label, wrapped
+from glassformer.look.formulas.cells import read_cell
+from glassformer.look.formulas.explanation import Explanation, Limits, number
 from glassformer.look.formulas.rules import RULES
 from glassformer.look.formulas.rules.notation import short
 from glassformer.look.summaries.learned import Learned
 from glassformer.look.summaries.mix import Mixing, Share
+from glassformer.look.summaries.tables import WORDS, Table
 from glassformer.look.texts.walkthrough import Step
-from glassformer.look.trace.cell import read_cell
-from glassformer.look.trace.explanation import Explanation, Limits, number
 
 WHOLE = {"place", "id", "seen"}
 """Columns of whole numbers."""

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 from torch import Tensor
 
+from glassformer.base.lines import USUAL, grid, indented, label, padded, wrapped
 from glassformer.base.wrapping import in_one_line
 from glassformer.decode.record import FATES, Node
-from glassformer.look.drawing.lines import USUAL, grid, indented, label, padded, wrapped
 from glassformer.look.texts.tree import SearchTree, settings_line
 from glassformer.look.texts.written import Looks, path_of
 from glassformer.text.token_text import marked

@@ -1,1 +1,0 @@
-"""Traces as lines of text and as small static tables."""
