@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,23 +14,32 @@ from glassformer.models.fingerprint import fingerprint
 from glassformer.models.transformer import Transformer
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_model
-from glassformer.saved.recipe import Recipe
 from glassformer.saved.sections import OF_THE_TEACHER, DistilSection
 from glassformer.tasks import task_named
-from glassformer.tasks.distil import Teaching, check_taught
+from glassformer.tasks.distil import check_taught
 from glassformer.tasks.labels.text_pair import two_segments
 from glassformer.tasks.task import Source, Task, TaskSection
 
 _BLOCK = re.compile(r"encoder\.blocks\.(\d+)\.")
 
 
-def teacher_of(recipe: Recipe) -> tuple[Artefact, Recipe]:
-    """The teacher that a recipe names, and the recipe with its labels and its fingerprint.
+@dataclass(frozen=True)
+class Teacher:
+    """A teacher, and the tables of the recipe that it completes: [task] with its labels, [distil] with its
+    fingerprint.
+    """
+
+    model: Artefact
+    task: TaskSection
+    distil: DistilSection
+
+
+def teacher_of(section: DistilSection, task: TaskSection) -> Teacher:
+    """The teacher that the settings name, for students of this task.
 
     Raises ConfigError for a task that has no teachers, a teacher of another task, and one that has changed since the
     run began.
     """
-    section, task = recipe.distil, recipe.task
     assert section.teacher is not None
     check_taught(task_named(task.name))
     teacher = open_model(section.teacher, Artefact, "cpu")
@@ -46,11 +56,10 @@ def teacher_of(recipe: Recipe) -> tuple[Artefact, Recipe]:
             got=f"other weights in {section.teacher}",
             do="copy the teacher back, or begin again in another --out",
         )
-    return teacher, recipe.model_copy(
-        update={
-            "distil": section.model_copy(update={"fingerprint": print_of}),
-            "task": task.model_copy(update=_in_common(teacher.task, task)),
-        }
+    return Teacher(
+        teacher,
+        task.model_copy(update=_in_common(teacher.task, task)),
+        section.model_copy(update={"fingerprint": print_of}),
     )
 
 
@@ -65,11 +74,6 @@ def _in_common(teacher: TaskSection, student: TaskSection) -> dict[str, Any]:
     if "deviation" in found and found["deviation"] is None:  # an imported model, whose head knows the unit
         found |= {"mean": 0.0, "deviation": 1.0}
     return found
-
-
-def teaching_of(section: DistilSection) -> Teaching:
-    """The losses of a run."""
-    return Teaching(section.temperature, section.soft, section.hard, section.cosine)
 
 
 def check_pair(teacher: Artefact, student: Artefact, section: DistilSection, *, pairs: bool) -> None:
