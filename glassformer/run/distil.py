@@ -139,25 +139,16 @@ def student_of(teacher: Artefact, section: DistilSection) -> tuple[Artefact, str
     return student, f"the student begins with {wanted} of the teacher's {count} layers: {layers}"
 
 
-def taught_by(
-    teacher: Artefact | None, section: DistilSection, task: Task, source: Source, *, held_out: bool, limit: int
-) -> dict[str, Any]:
-    """Of a student, who its teacher is, and its scores on the same examples; {} without one. `held_out`: these are not
-    those of the training, and what is chosen on such, as a temperature, is chosen for the teacher too.
+def taught_by(teacher: Artefact, task: Task, source: Source, *, held_out: bool, limit: int) -> dict[str, Any]:
+    """The size of a teacher and its scores on the examples of its student. `held_out`: these are not those of the
+    training, and what is chosen on such, as a temperature, is chosen for the teacher too.
     """
-    if teacher is None:
-        return {}
     module = teacher.module.eval()
-    if held_out:
-        task = task.fitted(module, source, lambda note: None)
+    own = task.fitted(module, source, lambda note: None) if held_out else task
     return {
-        "teacher": {
-            "name": section.teacher,
-            "fingerprint": section.fingerprint,
-            "parameters": sum(each.numel() for each in teacher.module.parameters()),
-            "layers": len(teacher.config.output_stack.blocks),
-            "scores": task.evaluate(module, source, limit=limit).flat(),
-        }
+        "parameters": sum(each.numel() for each in teacher.module.parameters()),
+        "layers": len(teacher.config.output_stack.blocks),
+        "scores": own.evaluate(module, source, limit=limit).flat(),
     }
 
 

@@ -70,6 +70,11 @@ def begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
     return known
 
 
+def as_it_began(recipe: Recipe, known: Recipe) -> Recipe:
+    """The recipe with the split, the labels and the teacher of the run that is resumed, which is `known`."""
+    return recipe.model_copy(update={"data": known.data, "task": known.task, "distil": known.distil})
+
+
 def holds_a_run(out: Path) -> ConfigError:
     """What a new run is refused with where another one is."""
     return ConfigError(
