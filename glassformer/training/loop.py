@@ -131,8 +131,7 @@ def _steps(run: Run, tune: TuneSection, out: Path, watched: WatchedSentences | N
                 scores=scores,
                 baseline_names=feed.baseline_names,
             )
-            masked = "masked_words" in feed.weights
-            if notice := plateau(progress, loss, report.fraction, feed.baseline_loss, settings, masked=masked):
+            if notice := plateau(progress, loss, report.fraction, feed.baseline_loss, settings, feed.plateau_causes):
                 log(notice)
             record.see(report)
             watching.see(state.evaluated_model(), report)  # before a checkpoint, which then has its record

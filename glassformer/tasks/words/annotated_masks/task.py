@@ -26,7 +26,7 @@ from glassformer.tasks.soft_losses import SoftLoss, of_masked_words
 from glassformer.tasks.task import Context, Preparation, TaskSection
 from glassformer.tasks.values import check_columns
 from glassformer.tasks.words.masked_lm.fill import check_guesses, log_probabilities, scored_in_each
-from glassformer.tasks.words.masked_lm.task import UNIT, check_encoder
+from glassformer.tasks.words.masked_lm.task import OF_MASKING, UNIT, check_encoder
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
 
 
@@ -55,6 +55,7 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
     verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}
     card = FILLED
     soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
+    plateau_causes = OF_MASKING
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"masked_words": "scored"}
     best = "-loss"

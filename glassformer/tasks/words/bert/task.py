@@ -28,7 +28,7 @@ from glassformer.tasks.card_words import FILLED
 from glassformer.tasks.soft_losses import SoftLoss, of_masked_words, of_texts
 from glassformer.tasks.task import Preparation, Source, TaskSection
 from glassformer.tasks.words.corpus import CorpusTask, MaskedRows, held_out_sources
-from glassformer.tasks.words.masked_lm.task import answered, check_encoder, unigram_of
+from glassformer.tasks.words.masked_lm.task import OF_MASKING, answered, check_encoder, unigram_of
 from glassformer.tasks.words.pair_labels import LabelCounts
 
 # The labels of a pair, by their number in google-research/bert: 0 = the second text follows the first.
@@ -69,6 +69,7 @@ class Bert(CorpusTask):
     verbs: ClassVar[Mapping[str, str]] = {"head": "fill", "sentence_head": "classify"}
     card = FILLED
     soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words, "next_sentence": of_texts}
+    plateau_causes = OF_MASKING
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0, "next_sentence": 1.0}
     best = "-loss"
     baseline_names = ("most_frequent",)

@@ -32,6 +32,9 @@ from glassformer.tasks.task import Preparation, Source, TaskSection, evaluating
 from glassformer.tasks.words.corpus import HELD_OUT_EPOCH, CorpusTask, MaskedRows, check_some_can_be_masked
 from glassformer.text.tokenizer import Tokenizer
 
+# Why a loss of masked words may stay where it began.
+OF_MASKING = ("lines that repeat thousands of times in the text", "a mask rate far from 0.15")
+
 UNIT = "masked tokens"
 # Rows of one forward pass in evaluation.
 _ROWS = 32
@@ -53,6 +56,7 @@ class MaskedLM(CorpusTask):
     verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}
     card = FILLED
     soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
+    plateau_causes = OF_MASKING
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
     best = "-loss"
     baseline_names = ("unigram",)
