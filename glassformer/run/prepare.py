@@ -1,13 +1,14 @@
 """From a recipe to what training needs: tokenizer, data, task, and a model with its initial weights.
 
-Five steps, each a record that is made from those before: what was checked, what the run starts from, its vocabulary,
-its task with the examples, and the model.
+Each step is a record that is made from those before: what was checked, what the run starts from, its vocabulary, its
+task with the examples, and in the end the model. The recipe of each record is that of the one before, with what this
+step has found.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,16 +35,16 @@ from glassformer.runtime.device import use_threads
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_model
 from glassformer.saved.recipe import Recipe
-from glassformer.saved.sections import DistilSection, ModelSection
+from glassformer.saved.sections import ModelSection, TokenizerSection
 from glassformer.tasks import TASKS, task_named, task_of
 from glassformer.tasks.distil import TaughtFeed, Teaching
 from glassformer.tasks.feed import TaskFeed
-from glassformer.tasks.task import Preparation, Source, Task, TaskSection
+from glassformer.tasks.task import Preparation, Source, Task
 from glassformer.text.compatible import check_compatible
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.training.progress import Progress
 from glassformer.training.run import check
-from glassformer.training.settings import EpochsByData, TrainSection
+from glassformer.training.settings import EpochsByData
 from glassformer.training.tune import check_without_start, rate_by_weights
 
 # The files whose lines stand beside those of other files, where a task reads such.
@@ -52,8 +53,12 @@ _TARGETS = {"files": "target_files", "validation_files": "validation_target_file
 
 @dataclass(frozen=True)
 class Checked:
-    """What is known before any text is read: the task that the recipe names, and the bytes of its files."""
+    """A recipe whose files are there and whose settings fit each other: all that is known before any text is read.
 
+    `kind` is the task that it names, `size` how many bytes the files have.
+    """
+
+    recipe: Recipe
     kind: type[Task]
     size: int
 
@@ -62,29 +67,35 @@ class Checked:
 class Start:
     """What a run starts from: a model, None where all weights are drawn, and a teacher, None without one.
 
-    The tables of the recipe are those that they complete: `task` with the labels of the teacher, `distil` with its
-    fingerprint, `train` with the learning rate for the weights of the model.
+    `recipe` has the labels and the fingerprint of the teacher, and the learning rate for the weights of the model.
     """
 
+    recipe: Recipe
     model: Artefact | None
     teacher: Artefact | None
-    task: TaskSection
-    distil: DistilSection
-    train: TrainSection
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The tokens of a run, and the model that reads them, before it has the head of the task.
+    """The tokens of a run, and the `body` that reads them: the model without the head of the task.
 
-    `kind` is the task as such a model learns it, `data` are the settings with the `shares` that are held out.
+    `kind` is the task as such a model learns it; `recipe` has the `shares` of the data that are held out.
     """
 
+    recipe: Recipe
     tokenizer: Tokenizer
     body: ModelConfig
     kind: type[Task]
-    data: DataSection
     shares: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A task with the examples of each split; `recipe` has the labels that were found in them."""
+
+    recipe: Recipe
+    task: Task
+    sources: Mapping[Split, Source]
 
 
 @dataclass(frozen=True)
@@ -106,22 +117,18 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     `tokenizer` is one that an earlier part of the same run has made. Raises DataError, ConfigError, TokenizerError,
     DeviceError.
     """
-    checked = _checked(recipe.task.name, recipe.data, recipe.train, progress)
-    start = _start(recipe, progress, pairs=checked.kind.reads_pairs(recipe.data))
-    vocabulary = _vocabulary(recipe, checked, start, tokenizer, progress)
-    task, sources = _task(vocabulary, start, folder, progress)
-    module = _module(recipe.model, task, vocabulary, start, progress)
-    feed = _feed(task, sources["train"], start)
-    if (rule := start.train.fitted_epochs) is not None:
-        progress.note(_epochs_told(rule, feed.steps_per_epoch))
-    known = {"data": vocabulary.data, "task": task.section, "distil": start.distil, "train": start.train}
+    kind = task_named(recipe.task.name)
+    checked = Checked(recipe, kind, _check(kind, recipe, progress))
+    start = _start(checked, progress)
+    vocabulary = _vocabulary(checked, start, tokenizer, progress)
+    lesson = _lesson(start, vocabulary, folder, progress)
     return Prepared(
-        recipe=recipe.model_copy(update=known),
+        recipe=lesson.recipe,
         tokenizer=vocabulary.tokenizer,
-        module=module,
-        task=task,
-        feed=feed,
-        held_out=TaskFeed(task, sources["validation"]) if "validation" in sources else None,
+        module=_module(start, vocabulary, lesson, progress),
+        task=lesson.task,
+        feed=_feed(start, lesson, progress),
+        held_out=TaskFeed(lesson.task, lesson.sources["validation"]) if "validation" in lesson.sources else None,
         teacher=start.teacher,
     )
 
@@ -129,20 +136,20 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
 # --------------------------------------------------------------------------- checked
 
 
-def _checked(name: str, data: DataSection, train: TrainSection, progress: Progress) -> Checked:
-    """Find the files, and refuse what no text can mend."""
-    kind = task_named(name)
+def _check(kind: type[Task], recipe: Recipe, progress: Progress) -> int:
+    """Refuse what no text can mend; returns the bytes of the files, which are noted."""
+    data, train, name = recipe.data, recipe.train, recipe.task.name
     if not data.files:
         raise ConfigError("training needs text", got="no data.files", do=f"name files: glassformer train {name} FILES")
     size = sum(_size(data, which, progress) for which in _TARGETS)
     use_threads(train.threads)
     check(train, held_out=data.holds_out)
     kind.check_data(data)
-    return Checked(kind, size)
+    return size
 
 
 def _size(data: DataSection, which: str, progress: Progress) -> int:
-    """The bytes of the files for training, or of those for validation, which are noted."""
+    """The bytes of the files for training, or of those for validation."""
     paths, targets = getattr(data, which), getattr(data, _TARGETS[which], ())
     if not paths:
         return 0
@@ -154,22 +161,22 @@ def _size(data: DataSection, which: str, progress: Progress) -> int:
 # --------------------------------------------------------------------------- start
 
 
-def _start(recipe: Recipe, progress: Progress, *, pairs: bool) -> Start:
-    """Open the models that the recipe names; `pairs`: its rows are two texts."""
-    length = recipe.data.length
-    taught = None if recipe.distil.teacher is None else teacher_of(recipe.distil, recipe.task)
-    own = None if recipe.model.start is None else _opened(recipe.model.start, recipe.model, length)
+def _start(checked: Checked, progress: Progress) -> Start:
+    """Open the models that the recipe names."""
+    asked, length = checked.recipe, checked.recipe.data.length
+    taught = None if asked.distil.teacher is None else teacher_of(asked.distil, asked.task)
+    own = None if asked.model.start is None else _opened(asked.model.start, asked.model, length)
     if taught is None:
-        return Start(own, None, recipe.task, recipe.distil, _with_rate(recipe.train, own, progress))
-    if own is None:
-        model, which = student_of(taught.model, recipe.distil)
-        check_length(model.config, length)
-        progress.note(which)
-    else:
-        model = own
+        return Start(_with_rate(asked, own, progress), own, None)
+    recipe = asked.model_copy(update={"distil": taught.distil, "task": taught.task})
+    if own is not None:
         check_length(taught.model.config, length)
-        check_pair(taught.model, own, recipe.distil, pairs=pairs)
-    return Start(model, taught.model, taught.task, taught.distil, _with_rate(recipe.train, model, progress))
+        check_pair(taught.model, own, asked.distil, pairs=checked.kind.reads_pairs(asked.data))
+        return Start(_with_rate(recipe, own, progress), own, taught.model)
+    student, which = student_of(taught.model, asked.distil)
+    check_length(student.config, length)
+    progress.note(which)
+    return Start(_with_rate(recipe, student, progress), student, taught.model)
 
 
 def _opened(path: str, section: ModelSection, length: int) -> Artefact:
@@ -185,107 +192,121 @@ def _opened(path: str, section: ModelSection, length: int) -> Artefact:
     return model
 
 
-def _with_rate(train: TrainSection, model: Artefact | None, progress: Progress) -> TrainSection:
-    """The settings with the learning rate for the weights of a model to start from, where none is set."""
-    if model is None or train.learning_rate is not None:
-        return train
+def _with_rate(recipe: Recipe, model: Artefact | None, progress: Progress) -> Recipe:
+    """The recipe with the learning rate for the weights of a model to start from, where none is set."""
+    if model is None or recipe.train.learning_rate is not None:
+        return recipe
     rate = rate_by_weights(model.module)
     progress.note(f"learning rate {rate:g}: by the size of the start's weights; --learning-rate chooses otherwise")
-    return train.model_copy(update={"learning_rate": rate})
+    return recipe.model_copy(update={"train": recipe.train.model_copy(update={"learning_rate": rate})})
 
 
 # --------------------------------------------------------------------------- vocabulary
 
 
-def _vocabulary(
-    recipe: Recipe, checked: Checked, start: Start, earlier: Tokenizer | None, progress: Progress
-) -> Vocabulary:
-    """Find or learn the tokens; `earlier` are those of an earlier part of this run. An impossible model is refused
-    first: before an hour of reading.
-    """
-    length, name = recipe.data.length, recipe.task.name
-    if start.model is not None:
-        known: Tokenizer | None = start.model.tokenizer
-    else:
-        known = read_tokenizer(recipe.tokenizer) if earlier is None else earlier
-    sizes = planned_sizes(recipe.tokenizer) if known is None else sizes_of(known)
-    check_sides(len(sizes), checked.kind, name)
-    check_unused(recipe.tokenizer, start=recipe.model.start is not None)
-    check_row(length, known, special=recipe.tokenizer.special)
-    if start.model is None:
-        check_without_start(recipe.tune)
-        planned = body_config(recipe.model, length, *sizes)
-    else:
-        planned = start.model.config
-    kind = task_of(name, planned)
-    kind.check_body(start.task, planned)
-    if start.model is None:
-        least = body_config(recipe.model, length, *[1] * len(sizes))  # the sizes to be learned are not known yet
-        check_memory(least, recipe.train.device, freeze_vectors=recipe.model.freeze_vectors)
-        if TASKS[name].tuning != TASKS[name].recipe:
-            progress.note("no model to start from: it learns everything from this data alone (--start MODEL names one)")
+def _vocabulary(checked: Checked, start: Start, earlier: Tokenizer | None, progress: Progress) -> Vocabulary:
+    """Find or learn the tokens; `earlier` are those of an earlier part of this run."""
+    recipe, section = start.recipe, start.recipe.tokenizer
+    known = _known_tokens(section, start.model, earlier)
+    sizes = planned_sizes(section) if known is None else sizes_of(known)
+    check_sides(len(sizes), checked.kind, recipe.task.name)
+    check_unused(section, start=recipe.model.start is not None)
+    check_row(recipe.data.length, known, special=section.special)
+    # An impossible model must be refused before an hour of reading.
+    kind = _planned(recipe, sizes, progress) if start.model is None else _checked_kind(recipe, start.model.config)
     # A resumed run keeps its split, also where the text has changed since.
     shares = kind.resolve_shares(recipe.data) if earlier is None else recipe.data.shares
     data = recipe.data.model_copy(update=dict(shares))
-    if known is None:
-        tokenizer = learn_tokenizer(recipe.tokenizer, kind, data, shares, checked.size, progress)
-    else:
-        tokenizer = known
+    tokenizer = learn_tokenizer(section, kind, data, shares, checked.size, progress) if known is None else known
     if start.model is None:
-        body = body_config(recipe.model, length, *sizes_of(tokenizer), pad_id=tokenizer.pad_id)
+        body = body_config(recipe.model, data.length, *sizes_of(tokenizer), pad_id=tokenizer.pad_id)
     else:
         body = start.model.config
-    return Vocabulary(tokenizer, body, kind, data, shares)
+    return Vocabulary(recipe.model_copy(update={"data": data}), tokenizer, body, kind, shares)
+
+
+def _known_tokens(section: TokenizerSection, model: Artefact | None, earlier: Tokenizer | None) -> Tokenizer | None:
+    """Those of the model to start from, of an earlier part of this run, or of a file; None where they are to be
+    learned.
+    """
+    if model is not None:
+        return model.tokenizer
+    return read_tokenizer(section) if earlier is None else earlier
+
+
+def _planned(recipe: Recipe, sizes: Sequence[int], progress: Progress) -> type[Task]:
+    """Refuse a model that is impossible with vocabularies of these sizes, or too large even with none; returns the
+    task as it learns it.
+    """
+    check_without_start(recipe.tune)
+    kind = _checked_kind(recipe, body_config(recipe.model, recipe.data.length, *sizes))
+    least = body_config(recipe.model, recipe.data.length, *[1] * len(sizes))  # those to be learned may be smaller
+    check_memory(least, recipe.train.device, freeze_vectors=recipe.model.freeze_vectors)
+    if TASKS[recipe.task.name].tuning != TASKS[recipe.task.name].recipe:
+        progress.note("no model to start from: it learns everything from this data alone (--start MODEL names one)")
+    return kind
+
+
+def _checked_kind(recipe: Recipe, body: ModelConfig) -> type[Task]:
+    """The task as such a model learns it; raises ConfigError for one that cannot."""
+    kind = task_of(recipe.task.name, body)
+    kind.check_body(recipe.task, body)
+    return kind
 
 
 # --------------------------------------------------------------------------- task and model
 
 
-def _task(
-    vocabulary: Vocabulary, start: Start, folder: Path, progress: Progress
-) -> tuple[Task, Mapping[Split, Source]]:
-    """The task with all open settings resolved, and the examples of each split."""
-    return vocabulary.kind.prepared(
-        start.task,
+def _lesson(start: Start, vocabulary: Vocabulary, folder: Path, progress: Progress) -> Lesson:
+    """Read and tokenize the examples."""
+    recipe = vocabulary.recipe
+    task, sources = vocabulary.kind.prepared(
+        recipe.task,
         Preparation(
-            data=vocabulary.data,
+            data=recipe.data,
             tokenizer=vocabulary.tokenizer,
             body=vocabulary.body,
             cache=folder / "tokens",
             shares=vocabulary.shares,
-            seed=start.train.seed,
+            seed=recipe.train.seed,
             log=progress.note,
             stage=progress.reading,
             templates=None if start.model is None else start.model.templates,
         ),
     )
+    return Lesson(recipe.model_copy(update={"task": task.section}), task, sources)
 
 
-def _module(section: ModelSection, task: Task, vocabulary: Vocabulary, start: Start, progress: Progress) -> Transformer:
-    """The model with the head of the task: with the weights of the one that it starts from where they fit."""
-    config, seed = task.model(vocabulary.body), start.train.seed
+def _module(start: Start, vocabulary: Vocabulary, lesson: Lesson, progress: Progress) -> Transformer:
+    """The model with the head of the task, and with the weights of the one that it starts from where they fit."""
+    recipe, config = lesson.recipe, lesson.task.model(vocabulary.body)
     if start.model is not None:
-        same_labels = start.model.labels == tuple(getattr(task.section, "labels", ()))
-        adapted, summary = adapt(start.model.module, config, seed=seed, same_labels=same_labels)
+        same_labels = start.model.labels == tuple(getattr(recipe.task, "labels", ()))
+        adapted, summary = adapt(start.model.module, config, seed=recipe.train.seed, same_labels=same_labels)
         if summary:
             progress.note(summary)
         return adapted
     check_compatible(vocabulary.tokenizer, config)
-    check_memory(config, start.train.device, freeze_vectors=section.freeze_vectors)
-    module = build(config, seed=seed)
-    if section.vectors is not None:
-        progress.note(use_vectors(module, vocabulary.tokenizer, section.vectors, freeze=section.freeze_vectors))
+    check_memory(config, recipe.train.device, freeze_vectors=recipe.model.freeze_vectors)
+    module = build(config, seed=recipe.train.seed)
+    if recipe.model.vectors is not None:
+        freeze = recipe.model.freeze_vectors
+        progress.note(use_vectors(module, vocabulary.tokenizer, recipe.model.vectors, freeze=freeze))
     return module
 
 
-def _feed(task: Task, source: Source, start: Start) -> TaskFeed:
+def _feed(start: Start, lesson: Lesson, progress: Progress) -> TaskFeed:
     """The batches to learn from, with what the teacher answers where there is one."""
-    train, distil = start.train, start.distil
+    train, distil, source = lesson.recipe.train, lesson.recipe.distil, lesson.sources["train"]
     cut: dict[str, Any] = {"batch": train.batch, "tokens": train.batch_tokens, "seed": train.seed}
     if start.teacher is None:
-        return TaskFeed(task, source, **cut)
-    teaching = Teaching(distil.temperature, distil.soft, distil.hard, distil.cosine)
-    return TaughtFeed(task, source, start.teacher.module, teaching, **cut)
+        feed = TaskFeed(lesson.task, source, **cut)
+    else:
+        teaching = Teaching(distil.temperature, distil.soft, distil.hard, distil.cosine)
+        feed = TaughtFeed(lesson.task, source, start.teacher.module, teaching, **cut)
+    if (rule := train.fitted_epochs) is not None:
+        progress.note(_epochs_told(rule, feed.steps_per_epoch))
+    return feed
 
 
 def _epochs_told(rule: EpochsByData, steps_per_epoch: float) -> str:

@@ -12,11 +12,11 @@ from glassformer.look.texts.watched import Sentences
 from glassformer.run import seeds
 from glassformer.run.finish import Fitted, finish
 from glassformer.run.prepare import Prepared, prepare_run
-from glassformer.run.run_folder import CHECKPOINTS, as_it_began, begin, holds_a_run, recorded, remove_files_if_refused
+from glassformer.run.run_folder import CHECKPOINTS, begin, holds_a_run, recorded, remove_files_if_refused
 from glassformer.runtime.device import choose_device
 from glassformer.saved import store
 from glassformer.saved.artefact import Artefact
-from glassformer.saved.recipe import Recipe, read_saved_recipe, resolve, tokenizer_of_run, write_recipe
+from glassformer.saved.recipe import Recipe, read_saved_recipe, resolve, write_recipe
 from glassformer.tasks import task_named
 from glassformer.training.checkpoint import Checkpoints
 from glassformer.training.lock import exclusive
@@ -79,21 +79,14 @@ def _train_one(recipe: Recipe, out: Path, progress: Progress, *, resume: bool) -
     """Begin or go on with the run in a folder, train to the end, and save the model there."""
     choose_device(recipe.train.device)
     with remove_files_if_refused(out), exclusive(out):
-        known = begin(out, recipe, resume=resume)
-        if resume and not Checkpoints(out / CHECKPOINTS):
-            progress.note(
-                f"there is no run in {out} to go on with: a new one begins"
-                if known is None
-                else f"the run in {out} has no checkpoint yet: it begins again at step 0, with its tokenizer and split"
-            )
-        if known is None:
-            prepared = prepare_run(recipe, out, progress)
+        begun = begin(out, recipe, resume=resume, log=progress.note)
+        prepared = prepare_run(begun.recipe, out, progress, tokenizer=begun.tokenizer)
+        if begun.recorded is None:
             # A run that is stopped and resumed must find the same tokens and the same settings.
             prepared.tokenizer.save(out)
             write_recipe(out, prepared.recipe, prepared.tokenizer)
-        else:
-            prepared = prepare_run(as_it_began(recipe, known), out, progress, tokenizer=tokenizer_of_run(out))
-        fitted = _fit(prepared, out, progress, resume=resume, changed=known not in (None, prepared.recipe))
+        changed = begun.recorded not in (None, prepared.recipe)
+        fitted = _fit(prepared, out, progress, resume=resume, changed=changed)
     return finish(prepared, fitted, out, progress.note)
 
 
