@@ -56,10 +56,17 @@ def fit(
     another run), NotFiniteError (a loss or gradient is not finite) and, after Ctrl-C or SIGTERM, Interrupted; then
     everything is saved.
     """
-    out = Path(out)
-    tune = TuneSection() if tune is None else tune
-    run = Run.begin(model, feed, settings, tune=tune, out=out, held_out=held_out, resume=resume, log=log)
-    with closing(_steps(run, tune, out, watched)) as steps:
+    run = Run.begin(
+        model,
+        feed,
+        settings,
+        tune=TuneSection() if tune is None else tune,
+        out=Path(out),
+        held_out=held_out,
+        resume=resume,
+        log=log,
+    )
+    with closing(_steps(run, watched)) as steps:
         while True:
             # Not active while the caller handles a step: these settings must not change what the caller computes.
             with repeatable(run.machine), recomputing(model, settings.activation_checkpointing):
@@ -69,19 +76,19 @@ def fit(
             yield step
 
 
-def _steps(run: Run, tune: TuneSection, out: Path, watched: WatchedSentences | None) -> Generator[Step]:
+def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
     feed, settings, log = run.feed, run.settings, run.log
     state, progress, device = run.state, run.progress, run.machine.device
     parameters = [state.model.get_parameter(name) for name in run.tuned.stages.trained()]
     with (
-        closing(Record(out, progress, tensorboard=settings.tensorboard)) as record,
+        closing(Record(run.out, progress, tensorboard=settings.tensorboard)) as record,
         stop_signals() as stop_request,
         ExitStack() as stack,
     ):
         _compile(run)
         keep_freed_memory()  # only now: the compiler has allocated hundreds of megabytes
         began = time.monotonic() - progress.seconds
-        watching = stack.enter_context(closing(_watching(run, out, watched)))
+        watching = stack.enter_context(closing(_watching(run, watched)))
         while not run.over:
             started = time.monotonic()
             if run.tuned.begin_if_due(run.budget.fraction(progress), progress.step):
@@ -95,7 +102,7 @@ def _steps(run: Run, tune: TuneSection, out: Path, watched: WatchedSentences | N
             loss = sum(feed.weights[name] * value for name, value in losses.items())
             norm = float(torch.nn.utils.clip_grad_norm_(parameters, settings.clip or math.inf))
             if not math.isfinite(loss + norm):
-                raise _not_finite(run, out, parts, of_parts)
+                raise _not_finite(run, parts, of_parts)
 
             rate = settings.rate * run.schedule(progress)
             for group in state.optimizer.param_groups:
@@ -143,17 +150,17 @@ def _steps(run: Run, tune: TuneSection, out: Path, watched: WatchedSentences | N
             if stop_request.signal_number is not None:
                 run.save()
                 raise Interrupted(
-                    f"stopped after step {progress.step:,}; everything is saved in {out}: go on with --resume",
+                    f"stopped after step {progress.step:,}; everything is saved in {run.out}: go on with --resume",
                     signal_number=stop_request.signal_number,
                 )
     finish(run)
-    run.tuned.finish(tune, out)
+    run.tuned.finish(run.out)
 
 
-def _watching(run: Run, out: Path, watched: WatchedSentences | None) -> Watching | Unwatched:
+def _watching(run: Run, watched: WatchedSentences | None) -> Watching | Unwatched:
     if watched is None:
         return Unwatched()
-    return Watching.begin(out, watched, run.state.evaluated_model(), run.progress.step, run.log)
+    return Watching.begin(run.out, watched, run.state.evaluated_model(), run.progress.step, run.log)
 
 
 def step_seed(seed: int, step: int) -> Tensor:
@@ -198,12 +205,12 @@ def _compile(run: Run) -> None:
     run.loss_and_gradient.setup = 0.0
 
 
-def _not_finite(run: Run, out: Path, parts: Sequence[Batch], losses: Sequence[Mapping[str, float]]) -> NotFiniteError:
+def _not_finite(run: Run, parts: Sequence[Batch], losses: Sequence[Mapping[str, float]]) -> NotFiniteError:
     """Save the run as it was before the step, and the batch that caused it; returns the error to raise."""
     step = run.progress.step
     sums = [sum(part.values()) for part in losses]
     what = "loss" if not math.isfinite(sum(sums)) else "gradient"
-    path = out / f"not-finite-step-{step + 1}.safetensors"
+    path = run.out / f"not-finite-step-{step + 1}.safetensors"
     at_fault = [index for index, loss in enumerate(sums) if not math.isfinite(loss)] or range(len(parts))
     try:
         # The optimizer has made no step: a run that is resumed from here gets the same batch again.
