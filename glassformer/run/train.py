@@ -58,7 +58,7 @@ def _train_seeds(recipe: Recipe, out: Path, progress: Progress, *, resume: bool)
     name = kind.best_of(recipe.task)
     for seed in range(recipe.train.seeds):
         folder, its = out / seeds.folder(seed), seeds.recipe_of(recipe, seed)
-        if resume and seeds.is_finished(folder, its):
+        if resume and seeds.is_finished(folder, its.train):
             model = store.read(folder, Artefact)
             progress.note(f"seed {seed} is finished: {folder}")
         else:

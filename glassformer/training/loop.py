@@ -6,12 +6,14 @@ import math
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
+from torch.nn import Parameter
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError, NotFiniteError
@@ -78,7 +80,7 @@ def fit(
 
 def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
     feed, settings, log = run.feed, run.settings, run.log
-    state, progress, device = run.state, run.progress, run.machine.device
+    state, progress = run.state, run.progress
     parameters = [state.model.get_parameter(name) for name in run.tuned.stages.trained()]
     with (
         closing(Record(run.out, progress, tensorboard=settings.tensorboard)) as record,
@@ -93,24 +95,14 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
             started = time.monotonic()
             if run.tuned.begin_if_due(run.budget.fraction(progress), progress.step):
                 run.loss_and_gradient.forget_shapes()
-            parts = parts_of(feed, progress.step, settings.accumulate)
-            # Counted before the first backward pass, so that each label has the same weight however the step is cut.
-            counts = counts_of(parts)
-            seed = step_seed(settings.seed, progress.step).to(device)
-            of_parts = [run.loss_and_gradient(part.to(device).with_dropout_key(seed), counts) for part in parts]
-            losses = mean_losses(parts, counts, of_parts)
-            loss = sum(feed.weights[name] * value for name, value in losses.items())
-            norm = float(torch.nn.utils.clip_grad_norm_(parameters, settings.clip or math.inf))
-            if not math.isfinite(loss + norm):
-                raise _not_finite(run, parts, of_parts)
-
+            learned = _learn(run, parameters)
             rate = settings.rate * run.schedule(progress)
             for group in state.optimizer.param_groups:
                 group["lr"] = rate * group["scale"]
             run.tuned.step(state.optimizer, progress.step)
             state.optimizer.zero_grad(set_to_none=True)
             progress.step += 1
-            progress.means = running_means(progress.means, loss, losses)
+            progress.means = running_means(progress.means, learned.loss, learned.losses)
             progress.setup += run.loss_and_gradient.setup
             run.loss_and_gradient.setup = 0.0
             if state.average is not None:
@@ -118,27 +110,27 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
 
             now = time.monotonic()
             progress.seconds = now - began  # includes all earlier evaluations and saving
-            scores = (
-                run.evaluate_if_due()
-            )  # after the time is set: a run bounded by minutes must know that this step was its last
+            # After the time is set: a run bounded by minutes must know that this step was its last.
+            scores = run.evaluate_if_due()
             report = Step(
                 step=progress.step,
                 steps=run.budget.steps,
                 fraction=run.budget.fraction(progress),
                 epoch=progress.step / feed.steps_per_epoch,
-                loss=loss,
-                losses=losses,
+                loss=learned.loss,
+                losses=learned.losses,
                 learning_rate=rate,
-                norm=norm,
-                counts=counts,
-                tokens=sum(part.tokens for part in parts),
+                norm=learned.norm,
+                counts=learned.counts,
+                tokens=learned.tokens,
                 seconds=now - started,
                 elapsed=progress.seconds,
                 means=progress.means,
                 scores=scores,
                 baseline_names=feed.baseline_names,
             )
-            if notice := plateau(progress, loss, report.fraction, feed.baseline_loss, settings, feed.plateau_causes):
+            notice = plateau(progress, report.loss, report.fraction, feed.baseline_loss, settings, feed.plateau_causes)
+            if notice is not None:
                 log(notice)
             record.see(report)
             watching.see(state.evaluated_model(), report)  # before a checkpoint, which then has its record
@@ -155,6 +147,35 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
                 )
     finish(run)
     run.tuned.finish(run.out)
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """The losses of a step and their weighted sum, the labels of each, the norm of the gradient before clipping, and
+    the tokens. The gradient is in the parameters.
+    """
+
+    loss: float
+    losses: Mapping[str, float]
+    counts: Mapping[str, float]
+    norm: float
+    tokens: int
+
+
+def _learn(run: Run, parameters: Sequence[Parameter]) -> _Learned:
+    """The forward and backward passes of a step, in parts. Raises NotFiniteError."""
+    feed, settings, device, step = run.feed, run.settings, run.machine.device, run.progress.step
+    parts = parts_of(feed, step, settings.accumulate)
+    # Counted before the first backward pass, so that each label has the same weight however the step is cut.
+    counts = counts_of(parts)
+    seed = step_seed(settings.seed, step).to(device)
+    of_parts = [run.loss_and_gradient(part.to(device).with_dropout_key(seed), counts) for part in parts]
+    losses = mean_losses(parts, counts, of_parts)
+    loss = sum(feed.weights[name] * value for name, value in losses.items())
+    norm = float(torch.nn.utils.clip_grad_norm_(parameters, settings.clip or math.inf))
+    if not math.isfinite(loss + norm):
+        raise _not_finite(run, parts, of_parts)
+    return _Learned(loss, losses, counts, norm, sum(part.tokens for part in parts))
 
 
 def _watching(run: Run, watched: WatchedSentences | None) -> Watching | Unwatched:
