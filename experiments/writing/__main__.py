@@ -31,7 +31,7 @@ from experiments.writing.models import gpt2, recurrent
 from experiments.writing.plan import HELD_OUT, WORK, Books
 from glassformer.config import ModelConfig
 from glassformer.models.inputs import Inputs
-from glassformer.run.prepare import body_config
+from glassformer.run.body import body_config
 from glassformer.saved.recipe import RECIPE
 from glassformer.scoring.measure import Reals
 from glassformer.scoring.trigram import Trigram
@@ -112,7 +112,7 @@ SIDES: dict[str, Callable[[Books, Path], Found]] = {
 
 def config_of(books: Books) -> ModelConfig:
     """Our model's settings."""
-    return body_config(books.recipe, books.tokenizer.vocabulary_size)
+    return body_config(books.recipe.model, books.recipe.data.length, books.tokenizer.vocabulary_size)
 
 
 def _cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,10 +14,9 @@ from glassformer.models.fingerprint import fingerprint
 from glassformer.models.transformer import Transformer
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_model
-from glassformer.saved.recipe import Recipe
 from glassformer.saved.sections import OF_THE_TEACHER, DistilSection
 from glassformer.tasks import task_named
-from glassformer.tasks.distil import Teaching, check_taught
+from glassformer.tasks.distil import check_taught
 from glassformer.tasks.labels.text_pair import two_segments
 from glassformer.tasks.predictor import TaskSection
 from glassformer.tasks.task import Source, Task
@@ -24,13 +24,23 @@ from glassformer.tasks.task import Source, Task
 _BLOCK = re.compile(r"encoder\.blocks\.(\d+)\.")
 
 
-def teacher_of(recipe: Recipe) -> tuple[Artefact, Recipe]:
-    """The teacher that a recipe names, and the recipe with its labels and its fingerprint.
+@dataclass(frozen=True)
+class Teacher:
+    """A teacher, and the tables of the recipe that it completes: [task] with its labels, [distil] with its
+    fingerprint.
+    """
+
+    model: Artefact
+    task: TaskSection
+    distil: DistilSection
+
+
+def teacher_of(section: DistilSection, task: TaskSection) -> Teacher:
+    """The teacher that the settings name, for students of this task.
 
     Raises ConfigError for a task that has no teachers, a teacher of another task, and one that has changed since the
     run began.
     """
-    section, task = recipe.distil, recipe.task
     assert section.teacher is not None
     check_taught(task_named(task.name))
     teacher = open_model(section.teacher, Artefact, "cpu")
@@ -47,11 +57,10 @@ def teacher_of(recipe: Recipe) -> tuple[Artefact, Recipe]:
             got=f"other weights in {section.teacher}",
             do="copy the teacher back, or begin again in another --out",
         )
-    return teacher, recipe.model_copy(
-        update={
-            "distil": section.model_copy(update={"fingerprint": print_of}),
-            "task": task.model_copy(update=_in_common(teacher.task, task)),
-        }
+    return Teacher(
+        teacher,
+        task.model_copy(update=_in_common(teacher.task, task)),
+        section.model_copy(update={"fingerprint": print_of}),
     )
 
 
@@ -66,11 +75,6 @@ def _in_common(teacher: TaskSection, student: TaskSection) -> dict[str, Any]:
     if "deviation" in found and found["deviation"] is None:  # an imported model, whose head knows the unit
         found |= {"mean": 0.0, "deviation": 1.0}
     return found
-
-
-def teaching_of(section: DistilSection) -> Teaching:
-    """The losses of a run."""
-    return Teaching(section.temperature, section.soft, section.hard, section.cosine)
 
 
 def check_pair(teacher: Artefact, student: Artefact, section: DistilSection, *, pairs: bool) -> None:
@@ -136,25 +140,16 @@ def student_of(teacher: Artefact, section: DistilSection) -> tuple[Artefact, str
     return student, f"the student begins with {wanted} of the teacher's {count} layers: {layers}"
 
 
-def taught_by(
-    teacher: Artefact | None, section: DistilSection, task: Task, source: Source, *, held_out: bool, limit: int
-) -> dict[str, Any]:
-    """Of a student, who its teacher is, and its scores on the same examples; {} without one. `held_out`: these are not
-    those of the training, and what is chosen on such, as a temperature, is chosen for the teacher too.
+def taught_by(teacher: Artefact, task: Task, source: Source, *, held_out: bool, limit: int) -> dict[str, Any]:
+    """The size of a teacher and its scores on the examples of its student. `held_out`: these are not those of the
+    training, and what is chosen on such, as a temperature, is chosen for the teacher too.
     """
-    if teacher is None:
-        return {}
     module = teacher.module.eval()
-    if held_out:
-        task = task.fitted(module, source, lambda note: None)
+    own = task.fitted(module, source, lambda note: None) if held_out else task
     return {
-        "teacher": {
-            "name": section.teacher,
-            "fingerprint": section.fingerprint,
-            "parameters": sum(each.numel() for each in teacher.module.parameters()),
-            "layers": len(teacher.config.output_stack.blocks),
-            "scores": task.evaluate(module, source, limit=limit).flat(),
-        }
+        "parameters": sum(each.numel() for each in teacher.module.parameters()),
+        "layers": len(teacher.config.output_stack.blocks),
+        "scores": own.evaluate(module, source, limit=limit).flat(),
     }
 
 

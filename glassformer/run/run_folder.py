@@ -6,13 +6,16 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from glassformer.base.errors import ConfigError, GlassformerError, TrainingError
+from glassformer.runtime.device import Log
 from glassformer.saved import store
-from glassformer.saved.recipe import RECIPE, Recipe, read_saved_recipe
+from glassformer.saved.recipe import RECIPE, Recipe, read_saved_recipe, tokenizer_of_run
 from glassformer.saved.sections import OF_THE_TEACHER
 from glassformer.tasks import task_named
+from glassformer.text.tokenizer import Tokenizer
 from glassformer.training.checkpoint import Checkpoints
 
 # Tables of the recipe that must not change when a run is resumed: its checkpoints depend on them.
@@ -43,7 +46,36 @@ def recorded(out: Path, *, resume: bool) -> Recipe:
     return known
 
 
-def begin(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
+@dataclass(frozen=True)
+class Begun:
+    """A run in its folder, new or resumed: a resumed one has the `tokenizer`, the split, the labels and the teacher
+    that it began with, and `recorded` is the recipe that its folder has.
+    """
+
+    recipe: Recipe
+    tokenizer: Tokenizer | None = None
+    recorded: Recipe | None = None
+
+
+def begin(out: Path, recipe: Recipe, *, resume: bool, log: Log) -> Begun:
+    """The run of this recipe in a folder; logs where one that is to be resumed has no checkpoint.
+
+    Raises as `earlier_recipe` does, and TokenizerError where the tokenizer of a resumed run has changed.
+    """
+    known = earlier_recipe(out, recipe, resume=resume)
+    if resume and not Checkpoints(out / CHECKPOINTS):
+        log(
+            f"there is no run in {out} to go on with: a new one begins"
+            if known is None
+            else f"the run in {out} has no checkpoint yet: it begins again at step 0, with its tokenizer and split"
+        )
+    if known is None:
+        return Begun(recipe)
+    found = {"data": known.data, "task": known.task, "distil": known.distil}
+    return Begun(recipe.model_copy(update=found), tokenizer_of_run(out), known)
+
+
+def earlier_recipe(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
     """The recipe of the run that is resumed in this folder, None for a new run.
 
     Raises ConfigError when the folder holds another run, CheckpointError when it holds a model and no checkpoint.

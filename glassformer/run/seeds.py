@@ -13,6 +13,7 @@ from glassformer.base.atomic import atomic_write, current
 from glassformer.saved import store
 from glassformer.saved.recipe import Recipe, read_saved_recipe
 from glassformer.scoring.verdict import shown
+from glassformer.training.settings import TrainSection
 
 SEEDS = "seeds.json"
 
@@ -84,9 +85,9 @@ def recipe_of(recipe: Recipe, seed: int) -> Recipe:
     return recipe.model_copy(update={"train": recipe.train.model_copy(update={"seed": seed, "seeds": 1})})
 
 
-def is_finished(out: Path, recipe: Recipe) -> bool:
+def is_finished(out: Path, train: TrainSection) -> bool:
     """Whether a folder holds the finished model of this run: with the same settings of training."""
     if not (current(out) / store.SETTINGS).is_file():
         return False
     known = read_saved_recipe(out)
-    return known is not None and known.train == recipe.train
+    return known is not None and known.train == train

@@ -29,6 +29,7 @@ class Feed(Protocol):
     name: str
     best: str
     baseline_names: tuple[str, ...]
+    plateau_causes: tuple[str, ...]
     weights: Mapping[str, float]
     frozen: Mapping[str, nn.Module]
 
@@ -82,7 +83,7 @@ class TaskFeed:
     ) -> None:
         self.task, self.source = task, source
         self.name, self.best = task.section.name, task.best_of(task.section)
-        self.baseline_names = task.baseline_names
+        self.baseline_names, self.plateau_causes = task.baseline_names, task.plateau_causes
         self.weights, self.frozen = task.weights_of(task.section), task.frozen
         lengths = source.lengths
         self._order: Order | BucketOrder

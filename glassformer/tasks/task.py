@@ -128,6 +128,7 @@ class Task(ABC):
     baseline_names: ClassVar[tuple[str, ...]] = ()
     frozen: Mapping[str, nn.Module] = MappingProxyType({})
     fits_baselines: ClassVar[bool] = False  # whether `beside` fits any
+    plateau_causes: ClassVar[tuple[str, ...]] = ()  # of a loss that stays where it began: those that only this task has
     special: ClassVar[SpecialTokens | None] = None  # of a tokenizer that is learned; None: those usual for its kind
     marks: ClassVar[tuple[str, ...]] = ()  # further special tokens of such a tokenizer, without a role
     templates: ChatTemplates | None = None  # how its models write the turns of a conversation

@@ -6,12 +6,14 @@ import math
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
+from torch.nn import Parameter
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError, NotFiniteError
@@ -56,10 +58,17 @@ def fit(
     another run), NotFiniteError (a loss or gradient is not finite) and, after Ctrl-C or SIGTERM, Interrupted; then
     everything is saved.
     """
-    out = Path(out)
-    tune = TuneSection() if tune is None else tune
-    run = Run.begin(model, feed, settings, tune=tune, out=out, held_out=held_out, resume=resume, log=log)
-    with closing(_steps(run, tune, out, watched)) as steps:
+    run = Run.begin(
+        model,
+        feed,
+        settings,
+        tune=TuneSection() if tune is None else tune,
+        out=Path(out),
+        held_out=held_out,
+        resume=resume,
+        log=log,
+    )
+    with closing(_steps(run, watched)) as steps:
         while True:
             # Not active while the caller handles a step: these settings must not change what the caller computes.
             with repeatable(run.machine), recomputing(model, settings.activation_checkpointing):
@@ -69,41 +78,31 @@ def fit(
             yield step
 
 
-def _steps(run: Run, tune: TuneSection, out: Path, watched: WatchedSentences | None) -> Generator[Step]:
+def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
     feed, settings, log = run.feed, run.settings, run.log
-    state, progress, device = run.state, run.progress, run.machine.device
+    state, progress = run.state, run.progress
     parameters = [state.model.get_parameter(name) for name in run.tuned.stages.trained()]
     with (
-        closing(Record(out, progress, tensorboard=settings.tensorboard)) as record,
+        closing(Record(run.out, progress, tensorboard=settings.tensorboard)) as record,
         stop_signals() as stop_request,
         ExitStack() as stack,
     ):
         _compile(run)
         keep_freed_memory()  # only now: the compiler has allocated hundreds of megabytes
         began = time.monotonic() - progress.seconds
-        watching = stack.enter_context(closing(_watching(run, out, watched)))
+        watching = stack.enter_context(closing(_watching(run, watched)))
         while not run.over:
             started = time.monotonic()
             if run.tuned.begin_if_due(run.budget.fraction(progress), progress.step):
                 run.loss_and_gradient.forget_shapes()
-            parts = parts_of(feed, progress.step, settings.accumulate)
-            # Counted before the first backward pass, so that each label has the same weight however the step is cut.
-            counts = counts_of(parts)
-            seed = step_seed(settings.seed, progress.step).to(device)
-            of_parts = [run.loss_and_gradient(part.to(device).with_dropout_key(seed), counts) for part in parts]
-            losses = mean_losses(parts, counts, of_parts)
-            loss = sum(feed.weights[name] * value for name, value in losses.items())
-            norm = float(torch.nn.utils.clip_grad_norm_(parameters, settings.clip or math.inf))
-            if not math.isfinite(loss + norm):
-                raise _not_finite(run, out, parts, of_parts)
-
+            learned = _learn(run, parameters)
             rate = settings.rate * run.schedule(progress)
             for group in state.optimizer.param_groups:
                 group["lr"] = rate * group["scale"]
             run.tuned.step(state.optimizer, progress.step)
             state.optimizer.zero_grad(set_to_none=True)
             progress.step += 1
-            progress.means = running_means(progress.means, loss, losses)
+            progress.means = running_means(progress.means, learned.loss, learned.losses)
             progress.setup += run.loss_and_gradient.setup
             run.loss_and_gradient.setup = 0.0
             if state.average is not None:
@@ -111,28 +110,27 @@ def _steps(run: Run, tune: TuneSection, out: Path, watched: WatchedSentences | N
 
             now = time.monotonic()
             progress.seconds = now - began  # includes all earlier evaluations and saving
-            scores = (
-                run.evaluate_if_due()
-            )  # after the time is set: a run bounded by minutes must know that this step was its last
+            # After the time is set: a run bounded by minutes must know that this step was its last.
+            scores = run.evaluate_if_due()
             report = Step(
                 step=progress.step,
                 steps=run.budget.steps,
                 fraction=run.budget.fraction(progress),
                 epoch=progress.step / feed.steps_per_epoch,
-                loss=loss,
-                losses=losses,
+                loss=learned.loss,
+                losses=learned.losses,
                 learning_rate=rate,
-                norm=norm,
-                counts=counts,
-                tokens=sum(part.tokens for part in parts),
+                norm=learned.norm,
+                counts=learned.counts,
+                tokens=learned.tokens,
                 seconds=now - started,
                 elapsed=progress.seconds,
                 means=progress.means,
                 scores=scores,
                 baseline_names=feed.baseline_names,
             )
-            masked = "masked_words" in feed.weights
-            if notice := plateau(progress, loss, report.fraction, feed.baseline_loss, settings, masked=masked):
+            notice = plateau(progress, report.loss, report.fraction, feed.baseline_loss, settings, feed.plateau_causes)
+            if notice is not None:
                 log(notice)
             record.see(report)
             watching.see(state.evaluated_model(), report)  # before a checkpoint, which then has its record
@@ -144,17 +142,46 @@ def _steps(run: Run, tune: TuneSection, out: Path, watched: WatchedSentences | N
             if stop_request.signal_number is not None:
                 run.save()
                 raise Interrupted(
-                    f"stopped after step {progress.step:,}; everything is saved in {out}: go on with --resume",
+                    f"stopped after step {progress.step:,}; everything is saved in {run.out}: go on with --resume",
                     signal_number=stop_request.signal_number,
                 )
     finish(run)
-    run.tuned.finish(tune, out)
+    run.tuned.finish(run.out)
 
 
-def _watching(run: Run, out: Path, watched: WatchedSentences | None) -> Watching | Unwatched:
+@dataclass(frozen=True)
+class _Learned:
+    """The losses of a step and their weighted sum, the labels of each, the norm of the gradient before clipping, and
+    the tokens. The gradient is in the parameters.
+    """
+
+    loss: float
+    losses: Mapping[str, float]
+    counts: Mapping[str, float]
+    norm: float
+    tokens: int
+
+
+def _learn(run: Run, parameters: Sequence[Parameter]) -> _Learned:
+    """The forward and backward passes of a step, in parts. Raises NotFiniteError."""
+    feed, settings, device, step = run.feed, run.settings, run.machine.device, run.progress.step
+    parts = parts_of(feed, step, settings.accumulate)
+    # Counted before the first backward pass, so that each label has the same weight however the step is cut.
+    counts = counts_of(parts)
+    seed = step_seed(settings.seed, step).to(device)
+    of_parts = [run.loss_and_gradient(part.to(device).with_dropout_key(seed), counts) for part in parts]
+    losses = mean_losses(parts, counts, of_parts)
+    loss = sum(feed.weights[name] * value for name, value in losses.items())
+    norm = float(torch.nn.utils.clip_grad_norm_(parameters, settings.clip or math.inf))
+    if not math.isfinite(loss + norm):
+        raise _not_finite(run, parts, of_parts)
+    return _Learned(loss, losses, counts, norm, sum(part.tokens for part in parts))
+
+
+def _watching(run: Run, watched: WatchedSentences | None) -> Watching | Unwatched:
     if watched is None:
         return Unwatched()
-    return Watching.begin(out, watched, run.state.evaluated_model(), run.progress.step, run.log)
+    return Watching.begin(run.out, watched, run.state.evaluated_model(), run.progress.step, run.log)
 
 
 def step_seed(seed: int, step: int) -> Tensor:
@@ -199,12 +226,12 @@ def _compile(run: Run) -> None:
     run.loss_and_gradient.setup = 0.0
 
 
-def _not_finite(run: Run, out: Path, parts: Sequence[Batch], losses: Sequence[Mapping[str, float]]) -> NotFiniteError:
+def _not_finite(run: Run, parts: Sequence[Batch], losses: Sequence[Mapping[str, float]]) -> NotFiniteError:
     """Save the run as it was before the step, and the batch that caused it; returns the error to raise."""
     step = run.progress.step
     sums = [sum(part.values()) for part in losses]
     what = "loss" if not math.isfinite(sum(sums)) else "gradient"
-    path = out / f"not-finite-step-{step + 1}.safetensors"
+    path = run.out / f"not-finite-step-{step + 1}.safetensors"
     at_fault = [index for index, loss in enumerate(sums) if not math.isfinite(loss)] or range(len(parts))
     try:
         # The optimizer has made no step: a run that is resumed from here gets the same batch again.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from glassformer.training.budget import RunProgress
 from glassformer.training.settings import TrainSection
 
@@ -18,11 +20,11 @@ def plateau(
     fraction: float,
     baseline_loss: float | None,
     settings: TrainSection,
-    *,
-    masked: bool = True,
+    causes: Sequence[str] = (),
 ) -> str | None:
     """Add a step's loss; returns a warning with likely causes once the loss was at the baseline's for a fifth of the
-    run, unless the held-out loss has been below it; the warm-up does not count.
+    run, unless the held-out loss has been below it; the warm-up does not count. `causes` are those that only the task
+    of the run has.
     """
     progress.smoothed = _SMOOTHING * (progress.smoothed or 0.0) + (1 - _SMOOTHING) * loss
     if baseline_loss is None or progress.noticed:
@@ -39,7 +41,7 @@ def plateau(
     return (
         f"after {progress.step:,} steps the loss is {mean:.2f}; knowing only how frequent each answer is gives "
         f"{baseline_loss:.2f}. The model has not begun to use the context. "
-        f"Likely causes: {'; '.join(_causes(settings, masked=masked))}"
+        f"Likely causes: {'; '.join([*_causes(settings), *causes])}"
     )
 
 
@@ -51,7 +53,8 @@ def smoothed_loss(progress: RunProgress) -> float:
     return (progress.smoothed or 0.0) / (1 - _SMOOTHING ** max(progress.step, 1))
 
 
-def _causes(settings: TrainSection, *, masked: bool) -> list[str]:
+def _causes(settings: TrainSection) -> list[str]:
+    """Those that a run of any task may have."""
     rate = f"{settings.rate:g}"
     batch = f"{settings.batch:,} rows" if settings.batch_tokens is None else f"{settings.batch_tokens:,} tokens"
     causes = ["too few steps so far: this plateau is normal at first, and lasts longer for larger models"]
@@ -61,7 +64,4 @@ def _causes(settings: TrainSection, *, masked: bool) -> list[str]:
     else:
         causes.append(f"a warm-up that is too short or too long (now {settings.warmup:,.0f} steps)")
     causes.append(f"a small batch (now {batch})")
-    if masked:
-        causes.append("lines that repeat thousands of times in the text")
-        causes.append("a mask rate far from 0.15")
     return causes

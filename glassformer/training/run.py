@@ -38,12 +38,15 @@ def to_standard_error(message: str) -> None:
 
 @dataclass
 class Run:
-    """The state that the loop uses. `facts` are compared with those of the checkpoint when a run is resumed.
+    """The state that the loop uses; `out` is the folder of its files.
+
+    `facts` are compared with those of the checkpoint when a run is resumed.
     `saved_step` is the step of the newest checkpoint, and `saved_best` that of the best model which it knows.
     `evaluated` is how much of the run was done at the last look whether to evaluate, `evaluated_step` the step of the
     last evaluation.
     """
 
+    out: Path
     feed: Feed
     held_out: Feed | None
     settings: TrainSection
@@ -105,10 +108,11 @@ class Run:
         checkpoints.tidy()
         log(f"{machine}; {reason}")
         run = cls(
+            out=out,
             feed=feed,
             held_out=held_out,
             settings=settings,
-            tuned=Tuned(model, stages, log, asked=tune != TuneSection()),
+            tuned=Tuned(model, tune, stages, log),
             machine=machine,
             budget=budget,
             schedule=Schedule.of(settings, budget),

@@ -17,7 +17,7 @@ from glassformer.cli.train.train import train
 from glassformer.data.settings import ClassifyData
 from glassformer.models.families.bert import BERT_SIZES
 from glassformer.models.families.modernbert import MODERNBERT_SIZES
-from glassformer.run.prepare import body_config as model_config
+from glassformer.run.body import body_config as model_config
 from glassformer.saved.recipe import Recipe, resolve
 from glassformer.saved.sections import ModelSection, TokenizerSection
 from glassformer.tasks import TASKS
@@ -30,7 +30,7 @@ def recipe(what: str = "masked-lm", *assignments: str, **settings: object) -> Re
 
 
 def layers_and_width(recipe: Recipe) -> tuple[int, int]:
-    stack = model_config(recipe, 100).output_stack
+    stack = model_config(recipe.model, recipe.data.length, 100).output_stack
     return len(stack.blocks), stack.width
 
 
@@ -136,7 +136,7 @@ def test_help_names_the_sizes_that_there_are(command: Callable[..., None]) -> No
     for family in ("roberta", "distilbert", "slides"):  # of which the help says that they have none
         assert family in words
         with pytest.raises(ConfigError) as caught:
-            model_config(recipe(model_family=family, model_size="mini"), 100)
+            layers_and_width(recipe(model_family=family, model_size="mini"))
         assert "'size'" in caught.value.wanted
 
 

@@ -25,7 +25,7 @@ from experiments.translation.plan import Budget, Pairs, Texts, write_json
 from glassformer.models.families.marian import marian
 from glassformer.models.transformer import build
 from glassformer.parts.attention import CrossAttention
-from glassformer.run.prepare import body_config
+from glassformer.run.body import body_config
 from glassformer.training.checkpoint import Checkpoints
 from glassformer.training.stopping import Interrupted
 
@@ -152,7 +152,7 @@ def test_each_arm_is_a_recipe_and_is_compared_with_one_of_its_row(name: str, arm
     row = short.ROWS[name]
     asked = row.arms[arm]
     recipe = short.recipe_of(row, asked, row.steps)
-    body = body_config(recipe, row.vocabulary)
+    body = body_config(recipe.model, recipe.data.length, row.vocabulary)
     assert body.encoder is not None
     assert body.decoder is not None
     assert (len(body.encoder.blocks), len(body.decoder.blocks)) == asked.layers

@@ -53,7 +53,7 @@ from glassformer.page.server.desk import Desk
 from glassformer.page.server.guard import Guard
 from glassformer.page.server.offers import Models, Offer
 from glassformer.page.server.pictures import part_of
-from glassformer.run.vectors import use_vectors
+from glassformer.run.first_weights import use_vectors
 from glassformer.saved import store
 from glassformer.saved.recipe import parse_changes, resolve
 from glassformer.tasks.words.masked_lm.task import MaskedLMSection

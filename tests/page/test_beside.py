@@ -29,7 +29,7 @@ from glassformer.page.sections.vectors import strategy_record, vectors_record
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.desk import Desk
 from glassformer.page.server.offers import Models, Offer
-from glassformer.run.adapt import adapt
+from glassformer.run.first_weights import adapt
 from tests.look.rows import ALL
 from tests.page.serving import TEXTS, served, small_model
 from tests.refusals import refused

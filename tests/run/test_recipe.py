@@ -11,7 +11,7 @@ from glassformer.base.settings import read_settings, read_toml, toml_of
 from glassformer.bundled.recipes import ready_recipe, ready_recipes, recipe_files
 from glassformer.config import FillConfig
 from glassformer.models.transformer import Transformer
-from glassformer.run.prepare import body_config as model_config
+from glassformer.run.body import body_config as model_config
 from glassformer.saved.recipe import parse_changes, read_recipe, resolve
 from glassformer.tasks import TASKS, task_named
 from glassformer.training.budget import Budget, RunProgress
@@ -27,7 +27,7 @@ def test_every_ready_recipe_is_one_and_its_model_can_be_built(name: str) -> None
     import torch
 
     recipe = resolve(name)
-    config = model_config(recipe, recipe.tokenizer.vocabulary)
+    config = model_config(recipe.model, recipe.data.length, recipe.tokenizer.vocabulary)
     with torch.device("meta"):
         assert sum(parameter.numel() for parameter in Transformer(config).parameters()) > 0
 
@@ -200,12 +200,13 @@ def test_a_task_that_there_is_not(tmp_path: Path) -> None:
 def test_a_model_that_cannot_be(model: dict[str, object], wanted: Values, got: str, do: str) -> None:
     recipe = read_recipe({"task": MASKED, "model": model}, where="the recipe")
     with refused(ConfigError, wanted=wanted, got=got, do=do):
-        task_named("masked-lm").check_body(recipe.task, model_config(recipe, 100))
+        task_named("masked-lm").check_body(recipe.task, model_config(recipe.model, recipe.data.length, 100))
 
 
 def test_longer_rows_get_longer_positions() -> None:
     tables = {"task": MASKED, "data": {"length": 700}, "model": {"size": "tiny"}}
-    config = model_config(read_recipe(tables, where="the recipe"), 100)
+    recipe = read_recipe(tables, where="the recipe")
+    config = model_config(recipe.model, recipe.data.length, 100)
     assert config.encoder is not None
     assert config.encoder.max_length == 700
 

@@ -7,7 +7,7 @@ import torch
 
 from glassformer.api.model import Model
 from glassformer.base.errors import DataError, ShapeError
-from glassformer.run.vectors import use_vectors
+from glassformer.run.first_weights import use_vectors
 from tests.refusals import refused
 
 

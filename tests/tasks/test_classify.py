@@ -17,7 +17,7 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.settings import read_settings
 from glassformer.models.families import family_config
 from glassformer.models.transformer import build
-from glassformer.run.adapt import adapt
+from glassformer.run.first_weights import adapt
 from glassformer.run.independence import independence
 from glassformer.saved import artefact
 from glassformer.tasks.feed import TaskFeed

@@ -18,7 +18,7 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.models.fingerprint import fingerprint
 from glassformer.run.distil import spread
 from glassformer.run.prepare import Prepared, prepare_run
-from glassformer.run.run_folder import begin
+from glassformer.run.run_folder import earlier_recipe
 from glassformer.runtime import compiler
 from glassformer.saved.recipe import resolve, write_recipe
 from glassformer.tasks.distil import COSINE, SOFT, TaughtFeed, cosine_loss
@@ -258,10 +258,10 @@ def test_a_stopped_student_goes_on_by_the_same_words_whatever_its_teacher_pools(
     made = prepared(pooled, files, tmp_path)
     (tmp_path / "run").mkdir(exist_ok=True)
     write_recipe(tmp_path / "run", made.recipe, made.tokenizer)
-    again: Any = begin(tmp_path / "run", resolve(recipe(pooled, files)), resume=True)
+    again: Any = earlier_recipe(tmp_path / "run", resolve(recipe(pooled, files)), resume=True)
     assert again.task.pooling == "mean"
     with refused(ConfigError, wanted="task.pooling", got="max"):
-        begin(tmp_path / "run", resolve(recipe(pooled, files, task__pooling="max")), resume=True)
+        earlier_recipe(tmp_path / "run", resolve(recipe(pooled, files, task__pooling="max")), resume=True)
     assert prepared(pooled, files, tmp_path, task__pooling="max").task.section.model_dump()["pooling"] == "max"
 
 

@@ -20,9 +20,9 @@ from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.families import marian
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build
+from glassformer.run.first_weights import use_vectors
 from glassformer.run.independence import independence
 from glassformer.run.prepare import Prepared, prepare_run
-from glassformer.run.vectors import use_vectors
 from glassformer.saved.foreign import read_foreign, write_foreign
 from glassformer.saved.recipe import resolve
 from glassformer.tasks.writing.pair_source import PairSource

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from glassformer.tasks import task_named
 from glassformer.training.budget import RunProgress
 from glassformer.training.notices import plateau, smoothed_loss
 from tests.training.toy import toy_settings
@@ -61,14 +62,15 @@ def test_without_a_baseline_loss_nothing_is_told() -> None:
 
 def test_the_notice_names_likely_causes() -> None:
     causes = ("too few steps", "learning rate", "0.25", "warm-up", "7 steps", "8 rows")
-    for masked in (True, False):
+    for task in ("masked-lm", "bert", "annotated-masks", "classify"):
+        of_task = task_named(task).plateau_causes
         progress = RunProgress(step=1000, smoothed=6.0, above=999)
-        said = plateau(progress, 6.0, 0.5, BASELINE, toy_settings(learning_rate=0.25, warmup=7.0), masked=masked)
+        said = plateau(progress, 6.0, 0.5, BASELINE, toy_settings(learning_rate=0.25, warmup=7.0), of_task)
         assert said is not None
         for told in ("1,000", "6.00", *causes):
             assert told in said
         for word in ("mask rate", "repeat"):
-            assert (word in said) is masked  # a classifier masks nothing
+            assert (word in said) is (task != "classify")  # which masks nothing
 
 
 def test_the_mean_is_that_of_the_losses_so_far() -> None:

@@ -34,6 +34,7 @@ class Toy:
     name: str = "toy"
     best: str = "-loss"
     baseline_names: tuple[str, ...] = ()
+    plateau_causes: tuple[str, ...] = ()
     fingerprint: str = "toy"
     poison_step: int | None = None
     baseline_loss: float | None = math.log(VOCABULARY)

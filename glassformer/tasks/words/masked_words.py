@@ -22,6 +22,8 @@ from glassformer.tasks.words.corpus import HELD_OUT_EPOCH, MaskedRows, check_som
 from glassformer.text.compatible import check_mask
 from glassformer.text.tokenizer import Tokenizer
 
+# Why a loss of masked words may stay where it began.
+OF_MASKING = ("lines that repeat thousands of times in the text", "a mask rate far from 0.15")
 UNIT = "masked tokens"
 # Rows of a batch that is measured.
 _ROWS = 32

@@ -26,7 +26,14 @@ from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.soft_losses import SoftLoss, of_masked_words
 from glassformer.tasks.task import Preparation
 from glassformer.tasks.values import check_columns
-from glassformer.tasks.words.masked_words import UNIT, check_encoder, check_guesses, log_probabilities, scored_in_each
+from glassformer.tasks.words.masked_words import (
+    OF_MASKING,
+    UNIT,
+    check_encoder,
+    check_guesses,
+    log_probabilities,
+    scored_in_each,
+)
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
 
 
@@ -56,6 +63,7 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
     formerly = "given"
     card = FILLED
     soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
+    plateau_causes = OF_MASKING
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"masked_words": "scored"}
     best = "-loss"

@@ -29,7 +29,7 @@ from glassformer.tasks.predictor import TaskSection
 from glassformer.tasks.soft_losses import SoftLoss, of_masked_words, of_texts
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.words.corpus import CorpusTask, MaskedRows, held_out_sources
-from glassformer.tasks.words.masked_words import answered, check_encoder, unigram_of
+from glassformer.tasks.words.masked_words import OF_MASKING, answered, check_encoder, unigram_of
 from glassformer.tasks.words.pair_labels import NEXT_SENTENCE_LABELS, ORDER_LABELS, LabelCounts, check_rows_of_pairs
 
 
@@ -65,6 +65,7 @@ class Bert(CorpusTask):
     verbs: ClassVar[Mapping[str, str]] = {"head": "fill", "sentence_head": "classify"}
     card = FILLED
     soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words, "next_sentence": of_texts}
+    plateau_causes = OF_MASKING
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0, "next_sentence": 1.0}
     best = "-loss"
     baseline_names = ("most_frequent",)

@@ -27,7 +27,7 @@ from glassformer.tasks.predictor import TaskSection
 from glassformer.tasks.soft_losses import SoftLoss, of_masked_words
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.words.corpus import CorpusTask, MaskedRows
-from glassformer.tasks.words.masked_words import UNIT, answered, check_encoder, unigram_of
+from glassformer.tasks.words.masked_words import OF_MASKING, UNIT, answered, check_encoder, unigram_of
 from glassformer.text.tokenizer import Tokenizer
 
 
@@ -48,6 +48,7 @@ class MaskedLM(CorpusTask):
     of_imported = "encoder"
     card = FILLED
     soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
+    plateau_causes = OF_MASKING
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
     best = "-loss"
     baseline_names = ("unigram",)

@@ -1,0 +1,104 @@
+"""The tokens of a run: those of a model or a file that is there, or a vocabulary that is learned from the text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+
+from glassformer.base.errors import ConfigError
+from glassformer.data.settings import DataSection
+from glassformer.saved.sections import TokenizerSection
+from glassformer.tasks.task import Task
+from glassformer.text.load import load_tokenizer
+from glassformer.text.special import NONE
+from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.train import train_tokenizer
+from glassformer.training.progress import Progress
+
+
+def read_tokenizer(section: TokenizerSection) -> Tokenizer | None:
+    """The tokenizer of the file that the settings name, None where they name none; raises TokenizerError."""
+    return None if section.file is None else load_tokenizer(Path(section.file))
+
+
+def sizes_of(tokenizer: Tokenizer) -> list[int]:
+    """The size of the vocabulary, or of those of source and target."""
+    return [side.vocabulary_size for side in tokenizer.sides]
+
+
+def planned_sizes(section: TokenizerSection) -> list[int]:
+    """The sizes of the vocabularies that are to be learned: text that is written with fewer tokens may want more."""
+    return [section.vocabulary] * (2 - section.shared)
+
+
+def check_sides(sides: int, task: type[Task], name: str) -> None:
+    """Raise ConfigError for two vocabularies where there are no pairs."""
+    if sides > 1 and not task.two_sided:
+        raise ConfigError(
+            "two vocabularies are those of a source and its translation",
+            got=f"the task {name}",
+            do="leave tokenizer.shared out, and name one file of a tokenizer",
+        )
+
+
+def check_unused(section: TokenizerSection, *, start: bool) -> None:
+    """Refuse settings for a tokenizer that is not learned, as that of a model to `start` from: they would have no
+    effect, but would be saved in recipe.toml. Raises ConfigError.
+    """
+    usual = TokenizerSection()
+    if start or section.file is not None:
+        asked = [key for key, value in section if value != getattr(usual, key) and (start or key != "file")]
+        if asked:
+            brought = "a model to start from" if start else "an existing tokenizer"
+            raise ConfigError(
+                f"{brought} brings its own tokens",
+                got=f"{'model.start' if start else 'tokenizer.file'} together with tokenizer.{asked[0]}",
+                do="leave one of them out",
+            )
+
+
+def check_row(length: int, tokenizer: Tokenizer | None, *, special: bool) -> None:
+    """Refuse rows that are too short for text; a tokenizer that is still to be learned will add two `special` tokens,
+    where it has such. Raises ConfigError.
+    """
+    around = (2 if special else 0) if tokenizer is None else sum(tokenizer.frame)
+    if length <= around:
+        raise ConfigError(f"a row must be longer than its {around} special tokens", got=f"data.length = {length}")
+
+
+def learn_tokenizer(
+    section: TokenizerSection,
+    task: type[Task],
+    data: DataSection,
+    shares: Mapping[str, float],
+    characters: int,
+    progress: Progress,
+) -> Tokenizer:
+    """A tokenizer from the training texts, which have about so many characters: with a vocabulary for each side where
+    they are not `shared`. Raises TokenizerError, and DataError for files that cannot be read.
+    """
+    sides = 2 - section.shared
+    each = []
+    for side in range(sides):
+        of = "" if sides == 1 else (" for the sources", " for the targets")[side]
+        with progress.reading(
+            f"learning a vocabulary of {section.vocabulary:,} tokens{of}", characters // sides
+        ) as advance:
+            learned = train_tokenizer(
+                section.kind,
+                islice(task.training_texts(data, shares), side, None, sides),
+                vocabulary=section.vocabulary,
+                lowercase=section.lowercase,
+                special=task.special if section.special else NONE,
+                marks=task.marks if section.special else (),
+                advance=advance,
+                note=progress.note,
+            )
+        size = learned.vocabulary_size
+        if size > section.vocabulary:
+            progress.note(
+                f"a vocabulary of {size:,} tokens, not {section.vocabulary:,}: fewer tokens cannot write the text"
+            )
+        each.append(learned)
+    return each[0] if sides == 1 else each[0].with_target(each[1])
