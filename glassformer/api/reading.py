@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from glassformer.answering.answers import answers
@@ -18,6 +18,22 @@ if TYPE_CHECKING:
 
 class Answering(Artefact):
     """Answers about texts."""
+
+    def ask(
+        self, verb: str, text: str | Texts, pair: str | Texts | None = None, *, options: Mapping[str, Any] | None = None
+    ) -> Any:
+        """What any verb answers about a text, or each of many, by its name on the command line: `ask("fill", text)` is
+        `fill(text)`. So the verb of a task that was added to the package is asked.
+
+        `options` are those of the verb, by name. Raises ConfigError for an unknown verb and for a model that does not
+        answer it, DataError for a text that cannot be used.
+        """
+        if pair is None:
+            records = texts_of(text)
+        else:
+            records = [{"text": one, "pair": two} for one, two in beside(text, pair, "pair")]
+        found = answers(self, verb, records, options or {})
+        return found[0] if isinstance(text, str) else found
 
     @overload
     def fill(self, text: str, *, top: int = 5) -> Filled: ...

@@ -85,7 +85,8 @@ def _use(verb: str, words: list[str], model: Artefact) -> str:
     first, *others = (json.dumps(word, ensure_ascii=False) for word in words if not word.startswith("--"))
     more = [f"[{', '.join(others)}]"] if "choices" in VERBS[verb].columns else others
     printed = task_named(model.task.name).card_of(model.task).printed
-    return f"print(model.{verb}({', '.join([first, *more])}).{printed})"
+    given = ", ".join([first, *more])
+    return f"print(model.{verb}({given}).{printed})" if VERBS[verb].method else f'print(model.ask("{verb}", {given}))'
 
 
 def _data(model: Artefact) -> Iterator[str]:

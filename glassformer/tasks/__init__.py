@@ -76,7 +76,7 @@ class VerbEntry:
     named. `files`: what it reads in addition to running text. `second`: the option of the second text. `top`: the help
     of --top. `blank`: a text of only blanks has an answer. `turns`: a text is a conversation. `goes_on`: the answer
     continues the text. `writes`: what it writes, by the options of a search. `masks`: its texts have [MASK].
-    `watched`: how sentences are watched in training. `folder` is found.
+    `method`: `Model` has a method of its name. `watched`: how sentences are watched in training. `folder` is found.
     """
 
     name: str
@@ -95,6 +95,7 @@ class VerbEntry:
     writes: str = ""
     masks: bool = False
     alone: str = ""
+    method: bool = False
     watched: WatchEntry | None = None
     folder: str = ""
 

@@ -1,51 +1,37 @@
-"""The page on adding a task, run as a stranger would: its file, its row in the table, its recipe."""
+"""The page on adding a task, followed as a stranger would: a folder in a copy of the package, nothing else edited."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
+import os
 import re
+import shutil
+import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-import glassformer as gf
-from glassformer.base.settings import read_toml
-from glassformer.tasks import TASKS, TaskEntry
-from glassformer.tasks.predict import predict
-from glassformer.training.progress import NoProgress
-
-NAME = "glassformer.tasks.word_order"
+FOLDER = Path("glassformer") / "tasks" / "labels" / "word_order"
+MOST_LINES = 150
 
 
-@pytest.fixture
-def page(repository: Path) -> dict[str, list[str]]:
-    """The blocks of code of the page, by language."""
-    text = (repository / "docs" / "adding-a-task.md").read_text(encoding="utf-8")
-    blocks: dict[str, list[str]] = {}
-    for language, code in re.findall(r"```(\w+)\n(.*?)```", text, flags=re.DOTALL):
-        blocks.setdefault(language, []).append(code)
-    return blocks
-
-
-def test_the_task_of_the_page_is_trained_saved_and_asked(
-    page: dict[str, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file, row = page["python"]
-    (recipe,) = page["toml"]
-    (tmp_path / "word_order.py").write_text(file, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(NAME, tmp_path / "word_order.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, NAME, module)
-    spec.loader.exec_module(module)
-    rows: dict[str, TaskEntry] = {}
-    exec(row, {"TASKS": rows, "TaskEntry": TaskEntry})
-    for name, entry in rows.items():  # into the table itself: other modules hold it too
-        monkeypatch.setitem(TASKS, name, entry)
-
+@pytest.fixture(scope="module")
+def place(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a copy of the package that has the page's task, its recipe and texts to learn from."""
+    place = tmp_path_factory.mktemp("adding")
+    package = repository / "glassformer"
+    shutil.copytree(package, place / "glassformer", ignore=shutil.ignore_patterns("__pycache__"))
+    page = (repository / "docs" / "adding-a-task.md").read_text(encoding="utf-8")
+    blocks = dict.fromkeys(("__init__.py", "entry.py", "task.py"), "")
+    python = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    (place / FOLDER).mkdir()
+    for name, code in zip(blocks, python, strict=True):
+        (place / FOLDER / name).write_text(code, encoding="utf-8")
+    (recipe,) = re.findall(r"```toml\n(.*?)```", page, flags=re.DOTALL)
+    (place / "word-order.toml").write_text(recipe, encoding="utf-8")
     verbs, things = ("likes", "sees", "has"), ("house", "garden", "river", "summer")
     texts = [
         f"she {verb} the {one} and he {other} a {two}"
@@ -55,16 +41,71 @@ def test_the_task_of_the_page_is_trained_saved_and_asked(
         for two in things
     ]
     lines = [json.dumps({"text": f"{text} {number % 3}"}) for number, text in enumerate(texts)]
-    (tmp_path / "texts.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    (tmp_path / "recipe.toml").write_text(recipe, encoding="utf-8")
-    values = read_toml(tmp_path / "recipe.toml")
-    values["data"]["files"] = [str(tmp_path / "texts.jsonl")]
+    (place / "texts.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    return place
 
-    model = gf.train(values, out=tmp_path / "run", progress=NoProgress())
-    assert model.metrics["scores"]["accuracy"] > 0.9  # the order of these words is easy to tell
-    loaded = gf.load(tmp_path / "run")
-    assert loaded.evaluate()["accuracy"] == pytest.approx(model.metrics["scores"]["accuracy"])
-    task = module.WordOrder.of(loaded.module, loaded.tokenizer, loaded.context({}))
-    examples = [task.example({"text": text}, "") for text in texts[:20]]
-    found = list(predict(task, loaded.module, examples))
-    assert sum(answer == module.LABELS[each.label] for each, answer in zip(examples, found, strict=True)) >= 18
+
+def run(place: Path, arguments: Sequence[str]) -> str:
+    """What a command with the copied package prints."""
+    environment = {**os.environ, "PYTHONPATH": str(place), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "glassformer", *arguments]
+    done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def trained(place: Path) -> Path:
+    """The folder of the model that the page trains."""
+    run(place, ["train", "word-order.toml", "--out", "run"])
+    return place / "run"
+
+
+def record(text: str) -> dict[str, Any]:
+    """The only line of JSON."""
+    (line,) = text.splitlines()
+    return dict(json.loads(line))
+
+
+def test_the_task_of_the_page_is_one_small_folder(place: Path) -> None:
+    files = sorted((place / FOLDER).glob("*.py"))
+    assert [file.name for file in files] == ["__init__.py", "entry.py", "task.py"]
+    assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files) <= MOST_LINES
+    assert " order " in run(place, ["--help"])
+
+
+def test_it_is_trained_with_intervals_and_a_verdict(trained: Path) -> None:
+    metrics = json.loads((trained / "metrics.json").read_text(encoding="utf-8"))
+    assert metrics["scores"]["accuracy"] > 0.9  # the order of these words is easy to tell
+    assert metrics["intervals"].keys() >= {"accuracy", "always_in_order_accuracy"}
+    card = (trained / "README.md").read_text(encoding="utf-8")
+    assert len(metrics["verdict"]) > 1
+    assert metrics["verdict"][1:] in card  # there it begins a sentence
+    assert 'model.ask("order", ' in card
+
+
+def test_its_verb_answers_on_the_command_line_and_in_python(place: Path, trained: Path) -> None:
+    text = "she likes the house and he sees a river 2"
+    found = record(run(place, ["order", "run", text, "--json"]))
+    assert (found["text"], found["label"]) == (text, "in order")
+    backwards = " ".join(text.split()[::-1])
+    assert record(run(place, ["order", "run", backwards, "--json"]))["label"] == "out of order"
+    lines = run(place, ["order", "run", "--file", "texts.jsonl", "--json"]).splitlines()
+    assert sum(json.loads(line)["label"] == "in order" for line in lines) > 0.9 * len(lines)
+    assert "in order" in run(place, ["order", "run", text])
+    code = f"import json, glassformer as gf; print(json.dumps(gf.load('run').ask('order', {text!r}).to_dict()))"
+    environment = {**os.environ, "PYTHONPATH": str(place)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=place, env=environment, capture_output=True, text=True, check=True
+    )
+    assert record(done.stdout) == found
+
+
+def test_it_is_measured_looked_into_and_exported(place: Path, trained: Path) -> None:
+    scores = json.loads(run(place, ["evaluate", "run", "--json"]))
+    assert scores["accuracy"] > 0.9
+    run(place, ["explain", "run", "she likes the house", "--html", "page.html"])
+    assert "<html" in (place / "page.html").read_text(encoding="utf-8")
+    run(place, ["export", "run", "theirs", "--to", "huggingface"])
+    told = json.loads((place / "theirs" / "config.json").read_text(encoding="utf-8"))
+    assert told["id2label"] == {"0": "in order", "1": "out of order"}

@@ -88,3 +88,11 @@ def test_what_is_no_path_is_refused(model: Model, given: Any) -> None:
     for refusing, kind in ((model.evaluate, DataError), (gf.load, CheckpointError), (model.save, CheckpointError)):
         with refused(kind, wanted="path", got=repr(given)):
             refusing(given)
+
+
+def test_any_verb_is_asked_by_its_name(model: Model) -> None:
+    text = "She [MASK] the summer."
+    assert model.ask("fill", text, options={"top": 2}) == model.fill(text, top=2)
+    assert model.ask("score", [text, "She"]) == model.score([text, "She"])
+    with pytest.raises(ConfigError):
+        model.ask("unknown", text)

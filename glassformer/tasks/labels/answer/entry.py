@@ -18,6 +18,7 @@ VERBS = (
         name="answer",
         help="the answer to a question, from a passage",
         predictor=".task:AnswerQuestions",
+        method=True,
         columns=("text", "pair"),
         tasks=("answer",),
         files=".json as SQuAD has it, .jsonl, .csv, .tsv, .parquet",

@@ -18,6 +18,7 @@ VERBS = (
         name="choose",
         help="which candidate belongs to a text",
         predictor=".task:Choose",
+        method=True,
         columns=("text", "choices"),
         tasks=("choose",),
         watched=WatchEntry(behind="choices", needs=2, several=True),

@@ -18,6 +18,7 @@ VERBS = (
         name="classify",
         help="the label, the labels or the number of a text or a pair",
         predictor=".task:Classify",
+        method=True,
         columns=("text", "pair"),
         tasks=("classify",),
         watched=WatchEntry(behind="pair"),

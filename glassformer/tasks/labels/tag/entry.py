@@ -18,6 +18,7 @@ VERBS = (
         name="tag",
         help="the tags of a text's words, as spans of characters",
         predictor=".task:Tag",
+        method=True,
         columns=("text", "words"),
         tasks=("tag",),
         files=".conll, .conllu, .jsonl, .csv, .tsv, .parquet",

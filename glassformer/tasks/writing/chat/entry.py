@@ -23,6 +23,7 @@ VERBS = (
         name="chat",
         help="the reply to a conversation, or a conversation",
         predictor=".chatter:Chatter",
+        method=True,
         tasks=("chat",),
         usual={"text": "turns"},
         turns=True,

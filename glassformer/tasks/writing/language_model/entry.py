@@ -19,6 +19,7 @@ VERBS = (
         name="generate",
         help="the text that goes on behind a prompt",
         predictor="..generator:Generate",
+        method=True,
         tasks=("language-model",),
         blank=True,
         writes="text",

@@ -22,6 +22,7 @@ VERBS = (
         name="translate",
         help="the translation of a text",
         predictor="..translator:Translator",
+        method=True,
         tasks=("translate",),
         blank=True,
         writes="translation",
