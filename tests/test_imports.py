@@ -291,6 +291,36 @@ def test_no_room_without_a_meaning() -> None:
     assert names & BANISHED_NAMES == set()
 
 
+NAMING = ("tasks/", "api/", "cli/train/demo_")
+"""Who names tasks and verbs: the tasks, the methods of `Model` and the estimators, and the demo, which trains two models.
+"""
+WORDS_TOO = {"answer", "score", "bert"}
+"""Names of tasks and verbs that are also other words here: an answer and its score, and the family."""
+
+
+def named(source: str) -> list[str]:
+    """Tasks and verbs that a file names as a whole text of its own."""
+    from glassformer.tasks import TASKS, VERBS
+
+    names = {*TASKS, *VERBS} - WORDS_TOO
+    texts = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+    return sorted({text for text in texts if isinstance(text, str) and text in names})
+
+
+def test_only_tasks_name_a_task_or_a_verb() -> None:
+    found = {
+        place: names
+        for path in FILES
+        if not (place := path.relative_to(PACKAGE).as_posix()).startswith(NAMING)
+        and (names := named(path.read_text(encoding="utf-8")))
+    }
+    assert found == {}
+
+
+def test_a_named_task_is_noticed() -> None:
+    assert named('if task == "classify":\n    verbs = {"fill": 1}') == ["classify", "fill"]
+
+
 def test_importing_the_package_is_light() -> None:
     code = f"import sys, glassformer; print(*sorted({HEAVY!r} & set(sys.modules)))"
     seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

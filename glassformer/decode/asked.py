@@ -27,7 +27,7 @@ def search_settings(
     length_penalty: float = LENGTH_PENALTY,
     default: DecodeSettings | None = None,
     called: Mapping[str, str] = MappingProxyType({}),
-    where: str = "translate",
+    where: str = "decoding",
 ) -> DecodeSettings:
     """The settings of the search that options ask for, else those of `default`, or so many beams with this length
     penalty; one beam, and nothing that needs beams, is greedy search.
@@ -61,7 +61,7 @@ def asked_search(
     beams: int = BEAMS,
     length_penalty: float = LENGTH_PENALTY,
     default: DecodeSettings | None = None,
-    where: str = "translate",
+    where: str = "decoding",
 ) -> DecodeSettings:
     """The option `search`, all settings at once, or those that the other options ask for: see `search_settings`.
 

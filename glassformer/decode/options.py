@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Option(NamedTuple):
     """How an option is explained and typed. In `help`, {word} is what is written; `texts` is the help where texts are
     continued, if it is another one. `least` is the smallest number, `flags` what is typed if it is not the name; `of`
-    names the only verb that has the option: "translate", "chat", or "" for all.
+    is what the only verb writes that has the option: "translation", "reply", or "" for all.
     """
 
     help: str
@@ -58,7 +58,7 @@ class WritingOptions:
     coverage_penalty: float | None = _option(
         "The higher, the worse {word}s score that skip words (β of Wu et al. 2016).  [default: 0]",
         least=0,
-        of="translate",
+        of="translation",
     )
     n_best: int | None = _option(
         "Write so many {word}s of each text, with scores.  [default: 1]",
@@ -66,10 +66,10 @@ class WritingOptions:
         least=1,
     )
     groups: int | None = _option(
-        "Divide the beams into so many groups that avoid each other's tokens.  [default: 1]", least=1, of="translate"
+        "Divide the beams into so many groups that avoid each other's tokens.  [default: 1]", least=1, of="translation"
     )
     diversity: float | None = _option(
-        "What the score of a token loses that an earlier group chose.  [default: 0]", least=0, of="translate"
+        "What the score of a token loses that an earlier group chose.  [default: 0]", least=0, of="translation"
     )
     sample: bool = _option("Draw each token by its probability instead of searching.", default=False)
     temperature: float | None = _option(f"{_DRAW}  [default: 1]", f"{_DRAW}  [default: 0.8]")
@@ -83,7 +83,7 @@ class WritingOptions:
         "Above 1, tokens that were written before become less likely.  [default: 1]"
     )
     no_repeat_ngram: int | None = _option("Write no sequence of so many tokens twice.  [default: none]", least=1)
-    prefix: str | None = _option("Begin each {word} with this.  [default: none]", of="translate")
+    prefix: str | None = _option("Begin each {word} with this.  [default: none]", of="translation")
     forced: Sequence[str] = _option(
         "Write this somewhere in each {word} (repeatable).  [default: none]", default=(), flags=("--force",)
     )
@@ -97,18 +97,18 @@ class WritingOptions:
         least=1,
     )
     min_tokens: int | None = _option("The fewest tokens of a {word}.  [default: 0]", least=0)
-    paragraphs: bool = _option("Translate the sentences of each text one by one.", default=False, of="translate")
+    paragraphs: bool = _option("Translate the sentences of each text one by one.", default=False, of="translation")
     alignment: bool | None = _option(
         "Show which words belong to which.  [default: with --json]",
         flags=("--alignment/--no-alignment",),
-        of="translate",
+        of="translation",
     )
-    system: str | None = _option("What is said to a decoder before all turns.  [default: none]", of="chat")
+    system: str | None = _option("What is said to a decoder before all turns.  [default: none]", of="reply")
     template: str | None = _option(
-        "The chat template of a decoder that has several, by its name.  [default: default]", of="chat"
+        "The chat template of a decoder that has several, by its name.  [default: default]", of="reply"
     )
     history: int | None = _option(
-        "The most turns that are read.  [default: as trained, all that fit]", least=1, of="chat"
+        "The most turns that are read.  [default: as trained, all that fit]", least=1, of="reply"
     )
     search: DecodeSettings | None = None
 

@@ -67,8 +67,8 @@ class Choice:
         time = self.end if self.core_minutes is None else f"{round(self.core_minutes, 1):,g} minutes of one core"
         time = f" and {time}" if time else ""
         options = ", ".join(_OPTIONS[name] for name in names)
-        choose = "choose" if len(names) > 1 else "chooses"
-        return f"{chosen}: chosen for {self.megabytes:,.1f} MB of text{time}; {options} {choose} otherwise"
+        differ = "choose otherwise" if len(names) > 1 else "chooses otherwise"
+        return f"{chosen}: chosen for {self.megabytes:,.1f} MB of text{time}; {options} {differ}"
 
 
 def cores_of(settings: TrainSection) -> int:

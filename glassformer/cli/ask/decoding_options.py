@@ -20,13 +20,13 @@ TYPED = {
 """What is typed for each of them."""
 
 
-def decoding_options(verb: str, word: str) -> dict[str, tuple[Any, object]]:
-    """The options of a verb by their names, each with its default; `word` is what is written."""
+def decoding_options(writes: str, word: str) -> dict[str, tuple[Any, object]]:
+    """The options of a verb by what it writes, each with its default; `word` is what help calls that."""
     found: dict[str, tuple[Any, object]] = {}
     for name, option in OPTIONS.items():
-        if option.of in ("", verb):
+        if option.of in ("", writes):
             several = _KINDS[name] == Sequence[str]
-            help = (option.texts if verb != "translate" and option.texts else option.help).replace("{word}", word)
+            help = (option.texts if writes != "translation" and option.texts else option.help).replace("{word}", word)
             typed = typer.Option(*(option.flags or (TYPED[name],)), min=option.least, help=help)
             default = None if several else _DEFAULTS[name]
             found[name] = (Annotated[list[str] | None if several else _KINDS[name], typed], default)
@@ -48,11 +48,11 @@ _SHOWN = {
 _IN_TURN = typer.Option("--stream", help="Show words as soon as they are decided, text after text.")
 _SAVE = "Keep the conversation in this file after each turn; go on with the one that is there.  [default: none]"
 
-DECODING = {**decoding_options("translate", "translation"), "stream": (Annotated[bool, _IN_TURN], False), **_TREES}
-WRITING = {**decoding_options("generate", "text"), **_SHOWN}
+DECODING = {**decoding_options("translation", "translation"), "stream": (Annotated[bool, _IN_TURN], False), **_TREES}
+WRITING = {**decoding_options("text", "text"), **_SHOWN}
 CHATTING = {
     **WRITING,
-    **decoding_options("chat", "text"),
+    **decoding_options("reply", "text"),
     "save": (Annotated[Path | None, typer.Option("--save", help=_SAVE)], None),
 }
 

@@ -12,6 +12,7 @@ from glassformer.base.wrapping import in_one_line
 from glassformer.cli.terminal.readers import Text
 from glassformer.cli.terminal.screen import note, record
 from glassformer.decode.options import WritingOptions
+from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
@@ -56,7 +57,7 @@ def show_trees(
             handle.write(f"{in_one_line(line)}\n")
         handle.flush()
     if number and not json:
-        draws = "explain MODEL TEXT" if verb == "translate" else f"{verb} MODEL TEXT"
+        draws = "explain MODEL TEXT" if VERBS[verb].writes == "translation" else f"{verb} MODEL TEXT"
         note(f"glassformer {draws} --html page.html draws it, with the numbers behind each word")
 
 

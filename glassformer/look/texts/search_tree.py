@@ -18,7 +18,7 @@ from glassformer.look.texts.tree import SearchTree
 from glassformer.look.texts.written import path_of
 from glassformer.look.trace.trace import Trace
 from glassformer.saved.artefact import Artefact
-from glassformer.tasks import VERBS
+from glassformer.tasks import VERBS, verb_of, verb_where
 from glassformer.tasks.predict import precision
 from glassformer.tasks.writing.chat.chatter import Chatter, joined
 from glassformer.tasks.writing.generator import SLOTS as PROMPTS
@@ -110,9 +110,10 @@ def trace_of(model: Artefact, tree: SearchTree) -> Trace:
 
 def writing_verb(model: Artefact) -> str:
     """The verb by which a model writes, where none is named."""
-    if model.task_name == "chat":
-        return "chat"
-    return "generate" if model.config.encoder is None else "translate"
+    verb = verb_of(model.task_name) if model.task_name else ""
+    if verb and VERBS[verb].writes:
+        return verb
+    return verb_where(lambda entry: entry.writes == ("text" if model.alone else "translation"))
 
 
 def asked_of(predictor: Any, text: str | Sequence[str], *, limit: int | None) -> Asked:

@@ -108,6 +108,7 @@ class Translator(Writer[TextPair, Translation]):
             beams=getattr(section, "beams", BEAMS),
             length_penalty=getattr(section, "length_penalty", LENGTH_PENALTY),
             default=None if default is None else default.settings,
+            where="translate",
         )
         ids = None if default is None else default.ids
         return cls(
