@@ -292,7 +292,7 @@ def test_no_room_without_a_meaning() -> None:
 
 
 NAMING = ("tasks/", "api/", "cli/train/demo_")
-"""Who names tasks and verbs: the tasks, the methods of `Model` and the estimators, and the demo, which trains two models.
+"""Who names tasks and verbs: the tasks, the methods of `Model`, the estimators, and the demo, which trains two models.
 """
 WORDS_TOO = {"answer", "score", "bert"}
 """Names of tasks and verbs that are also other words here: an answer and its score, and the family."""
