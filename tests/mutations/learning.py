@@ -140,7 +140,7 @@ MUTATIONS = (
     ),
     Mutation(
         "links-one-way-only",
-        "glassformer/tasks/writing/alignment_loss.py",
+        "glassformer/tasks/writing/alignment.py",
         "(target == torch.arange(target.shape[1], device=target.device)) & (share >= 0)",
         "share >= 0",
         ("tests/tasks/test_alignment_head.py::test_the_loss_is_that_of_the_links_of_each_pair",),

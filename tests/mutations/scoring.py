@@ -98,7 +98,7 @@ MUTATIONS = (
     ),
     Mutation(
         "next-token-one-off",
-        "glassformer/tasks/writing/language_model/score.py",
+        "glassformer/tasks/writing/likelihood.py",
         "first = window.start if before else window.start + 1",
         "first = window.start",
         ("tests/tasks/test_language_model.py::test_a_text_is_scored_as_the_logits_say",),

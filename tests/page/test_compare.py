@@ -10,12 +10,13 @@ import pytest
 
 import glassformer as gf
 from glassformer.api.trace import Trace
+from glassformer.bundled.texts import slides_model
 from tests.page.watched import until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-SLIDES = Path(gf.__file__).with_name("demo") / "slides"
+SLIDES = slides_model()
 TEXTS = ("She [MASK] [MASK] summer better", "She likes the [MASK] better")
 WEIGHTS = "encoder.blocks.0.self_attention.weights"
 SUM = "encoder.embed.sum"

@@ -18,6 +18,7 @@ import glassformer as gf
 from glassformer.api.model import Model
 from glassformer.api.trace import Trace
 from glassformer.features.embed import same_word
+from glassformer.features.pipeline import probe_of
 from glassformer.features.search.index import SearchIndex
 from glassformer.features.strategies import SIX
 from glassformer.look.summaries.layers import layers_of
@@ -68,7 +69,7 @@ def made(folder: Path, strategy: str, pooling: str, labels: list[str]) -> Made:
                 weight.add_(torch.linspace(-0.01, 0.02, weight.numel()).reshape(weight.shape))
     run = model.trace(TEXTS)
     file = folder / "page.html"
-    makers = makers_beside(model.module, probe=pipeline, index=index, start=before)
+    makers = makers_beside(model.module, probe=probe_of(pipeline), index=index, start=before)
     write_page(run, file, title="small", sections=sections_of(run, makers))
     return Made(model, run, pipeline, index, before, file)
 
@@ -224,7 +225,7 @@ def test_a_page_without_them_says_how_to_write_one(first: Made, window: Page, tm
 
 
 def test_a_typed_text_finds_its_own_neighbours(mean: Made, browser: Browser) -> None:
-    makers = makers_beside(mean.model.module, probe=mean.pipeline, index=mean.index)
+    makers = makers_beside(mean.model.module, probe=probe_of(mean.pipeline), index=mean.index)
     offer = Offer("small", "nowhere", (TEXTS[0],), makers=makers, model=mean.model)
     desk = Desk(Models([offer], device="cpu"))
     with serving(desk, "small", (TEXTS[0],)) as address, watched(browser) as page:

@@ -114,7 +114,7 @@ def test_a_small_run_and_small_weights_come_whole(page: Page) -> None:
 
 
 def test_a_large_run_comes_in_parts(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (overview, answers):
+    for module in (overview, pictures):
         monkeypatch.setattr(module, "MOST_WHOLE", 100)
     told = page.overview("slides", SENTENCES[:2])
     assert (told["whole"], told["whole_weights"]) == (False, False)
