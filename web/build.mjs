@@ -44,6 +44,11 @@ if (process.argv.includes("--test")) {
   const tests = readdirSync("test", { recursive: true }).filter((name) => {
     return name.endsWith(".test.ts") && (asked.length === 0 || asked.includes(name));
   });
+  const absent = asked.filter((name) => !tests.includes(name));
+  if (absent.length > 0) {
+    console.error(`there is no test ${absent.join(", ")} in web/test`);
+    process.exit(1);
+  }
   const entryPoints = tests.map((name) => `test/${name}`);
   await build({
     ...shared,

@@ -88,7 +88,7 @@ class Copy:
 
     def page_tests(self, tests: Sequence[str], *, limit: float = LIMIT) -> Ended:
         """Run tests of the page; without names none is run."""
-        names = [Path(test).name for test in tests]
+        names = [test.removeprefix("web/test/") for test in tests]
         return self._run(["node", "build.mjs", "--test", *names], limit, within="web") if names else Ended(0, "")
 
     def python_tests(self, tests: Sequence[str], *, limit: float = LIMIT) -> Ended:
