@@ -2,44 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
-from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parents[1] / "glassformer"
-FILES = sorted(PACKAGE.rglob("*.py"))
+from tests.imports import FILES, PACKAGE, ROOMS, circles, edges, imports, lazy_imports, module_of, sources
 
-ROOMS = (
-    "base",
-    "config",
-    "parts",
-    "models",
-    "text",
-    "runtime",
-    "data",
-    "decode",
-    "scoring",
-    "tasks",
-    "training",
-    "convert",
-    "bundled",
-    "saved",
-    "answering",
-    "features",
-    "look",
-    "run",
-    "page",
-    "api",
-    "cli",
-    "__main__",
-)
-"""From the bottom up: a room imports those before it, wherever in a file and also for types alone. The package's own
-`__init__` names the public types, and imports a name when it is first used.
-"""
 ALONE: dict[str, tuple[str, ...]] = {
     "look.formulas": ("base", "config", "look.formulas"),
     "training": ("base", "config", "parts", "models", "text", "runtime", "data", "tasks.feed", "training"),
@@ -70,45 +40,6 @@ HEAVY = {
     "typer",
     "uvicorn",
 }
-
-
-def module_of(path: Path) -> str:
-    """`look.trace` for glassformer/look/trace/trace.py, `look` for glassformer/look/__init__.py."""
-    steps = list(path.relative_to(PACKAGE).with_suffix("").parts)
-    return ".".join(steps[:-1] if steps[-1] == "__init__" else steps)
-
-
-def imports(source: str, module: str, *, package: bool) -> Iterator[tuple[int, str]]:
-    """Line and target of each import of ours, those inside functions and type-checking blocks too."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            for name in node.names:
-                if name.name.split(".")[0] == "glassformer":
-                    yield node.lineno, name.name.partition(".")[2]
-        elif isinstance(node, ast.ImportFrom):
-            if node.level:
-                home = ["glassformer", *module.split(".")] if module else ["glassformer"]
-                home = home[: len(home) - node.level + package]
-                start = ".".join([*home, *([node.module] if node.module else [])])
-            else:
-                start = node.module or ""
-            if start.split(".")[0] == "glassformer":
-                for name in node.names:
-                    yield node.lineno, f"{start}.{name.name}".partition(".")[2]
-
-
-def lazy_imports(source: str) -> Iterator[tuple[int, str]]:
-    """Modules of ours named in text, as `importlib.import_module("glassformer.look")` does."""
-    for node in ast.walk(ast.parse(source)):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute | ast.Name)
-            and (node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id)
-            in {"import_module", "__import__"}
-        ):
-            for argument in node.args:
-                if isinstance(argument, ast.Constant) and str(argument.value).startswith("glassformer."):
-                    yield node.lineno, str(argument.value).partition(".")[2]
 
 
 def allowed(module: str, target: str) -> bool:
@@ -189,62 +120,14 @@ def test_a_right_import_is_let_through(module: str, source: str) -> None:
     assert trespasses(module, source, package=False) == []
 
 
-def edges(sources: Mapping[str, tuple[str, bool]]) -> dict[str, set[str]]:
-    """For each module the modules it imports, wherever in the file; `sources` has each text and whether it is an
-    `__init__`. The package's own `__init__` names all public types for type checkers alone, which counts for nothing.
-    """
-    found: dict[str, set[str]] = {}
-    for module, (source, package) in sources.items():
-        if not module:
-            source = ast.unparse(_Running().visit(ast.parse(source)))
-        names = [name for _, name in [*imports(source, module, package=package), *lazy_imports(source)]]
-        found[module] = {_file_of(name, sources) for name in names} - {module}
-    return found
-
-
-class _Running(ast.NodeTransformer):
-    """Without what only type checkers read."""
-
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
-        checked = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-        return node.orelse if checked else self.generic_visit(node)
-
-
-def _file_of(name: str, known: Container[str]) -> str:
-    """The module that `name` is, or stands in; "" is the package."""
-    while name and name not in known:
-        name = name.rpartition(".")[0]
-    return name
-
-
-def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
-    """The sets of modules that reach one another (strongly connected components of more than one)."""
-
-    def reached(start: str) -> set[str]:
-        seen: set[str] = set()
-        ahead = [start]
-        while ahead:
-            new = graph[ahead.pop()] - seen
-            seen |= new
-            ahead += new
-        return seen
-
-    reach = {module: reached(module) for module in graph}
-    together = {
-        tuple(sorted(other for other in graph if other in reach[module] and module in reach[other])) for module in graph
-    }
-    return sorted(list(each) for each in together if each)
-
-
 def test_no_files_import_one_another_in_a_circle() -> None:
-    sources = {module_of(path): (path.read_text(encoding="utf-8"), path.name == "__init__.py") for path in FILES}
-    graph = edges(sources)
+    graph = edges(sources())
     assert sum(map(len, graph.values())) > len(FILES)
     assert circles(graph) == []
 
 
 @pytest.mark.parametrize(
-    "sources",
+    "circle",
     [
         {"a.one": "from glassformer.a.two import f", "a.two": "def late():\n    from glassformer.a import one"},
         {
@@ -259,10 +142,10 @@ def test_no_files_import_one_another_in_a_circle() -> None:
     ],
     ids=["late", "for types, over three", "by name"],
 )
-def test_a_circle_is_noticed(sources: dict[str, str]) -> None:
+def test_a_circle_is_noticed(circle: dict[str, str]) -> None:
     beside = {"a.four": "from .one import f"}
-    graph = edges({module: (source, False) for module, source in (sources | beside).items()})
-    assert circles(graph) == [sorted(sources)]
+    graph = edges({module: (source, False) for module, source in (circle | beside).items()})
+    assert circles(graph) == [sorted(circle)]
 
 
 def test_every_room_has_its_place() -> None:

@@ -1,1 +1,1 @@
-"""Predictions of a saved model for the verbs that answer."""
+"""Answers of a saved model to the verbs."""

@@ -1,1 +1,1 @@
-"""Errors, text of numbers, files written whole, settings: what all other rooms use."""
+"""Errors, numbers as text, files written whole, strict settings."""

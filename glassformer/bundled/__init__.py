@@ -1,0 +1,1 @@
+"""Models, recipes and texts that are part of the package."""

@@ -1,1 +1,1 @@
-"""The command line: one small file per verb."""
+"""The command line: one small file for each command."""

@@ -1,4 +1,4 @@
-"""The tree of a model's settings: frozen, strict, and nested like the modules that are built from it.
+"""The settings of a model: frozen, strict, nested like its modules.
 
 A parent does not repeat its child's settings. All rules are checked before any tensor is created. The tree is saved as
 JSON beside the weights and is enough to rebuild the model.

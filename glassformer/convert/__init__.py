@@ -1,4 +1,4 @@
-"""Models of other libraries in and out."""
+"""Models of other libraries in and out: Hugging Face, ONNX."""
 
 from glassformer.convert.families import FAMILY_TABLES
 from glassformer.convert.hub import fetch

@@ -1,1 +1,1 @@
-"""From files to batches: reading, splitting, storing tokens, rows, their order, masks and sentence pairs."""
+"""Files into records, tokens on disk, records into batches."""

@@ -1,1 +1,1 @@
-"""Decoding: one loop for greedy search, sampling and beams."""
+"""One loop for greedy search, sampling and beams."""

@@ -1,0 +1,1 @@
+"""Traces: each number named, explained by its formula, verified."""

@@ -1,1 +1,1 @@
-"""Models: parts are arranged into stacks, stacks into the three kinds of Transformer."""
+"""Parts arranged into stacks, stacks into models; the families."""

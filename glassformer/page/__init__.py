@@ -1,0 +1,1 @@
+"""All that becomes HTML: live server, exported file, notebook."""

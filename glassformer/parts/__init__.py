@@ -1,1 +1,1 @@
-"""Tensor code only: what a Transformer computes with."""
+"""Tensor code only: attention, masks, norms, positions, dropout."""

@@ -1,1 +1,1 @@
-"""Training, evaluating, comparing and exporting, from a recipe to a saved model."""
+"""From a recipe to a saved model; evaluating, comparing, exporting."""

@@ -1,1 +1,1 @@
-"""What the machine offers: its device, its threads, its precision, its compiler."""
+"""What the machine offers: device, threads, precision, compiler."""

@@ -1,1 +1,1 @@
-"""What is saved, what `load` and `train` return, and the verbs on it."""
+"""A model on disk as one record: store, opening, recipe, weights."""

@@ -1,1 +1,1 @@
-"""Scores with intervals, calibration, cross-entropy and baselines. Knows no task."""
+"""Scores with intervals, calibration, baselines. Knows no task."""

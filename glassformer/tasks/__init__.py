@@ -1,7 +1,7 @@
-"""Tasks, which a model learns, and verbs, which a model answers: one folder for each task, which `entry.py` describes.
+"""Tasks, which are learned, and verbs, which are answered.
 
-The folders are found by looking: a new one needs no line elsewhere. An entry holds strings only, so that --help does
-not have to import torch.
+One folder for each task, described by its `entry.py` and found by looking: a new one needs no line elsewhere. An entry
+holds strings only, so that --help does not have to import torch.
 """
 
 from __future__ import annotations

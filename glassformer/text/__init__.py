@@ -1,1 +1,1 @@
-"""Text to tokens and back: training, loading and saving tokenizers."""
+"""Tokenizers: learned, loaded, saved; text to tokens and back."""

@@ -1,1 +1,1 @@
-"""One loop that trains any task; checkpoints, resuming, schedules and logs."""
+"""One loop that trains any task; schedules, checkpoints, resuming."""
