@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
-from glassformer.base.errors import DataError
+from glassformer.base.errors import ConfigError, DataError, did_you_mean
+from glassformer.decode.options import WritingOptions
+from glassformer.tasks import VERBS, VerbEntry
+from glassformer.tasks.predictor import Options
 
 Texts = list[str] | tuple[str, ...]
 
@@ -44,6 +48,46 @@ def several(given: object, wanted: str) -> list[Any]:
     if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
         raise DataError(wanted, got=repr(given)[:60])
     return list(given)
+
+
+def records_for(verb: str, text: str | Texts, roles: Mapping[str, object]) -> list[dict[str, object]]:
+    """Records of a text, or of several, with what belongs to each by its role; what is None is not given. Raises
+    ConfigError for a role that the verb does not read, DataError where not each text has its own.
+    """
+    entry = _verb(verb)
+    records = texts_of(text)
+    for role, given in roles.items():
+        if given is None:
+            continue
+        if role not in entry.columns:
+            raise ConfigError(f"{verb} reads {' and '.join(entry.columns)}", got=f"{role}")
+        what = {"pair": entry.second, "choices": "list of candidates"}.get(role, role)
+        alone = role == "choices" and isinstance(text, str)
+        for record, (_, its) in zip(records, beside(text, [given] if alone else given, what), strict=True):
+            record[role] = _listed(its) if role == "choices" else its
+    return records
+
+
+def options_for(verb: str, options: Mapping[str, Any]) -> Options:
+    """The options of a verb as its predictor takes them; raises ConfigError for one that it does not have."""
+    entry = _verb(verb)
+    known = [each.name for each in fields(WritingOptions)] if entry.writes else ["top"] if entry.top else []
+    for name in options:
+        if name not in known:
+            near = did_you_mean(name, known) if known else "leave it out"
+            raise ConfigError(f"{verb} has no option {name!r}", do=near)
+    return WritingOptions(**options) if entry.writes else options
+
+
+def _verb(name: str) -> VerbEntry:
+    if name not in VERBS:
+        raise ConfigError(f"there is no verb {name!r}", do=did_you_mean(name, VERBS))
+    return VERBS[name]
+
+
+def _listed(given: object) -> object:
+    """A text in place of several is left as it is, to be refused."""
+    return given if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
 
 
 def texts_of(text: str | Texts) -> list[dict[str, object]]:

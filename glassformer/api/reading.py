@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from glassformer.answering.answers import answers
-from glassformer.answering.texts import Texts, beside, texts_and_words, texts_of
+from glassformer.answering.texts import Texts, options_for, records_for, texts_and_words
 from glassformer.saved.artefact import Artefact
 
 if TYPE_CHECKING:
@@ -20,19 +20,24 @@ class Answering(Artefact):
     """Answers about texts."""
 
     def ask(
-        self, verb: str, text: str | Texts, pair: str | Texts | None = None, *, options: Mapping[str, Any] | None = None
+        self,
+        verb: str,
+        text: str | Texts,
+        pair: str | Texts | None = None,
+        *,
+        target: str | Texts | None = None,
+        choices: Sequence[str] | Sequence[Sequence[str]] | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> Any:
-        """What any verb answers about a text, or each of many, by its name on the command line: `ask("fill", text)` is
-        `fill(text)`. So the verb of a task that was added to the package is asked.
+        """The answer of any verb of `glassformer.tasks.VERBS` by its name, or a list of the answers to several texts.
 
-        `options` are those of the verb, by name. Raises ConfigError for an unknown verb and for a model that does not
-        answer it, DataError for a text that cannot be used.
+        `pair` is the second text of each, or one for all, `target` and `choices` are as of `score` and `choose`.
+        `options` are those of the verb by name: `top`, or those of `WritingOptions` for one that writes. Raises
+        ConfigError for a name that is no verb, for what the verb does not read, and for a model that does not answer
+        it; DataError for a text that cannot be used.
         """
-        if pair is None:
-            records = texts_of(text)
-        else:
-            records = [{"text": one, "pair": two} for one, two in beside(text, pair, "pair")]
-        found = answers(self, verb, records, options or {})
+        roles = {"pair": pair, "target": target, "choices": choices}
+        found = answers(self, verb, records_for(verb, text, roles), options_for(verb, options or {}))
         return found[0] if isinstance(text, str) else found
 
     @overload
@@ -45,8 +50,8 @@ class Answering(Artefact):
         Masked words are guessed independently of one another. A text longer than the model's `max_text_tokens` is read
         in windows. Raises DataError for a text without [MASK], ConfigError for a model that cannot fill.
         """
-        found: list[Filled] = answers(self, "fill", texts_of(text), {"top": top})
-        return found[0] if isinstance(text, str) else found
+        found: Filled | list[Filled] = self.ask("fill", text, options={"top": top})
+        return found
 
     @overload
     def score(self, text: str, target: str | None = None) -> Any: ...
@@ -59,12 +64,7 @@ class Answering(Artefact):
         that of a given `target` for each text: a `ScoredPair`. Raises DataError for a text of only blanks and for a
         missing target, ConfigError for a model that does neither.
         """
-        if target is None:
-            records = texts_of(text)
-        else:
-            records = [{"text": one, "target": two} for one, two in beside(text, target, "target")]
-        found: list[Any] = answers(self, "score", records, {})
-        return found[0] if isinstance(text, str) else found
+        return self.ask("score", text, target=target)
 
     @overload
     def classify(self, text: str, pair: str | None = None) -> Any: ...
@@ -78,12 +78,7 @@ class Answering(Artefact):
         A text longer than the model reads at once is read in windows whose probabilities are averaged. Raises DataError
         for a text of only blanks, ConfigError for a model that was not trained to classify.
         """
-        if pair is None:
-            records: list[dict[str, object]] = texts_of(text)
-        else:
-            records = [{"text": one, "pair": two} for one, two in beside(text, pair, "pair")]
-        found: list[Any] = answers(self, "classify", records, {})
-        return found[0] if isinstance(text, str) else found
+        return self.ask("classify", text, pair)
 
     @overload
     def choose(self, text: str, choices: Sequence[str]) -> Choice: ...
@@ -96,10 +91,8 @@ class Answering(Artefact):
         A text longer than the model reads at once is read in windows whose probabilities are averaged. Raises DataError
         for fewer than two candidates and for blanks, ConfigError for a model that was not trained to choose.
         """
-        each = [(text, choices)] if isinstance(text, str) else beside(text, choices, "list of candidates")
-        records = [{"text": one, "choices": _list(its)} for one, its in each]
-        found: list[Choice] = answers(self, "choose", records, {})
-        return found[0] if isinstance(text, str) else found
+        found: Choice | list[Choice] = self.ask("choose", text, choices=choices)
+        return found
 
     @overload
     def tag(self, text: str) -> Tagging: ...
@@ -127,11 +120,5 @@ class Answering(Artefact):
         A passage longer than the model reads at once is read in windows. Raises DataError for a question or passage of
         only blanks, ConfigError for a model that was not trained to answer.
         """
-        records = [{"text": one, "pair": two} for one, two in beside(question, context, "passage")]
-        found: list[Answer] = answers(self, "answer", records, {"top": top})
-        return found[0] if isinstance(question, str) else found
-
-
-def _list(given: object) -> object:
-    """A text in place of several is left as it is, to be refused."""
-    return given if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+        found: Answer | list[Answer] = self.ask("answer", question, context, options={"top": top})
+        return found

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from glassformer.api.load import load
+from glassformer.cli.terminal.inputs import find_inputs
 from glassformer.cli.terminal.readers import TableReader
 from glassformer.cli.terminal.texts import batches, records
 from glassformer.scoring.score import interval
@@ -182,7 +183,7 @@ def test_a_line_is_answered_before_the_next_one_is_waited_for(monkeypatch: pytes
             return self.read(7)
 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Typed(b"one\ntwo\n\nthree\nfour")))
-    for batch in batches(records(["zero", "-"], None, TableReader({"text": "text"}))):
+    for batch in batches(records(find_inputs(["zero", "-"], (), TableReader({"text": "text"})))):
         happened.append([each.values["text"] for each in batch])  # noqa: PERF401 - the loop itself adds to the list
     assert happened == ["wait", ["zero", "one"], "wait", ["two"], "wait", ["three"], "wait", ["four"]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,13 +12,15 @@ import typer
 
 from glassformer.base.errors import DataError
 from glassformer.cli.ask.conversation import converse, refuse_beside
-from glassformer.cli.ask.decoding_options import CHATTING, DECODING, WRITING, check_decoding
-from glassformer.cli.ask.show import show
-from glassformer.cli.ask.show_tree import check_tree, show_trees
+from glassformer.cli.ask.decoding_options import CHATTING, DECODING, WRITING
+from glassformer.cli.ask.in_batches import answer_records
+from glassformer.cli.ask.request import Request, request_typed
+from glassformer.cli.ask.show_tree import show_trees
 from glassformer.cli.ask.story import write_story
-from glassformer.cli.ask.stream_words import can_stream, check_streamed, stream_words
-from glassformer.cli.terminal.destination import Answers, counted, destination, set_aside
-from glassformer.cli.terminal.opened import open_model, second_text, split_model
+from glassformer.cli.ask.stream_words import stream_words
+from glassformer.cli.terminal.destination import counted, destination, set_aside
+from glassformer.cli.terminal.inputs import find_inputs
+from glassformer.cli.terminal.opened import second_text
 from glassformer.cli.terminal.options import (
     Choices,
     Device,
@@ -35,16 +37,15 @@ from glassformer.cli.terminal.options import (
     Texts,
     Threads,
 )
-from glassformer.cli.terminal.readers import Text, reader_of
-from glassformer.cli.terminal.screen import Few, console, note, note_windows, record, refuse_out_over_input
-from glassformer.cli.terminal.texts import batches, records
+from glassformer.cli.terminal.readers import Reader, reader_of
+from glassformer.cli.terminal.screen import refuse_out_over_input
+from glassformer.cli.terminal.texts import records
 from glassformer.data.readers.lines import stop_unless
+from glassformer.decode.options import WritingOptions
 from glassformer.tasks import TASKS, VERBS, VerbEntry, data_of
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
-    from glassformer.data.readers.rejects import RejectsFile
-    from glassformer.tasks.predictor import Options
 
 # The options of verbs that write, by what they write.
 _WRITING = {"reply": CHATTING, "text": WRITING, "translation": DECODING}
@@ -143,22 +144,8 @@ def asking(verb: str) -> Callable[..., None]:
         "threads": (Threads, None),
     }
 
-    def command(**values: Any) -> None:
-        options = {name: values[name] for name in own if name != "target"}
-        if options.get("alignment", False) is None:
-            options["alignment"] = values["json"]
-        stream, tree, page = (options.pop(name, None) for name in ("stream", "tree", "html"))
-        if stream:
-            check_streamed(values)
-        elif tree or page:
-            values["stream"] = False
-        elif stream is None and "stream" in values:
-            values["stream"] = can_stream(values)
-        kept = options.pop("save", None)
-        if tree or page:
-            check_tree(values)
-        columns = {role: values[f"{role}_column"] for role in entry.columns if values[f"{role}_column"]}
-        _answer(verb, {**values, "save": kept}, options, columns)
+    def command(**typed: Any) -> None:
+        _answer(request_typed(entry, own, typed))
 
     command.__name__, command.__doc__ = verb, f"{entry.help[0].upper()}{entry.help[1:]}."
     command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -177,138 +164,63 @@ def _files(kinds: str) -> Any:
     return Annotated[list[str] | None, typer.Option("--file", "-f", help=help)]
 
 
-def _answer(verb: str, values: Mapping[str, Any], options: Mapping[str, Any], columns: Mapping[str, Any]) -> None:
-    model, texts = split_model(verb, values["text"], values["model"], files=values["file"])
-    writing = check_decoding(options, verb) if VERBS[verb].writes else None
-    opened = open_model(
-        model,
-        device=values["device"],
-        dtype="int8" if values.get("int8") else None,
-        fast=values["fast"],
-        threads=values["threads"],
-    )
-    if writing and VERBS[verb].turns and not (texts or values["file"] or values["tree"] or values["html"]):
-        refuse_beside(values)
-        converse(opened, writing, sys.stdout, kept=values["save"])
+def _answer(asked: Request) -> None:
+    """Open the model, find what is asked about, and answer, each step with what the one before has found."""
+    opened = asked.machine.open(asked.model)
+    writing = asked.options if isinstance(asked.options, WritingOptions) else None
+    if writing and asked.way == "conversation":
+        refuse_beside(asked.output, writing)
+        converse(opened, writing, sys.stdout, kept=asked.save)
         return
-    if values["save"] is not None:
+    if asked.save is not None:
         raise DataError(
             "--save keeps a conversation",
             got="texts or files to reply to",
             do="leave them out to talk, or keep the replies with --json --out FILE",
         )
-    # The columns of a table, where none are named, are those of the training tables.
-    entry, task = VERBS[verb], opened.task_name
+    second_text(opened, None, asked.target)
+    reader = _reader(asked.verb, opened, asked.columns, asked.same)
+    inputs, output = find_inputs(asked.texts, asked.files, reader, asked.same), asked.output
+    refuse_out_over_input(output.out, inputs.files)
+    verb, options = asked.verb.name, asked.options
+    depends = {"verb": verb, **(options if isinstance(options, Mapping) else vars(options)), **asked.machine.options}
+    with (
+        set_aside(output.rejects, output.out, inputs.order) as bad,
+        destination(opened, inputs, output, depends) as out,
+        counted(output.out, out.done) as advance,
+    ):
+        texts = records(inputs, bad=bad or stop_unless("rejects"))
+        if writing and asked.way == "stream":
+            stream_words(opened, verb, texts, writing, out.handle)
+        elif writing and asked.way == "tree":
+            show_trees(opened, verb, texts, writing, out.handle, json=output.json)
+        elif writing and asked.page:
+            write_story(opened, verb, texts, writing, asked.page, title=Path(asked.model).name)
+        else:
+            answer_records(opened, verb, texts, options, out, advance, json=output.json, bad=bad)
+
+
+def _reader(entry: VerbEntry, opened: Model, named: Mapping[str, str | Sequence[str]], same: Iterable[str]) -> Reader:
+    """How files are read. The columns of a table, where none are `named`, are those of the training tables; none has
+    what is the `same` for every text.
+    """
+    task = opened.task_name
     pairs = task is not None and task in TASKS and TASKS[task].pairs
     roles = [role for role in entry.columns if pairs or role not in entry.of_pairs]
-    target = second_text(opened, None, values.get("target"))
     trained = {role: getattr(opened.data, role, None) for role in roles}
     known = {role: name for role, name in trained.items() if name is not None}
     learned = data_of(task)
     of_pairs = {role: learned.model_fields[role].default for role in roles if learned.reads == "pairs"}
-    two_columns = bool(of_pairs) and not columns
-    columns = {"text": "text", **entry.usual, **of_pairs, **known, **columns}
-    if target is not None:  # the same for every text
-        columns.pop("target", None)
-    choices = values.get("choice")
-    if choices:  # the same candidates for every text
-        columns.pop("choices", None)
-    refuse_out_over_input(values["out"], values["file"], text=columns["text"])
-    by_role = {
-        role: of if isinstance(of, str) else of[0] if len(of) == 1 else tuple(of) for role, of in columns.items()
-    }
-    asks = {"verb": verb, **options, "columns": columns, "json": values["json"], "rejects": bool(values["rejects"])}
-    asks |= {"choices": choices} if choices else {}
-    asks |= {} if target is None else {"target": target}
-    with (
-        set_aside(values["rejects"], values["out"], values["file"], text=columns["text"]) as bad,
-        destination(opened, {**values, "text": texts}, asks) as out,
-        counted(values["out"], out.done) as advance,
-    ):
-        reader = reader_of(
-            by_role,
-            entry.usual,
-            blank=entry.blank,
-            pairs=two_columns,
-            turns=entry.turns,
-            words="words" in entry.columns,
-        )
-        more = {"pair": values.get("pair"), "target": target, "choices": choices or None}
-        also = {role: value for role, value in more.items() if value is not None}
-        asked = records(texts, values["file"], reader, also, bad=bad or stop_unless("rejects"))
-        if writing and values["stream"]:
-            stream_words(opened, verb, asked, writing, out.handle)
-        elif writing and values["tree"]:
-            show_trees(opened, verb, asked, writing, out.handle, json=values["json"])
-        elif writing and values.get("html"):
-            write_story(opened, verb, asked, writing, values["html"], title=Path(model).name)
-        else:
-            _write(opened, verb, asked, writing or options, out, advance, json=values["json"], bad=bad)
-
-
-def _write(
-    opened: Model,
-    verb: str,
-    asked: Iterable[Text],
-    options: Options,
-    out: Answers,
-    advance: Callable[[int], None],
-    *,
-    json: bool,
-    bad: RejectsFile | None,
-) -> None:
-    """Answer all texts but those that have their answer already, and those that go to `bad`.
-
-    A batch in which only some have it is computed again as a whole: in another batch an answer may round otherwise.
-    """
-    from glassformer.answering.answers import refusals  # not at the top: --help must not import torch
-
-    number = empty = 0
-    told, long = Few(), Few()
-    for texts in batches(asked):
-        batch = texts
-        if bad is not None:
-            why = list(refusals(opened, verb, ((one.values, one.where) for one in texts), options))
-            batch = [one for one, error in zip(texts, why, strict=True) if error is None]
-            for one, error in zip(texts, why, strict=True):
-                if error is not None:
-                    bad(error.about(one.where, {**one.kept, **one.values} if one.own is None else one.own))
-        if number + len(batch) <= out.done:
-            number += len(batch)
-            continue
-        before = max(number, out.done)
-        found = _answers(opened, verb, batch, options)
-        for each, its in zip(batch, found, strict=True):
-            number += 1
-            if number <= out.done:
-                continue
-            note_windows(each.values.get("text", ""), its.windows, opened.row_tokens, long)
-            for sentence in getattr(its, "notes", ()):
-                told(sentence)
-            empty += bool(getattr(its, "empty", 0))
-            if json:
-                record({**each.kept, **its.to_dict()}, out.handle)
-            else:
-                show(its.shown(each.values, console(out.handle).width), out.handle)
-            out.whole()
-        advance(number - before)
-        out.handle.flush()  # who sends one line waits for its answer
-    if empty > 1:
-        note(f"{empty:,} translations are empty, in whole or in part")
-    told.rest()
-    long.rest()
-    if bad is not None and bad.count and not number:
-        raise DataError("a record that can be answered is needed", got=bad.first[0])
-
-
-def _answers(opened: Model, verb: str, batch: Sequence[Text], options: Options) -> Iterator[Any]:
-    """The answers to a batch; the error of a record of a file says that such records can be left out."""
-    from glassformer.answering.answers import answer, refusals
-
-    try:
-        yield from answer(opened, verb, ((one.values, one.where) for one in batch), options)
-    except DataError as error:
-        of_files = ((one.values, one.where) for one in batch if one.where)
-        if any(str(why) == str(error) for why in refusals(opened, verb, of_files, options)):
-            error.left_out_by = "rejects"
-        raise
+    columns = {"text": "text", **entry.usual, **of_pairs, **known, **named}
+    return reader_of(
+        {
+            role: of if isinstance(of, str) else of[0] if len(of) == 1 else tuple(of)
+            for role, of in columns.items()
+            if role == "pair" or role not in same
+        },
+        entry.usual,
+        blank=entry.blank,
+        pairs=bool(of_pairs) and not named,
+        turns=entry.turns,
+        words="words" in entry.columns,
+    )

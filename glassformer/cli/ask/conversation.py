@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import DataError, GlassformerError
 from glassformer.base.json_text import parse_json
 from glassformer.base.paths import check_path, refuse_endless
 from glassformer.cli.ask.show import on_screen
+from glassformer.cli.terminal.destination import Output
 from glassformer.cli.terminal.screen import note
 from glassformer.data.readers.dialogues import in_a_line
 from glassformer.decode.options import WritingOptions
@@ -78,13 +78,14 @@ def converse(opened: Model, options: WritingOptions, handle: TextIO, *, kept: Pa
             note("stopped; what was written stays. /save FILE keeps the conversation, Ctrl-C again leaves it")
 
 
-def refuse_beside(values: Mapping[str, Any]) -> None:
+def refuse_beside(output: Output, options: WritingOptions) -> None:
     """Raise DataError for options that are for texts and files."""
-    beside = [f"--{name}" for name in ("json", "out", "rejects", "n_best") if values.get(name)]
+    given = {"--json": output.json, "--out": output.out, "--rejects": output.rejects, "--n-best": options.n_best}
+    beside = [name for name, value in given.items() if value]
     if beside:
         raise DataError(
             "a conversation is written on the screen",
-            got=f"{beside[0].replace('_', '-')} without a text or a file",
+            got=f"{beside[0]} without a text or a file",
             do="give a text, or --file FILE",
         )
 

@@ -112,13 +112,15 @@ def of_files(model: Model, files: Sequence[str], rows: int) -> Given:
     """The first texts of files, with their targets where the model translates."""
     from itertools import islice
 
+    from glassformer.cli.terminal.inputs import find_inputs
     from glassformer.cli.terminal.readers import TableReader
     from glassformer.cli.terminal.texts import records
 
     columns = {"text": "text"}
     if model.config.encoder is not None and model.config.decoder is not None:
         columns["target"] = "target"
-    read = [each.values for each in islice(records(None, files, TableReader(columns, pairs=len(columns) > 1)), rows)]
+    inputs = find_inputs((), files, TableReader(columns, pairs=len(columns) > 1))
+    read = [each.values for each in islice(records(inputs), rows)]
     if not read:
         raise DataError("--held-out needs a file with a text", got=", ".join(files))
     seconds = [str(values["target"]) for values in read] if "target" in columns else None

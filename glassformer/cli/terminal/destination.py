@@ -9,11 +9,12 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from glassformer.base.errors import DataError
-from glassformer.base.paths import is_stream
+from glassformer.cli.terminal.inputs import Inputs
 from glassformer.cli.terminal.partial import resumable
 from glassformer.cli.terminal.screen import note, results
 
@@ -44,27 +45,35 @@ class _Stream:
         """Nothing: all of them or none are kept."""
 
 
+@dataclass(frozen=True)
+class Output:
+    """Where answers go: into the file `out` or on the screen, as JSON or drawn; with `resume` behind those that a
+    command has left which was stopped; records that cannot be answered into the file `rejects`.
+    """
+
+    out: Path | None = None
+    json: bool = False
+    resume: bool = False
+    rejects: Path | None = None
+
+
 @contextmanager
-def destination(model: Model, values: Mapping[str, Any], asks: Mapping[str, Any]) -> Iterator[Answers]:
-    """Inside, write the answers; `values` are the options of the command, `asks` those that its answers depend on.
+def destination(model: Model, inputs: Inputs, output: Output, options: Mapping[str, Any]) -> Iterator[Answers]:
+    """Inside, write the answers; `options` are what they depend on beside the model and the inputs.
 
     Raises DataError when they cannot be written, and as `resumable` does.
     """
-    out: Path | None = values["out"]
-    texts, files = values["text"] or (), values["file"] or ()
-    why = _not_resumable(out, texts, files)
+    out = output.out
+    why = _not_resumable(out, inputs)
     if out is None or why:
-        if values["resume"]:
+        if output.resume:
             raise DataError("--resume goes on with the answers about files, in a file", got=why, do="leave it out")
         with results(out) as handle:
             yield _Stream(handle)
         return
-    pair = values.get("pair")
-    options = {**asks, **({"pair": pair} if pair is not None else {})}
-    options |= {name: values[name] for name in ("fast", "int8", "device", "threads") if name in values}
-    request = request_of(model, texts, files, options)
-    with told_to_go_on(), resumable(out, request, resume=values["resume"]) as partial:
-        if values["resume"]:
+    request = request_of(model, inputs, {**options, "json": output.json, "rejects": output.rejects is not None})
+    with told_to_go_on(), resumable(out, request, resume=output.resume) as partial:
+        if output.resume:
             note(
                 f"going on after {partial.done:,} answers"
                 if partial.done
@@ -85,41 +94,30 @@ def told_to_go_on() -> Iterator[None]:
         raise
 
 
-def is_once(texts: Sequence[str], files: Sequence[str] | None) -> bool:
-    """Whether the input can be read only once."""
-    return "-" in (*texts, *(files or ())) or any(map(is_stream, files or ()))
-
-
-def request_of(model: Model, texts: Sequence[str], files: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
-    """What the answers of a command depend on: the version, the model, each input and the options, of which `columns`
-    are those of the tables. Reads the files, in bounded memory.
+def request_of(model: Model, inputs: Inputs, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What the answers of a command depend on: the version, the model, each input, the columns that are read, what is
+    the same for every text, and other options. Reads the files, in bounded memory.
     """
     return {
         "version": _version(),
         "model": digest_of(model),
-        "input": _input(texts, files, options["columns"]),
-        "options": options,
+        "input": _input(inputs),
+        "options": {**options, "columns": inputs.reader.columns, **inputs.same},
     }
 
 
 @contextmanager
-def set_aside(
-    path: Path | None, out: Path | None, files: Sequence[str] | None, *, text: str
-) -> Iterator[RejectsFile | None]:
+def set_aside(path: Path | None, out: Path | None, inputs: Sequence[str | Path]) -> Iterator[RejectsFile | None]:
     """Inside, the file of the records that cannot be answered, where there is to be one; at the end a note about it.
-    `text` is the column of tables in folders.
+    `inputs` are what is read, in this order.
     """
     if path is None:
         yield None
         return
-    from glassformer.data.readers.files import files_of
     from glassformer.data.readers.rejects import rejecting
 
     if out is not None and os.path.abspath(path) == os.path.abspath(out):
         raise DataError("rejects need a file of their own", got=f"{out} for both", do="choose another --rejects")
-    inputs: list[str | Path] = []
-    for file in files or ():
-        inputs += [file] if file == "-" or is_stream(file) else files_of([file], text=text)
     with rejecting(path, inputs) as bad:
         yield bad
         if bad.count:
@@ -144,13 +142,13 @@ def counted(out: Path | None, done: int, *, what: str = "answers", total: int | 
         yield advance
 
 
-def _not_resumable(out: Path | None, texts: Sequence[str], files: Sequence[str]) -> str:
+def _not_resumable(out: Path | None, inputs: Inputs) -> str:
     """Why a later command could not go on; "" where it can."""
     if out is None:
         return "no --out"
-    if is_once(texts, files):
+    if inputs.once:
         return "an input that can be read only once"
-    if not files:
+    if not inputs.sources:
         return "no --file"
     return "an --out that is a pipe or device" if out.exists() and not out.is_file() else ""
 
@@ -170,13 +168,11 @@ def digest_of(model: Model) -> str:
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
-def _input(texts: Sequence[str], files: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
+def _input(inputs: Inputs) -> dict[str, str]:
     """Each input with what tells it from another one; reads the files, in bounded memory."""
     from glassformer.base.checksum import file_checksum
-    from glassformer.data.readers.files import files_of
 
-    found = {f"text {number}": text for number, text in enumerate(texts, start=1)}
-    paths = [path for file in files for path in files_of([file], text=columns["text"])]
-    for number, path in enumerate(paths, start=1):
+    found = {f"text {number}": text for number, text in enumerate(inputs.texts, start=1)}
+    for number, path in enumerate(inputs.files, start=1):
         found[f"file {number}"] = f"{path.name}, {path.stat().st_size:,} bytes, checksum {file_checksum(path)}"
     return found

@@ -6,8 +6,9 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from glassformer.base.errors import CheckpointError, ConfigError, DataError, did_you_mean
 from glassformer.base.paths import check_path
@@ -24,6 +25,26 @@ _HUB = "hub:"
 _WORD = re.compile(r"[^\s\[\]]*")
 _PATH = re.compile(r"~.*|.*[/\\].*")
 _LONGEST_PATH = 4096
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a model runs on, and in which numbers; `int8` is None of a command without that option."""
+
+    device: str = "auto"
+    threads: int | None = None
+    fast: bool = False
+    int8: bool | None = None
+
+    def open(self, path: str | Path) -> Model:
+        """The model in a folder or of a name, on this machine."""
+        dtype = "int8" if self.int8 else None
+        return open_model(path, device=self.device, dtype=dtype, fast=self.fast, threads=self.threads)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Its options by name, those that the command has."""
+        return {name: value for name, value in vars(self).items() if name != "int8" or value is not None}
 
 
 def split_model(

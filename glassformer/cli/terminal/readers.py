@@ -36,10 +36,11 @@ class Text(NamedTuple):
 
 
 class Reader(Protocol):
-    """How a verb reads files. `column` is the one with the text, by which tables of a folder are chosen; `plain`: a
-    line that is no JSON is a text; `blank`: a line of only blanks, too.
+    """How a verb reads files. `columns` are those of a table by their role, `column` is the one with the text, by which
+    tables of a folder are chosen; `plain`: a line that is no JSON is a text; `blank`: a line of only blanks, too.
     """
 
+    columns: Mapping[str, Columns]
     column: str
     plain: bool
     blank: bool
@@ -72,7 +73,7 @@ class TableReader:
         assert isinstance(column, str)
         self.column, self.plain = column, len(columns) == 1
         self.blank = blank and self.plain
-        self._columns, self._usual, self._pairs, self._lists = columns, usual, pairs, lists
+        self.columns, self._usual, self._pairs, self._lists = columns, usual, pairs, lists
 
     def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
         """A record for each row, or for each line of a file that is no table where a text is all that is read: one
@@ -99,7 +100,7 @@ class TableReader:
             for document in read(path, text=self.column, documents="line", bad=bad):
                 yield Text({"text": document.text}, document.where, own=document.text)
             return
-        columns = named(self._columns, self._usual) if objects or names_columns(path) else self._columns
+        columns = named(self.columns, self._usual) if objects or names_columns(path) else self.columns
         columns = self._of_pairs(columns, path) if self._pairs and not objects else columns
         read_rows = json_rows if objects else read_table
         for row in read_rows(path, names_of(columns), optional=_KEPT, bad=bad):
@@ -124,7 +125,7 @@ class TableReader:
         from glassformer.data.readers.named_rows import json_row
         from glassformer.data.readers.rows import named, names_of
 
-        columns = named(self._columns, self._usual)
+        columns = named(self.columns, self._usual)
         yield from _by_role(json_row(line, where, names_of(columns), _KEPT), columns, bad, lists=self._lists)
 
 
@@ -139,6 +140,7 @@ class SentenceReader:
         from glassformer.data.readers.rows import named
         from glassformer.data.settings import TagData
 
+        self.columns = columns
         self._data = TagData.model_validate(dict(columns))
         self._named = TagData.model_validate(named(columns, usual))
         self.column = self._data.text

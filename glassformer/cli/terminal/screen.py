@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -17,7 +17,7 @@ from rich.table import Table
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import DataError
-from glassformer.base.paths import behind_links, check_path, is_stream
+from glassformer.base.paths import behind_links, check_path
 from glassformer.base.wrapping import CONTROL, for_reading, printable, table_width, width_of, wrapped_command
 from glassformer.cli.terminal.streams import is_utf8
 
@@ -66,16 +66,9 @@ class Few:
             note(f"{self.count - self.most:,} more notes of this kind")
 
 
-def refuse_out_over_input(out: Path | None, files: Sequence[str] | None, *, text: str = "text") -> None:
-    """Raise DataError when results would replace a file that is read for them, also one found in a folder among the
-    tables with a column `text`.
-    """
-    from glassformer.data.readers.files import files_of
-
-    if out is None or not out.is_file():
-        return
-    regular = [file for file in files or () if file != "-" and not is_stream(file)]
-    if any(out.samefile(path) for file in regular for path in files_of([file], text=text)):
+def refuse_out_over_input(out: Path | None, files: Iterable[Path]) -> None:
+    """Raise DataError when results would replace one of the files that are read for them."""
+    if out is not None and out.is_file() and any(out.samefile(path) for path in files):
         raise DataError("results need a file of their own", got=f"{out}, which is read", do="choose another --out")
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from glassformer.base.errors import DataError
-from glassformer.base.paths import check_path, is_stream, refuse_endless
+from glassformer.cli.terminal.inputs import Inputs, Source, find_inputs
 from glassformer.cli.terminal.readers import Reader, TableReader, Text, read_lines_as
 from glassformer.cli.terminal.screen import note
-from glassformer.data.readers.lines import UTF8_MARK, OnBad, decoded, stop
+from glassformer.data.readers.lines import UTF8_MARK, OnBad, decoded, of_each, stop
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -26,34 +25,26 @@ _FIRST, _TOGETHER = 64, 2048
 _CHARACTERS = 1 << 24
 
 
-def records(
-    given: Sequence[str] | None,
-    files: Sequence[str] | None,
-    reader: Reader,
-    also: Mapping[str, str | Sequence[str]] = MappingProxyType({}),
-    *,
-    bad: OnBad = stop,
-    tell: Callable[[str], None] = note,
-) -> Iterator[Text]:
-    """All records for a verb; `reader` reads files, `also` is what every text of the command has by role (candidates
-    and a target those of files, too). A line or row that cannot be used goes to `bad`; which files of a folder are not
-    read, and what was taken for a table, is told. Raises DataError when there is none or a file cannot be read.
+def records(inputs: Inputs, *, bad: OnBad = stop, tell: Callable[[str], None] = note) -> Iterator[Text]:
+    """All records for a verb. What is the same for every text belongs to those of the command, and but for a second
+    text to those of files, too. A line or row that cannot be used goes to `bad`; which files of a folder are not read,
+    and what was taken for a table, is told. Raises DataError when there is no input or a file cannot be read.
     """
-    if not given and not files:
+    if not inputs.texts and not inputs.sources:
         raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")
     more: dict[str, object] = {
         role: _without_surrogates(value) if isinstance(value, str) else list(map(_without_surrogates, value))
-        for role, value in also.items()
+        for role, value in inputs.same.items()
     }
     same = {role: value for role, value in more.items() if role != "pair"}
-    for text in given or ():
+    for text in inputs.texts:
         if text == "-":
-            typed = _lines_of(_standard_input(), TYPED, bad, blank=reader.blank)
+            typed = _lines_of(_standard_input(), TYPED, bad, blank=inputs.reader.blank)
             yield from (each._replace(values={**each.values, **more}) for each in typed)
         else:
             yield Text({"text": _without_surrogates(text), **more})
-    for file in files or ():
-        for each in _of_one(file, reader, bad, tell):
+    for source in inputs.sources:
+        for each in _of_one(source, inputs.reader, bad, tell):
             yield each._replace(values={**each.values, **same})
 
 
@@ -61,15 +52,17 @@ def _standard_input() -> BufferedReader:
     return cast("BufferedReader", sys.stdin.buffer)
 
 
-def _of_one(file: str, reader: Reader, bad: OnBad, tell: Callable[[str], None]) -> Iterator[Text]:
-    """The records of a file, or for - those of standard input; what can be read only once is opened once."""
-    if file == "-":
+def _of_one(source: Source, reader: Reader, bad: OnBad, tell: Callable[[str], None]) -> Iterator[Text]:
+    """The records of a source, for - those of standard input; what can be read only once is opened once."""
+    if source.found is not None:
+        if source.found.left_aside:
+            tell(f"{source.name}: {source.found}")
+        yield from of_each(source.found.used, lambda path: reader.of_file(path, bad, tell), bad)
+    elif source.name == "-":
         yield from read_lines_as(reader, _lines_of(_standard_input(), TYPED, bad, blank=reader.blank), bad)
-    elif is_stream(file):
-        with _opened(file) as stream:
-            yield from read_lines_as(reader, _lines_of(stream, file, bad, blank=reader.blank), bad)
     else:
-        yield from _of_file(file, reader, bad, tell)
+        with _opened(source.name) as stream:
+            yield from read_lines_as(reader, _lines_of(stream, source.name, bad, blank=reader.blank), bad)
 
 
 def _opened(file: str) -> BufferedReader:
@@ -79,25 +72,13 @@ def _opened(file: str) -> BufferedReader:
         raise DataError(f"{file} must be readable", got=error.strerror or str(error)) from None
 
 
-def _of_file(file: str, reader: Reader, bad: OnBad, tell: Callable[[str], None]) -> Iterator[Text]:
-    from glassformer.data.readers.files import find_files
-    from glassformer.data.readers.lines import of_each
-
-    check_path(file, DataError)
-    refuse_endless(file, DataError, do="- reads standard input")
-    found = find_files([file], text=reader.column)
-    if found.left_aside:
-        tell(f"{file}: {found}")
-    yield from of_each(found.used, lambda path: reader.of_file(path, bad, tell), bad)
-
-
 def texts_to_explain(texts: Sequence[str]) -> Iterator[str]:
     """The texts of a verb that explains them one by one; for `-` the lines of standard input.
 
     Raises DataError when there is no text, and when standard input has no line.
     """
     found = False
-    for asked in records(texts, None, TableReader({"text": "text"})):
+    for asked in records(find_inputs(texts, (), TableReader({"text": "text"}))):
         found = True
         yield str(asked.values["text"])
     if not found:

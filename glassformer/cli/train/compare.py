@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from glassformer.base.wrapping import printable
+from glassformer.cli.terminal.inputs import files_behind
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model
 from glassformer.cli.terminal.options import (
@@ -67,7 +68,7 @@ def compare(
     named = {"text": text, "pair": pair, "choices": choices, "label": label, "answers": answers}
     columns = columns_named({**named, "words": words, "tags": tags, "target": target_column, "target_files": target})
     trained = "text" if first.data is None else first.data.text
-    refuse_out_over_input(out, files, text=text or trained)
+    refuse_out_over_input(out, files_behind(files or (), text or trained))
     with results(out) as handle:
         found = measure(first, second, *(files or ()), split=split, columns=columns, progress=ConsoleProgress())
         if json:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from glassformer.cli.terminal.inputs import files_behind
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model, split_model
 from glassformer.cli.terminal.options import (
@@ -80,7 +81,7 @@ def evaluate(
     named = {"text": text, "pair": pair, "choices": choices, "label": label, "answers": answers}
     columns = columns_named({**named, "words": words, "tags": tags, "target": target_column, "target_files": target})
     trained = "text" if opened.data is None else opened.data.text
-    refuse_out_over_input(out, paths, text=text or trained)
+    refuse_out_over_input(out, files_behind(paths, text or trained))
     with results(out) as handle:  # opened first: an output that cannot be written must be refused before measuring
         scores = measure(opened, paths, split=split, columns=columns, rejects=rejects, progress=ConsoleProgress())
         best = task_named(opened.measured_as.name).best_of(opened.measured_as)

@@ -12,14 +12,15 @@ import typer
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.terminal.destination import (
     Answers,
+    Output,
     counted,
     destination,
-    is_once,
     request_of,
     set_aside,
     told_to_go_on,
 )
-from glassformer.cli.terminal.opened import open_model, split_model
+from glassformer.cli.terminal.inputs import find_inputs
+from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.options import (
     Device,
     Fast,
@@ -34,8 +35,7 @@ from glassformer.cli.terminal.options import (
     Threads,
 )
 from glassformer.cli.terminal.readers import Text, reader_of
-from glassformer.cli.terminal.screen import Few, note, note_windows, results
-from glassformer.cli.terminal.screen import refuse_out_over_input as refuse_over
+from glassformer.cli.terminal.screen import Few, note, note_windows, refuse_out_over_input, results
 from glassformer.cli.terminal.texts import batches, records
 from glassformer.cli.vectors.embed_fill import at_least_one, fill, made, note_unread, skip, usable
 from glassformer.cli.vectors.embed_json import JsonRecords
@@ -90,45 +90,43 @@ def embed(
             got=f"{out}, whose name says something else",
             do="leave out --json, or choose a .jsonl file",
         )
-    opened = open_model(which, device=device, fast=fast, threads=threads)
-    columns = {"text": column}
-    refuse_over(out, file, text=column)
+    machine = Machine(device, threads, fast)
+    opened = machine.open(which)
+    reader = reader_of({"text": column}, {}, blank=word is None, words=words and word is None)
+    inputs = find_inputs(texts, file, reader)
+    refuse_out_over_input(out, inputs.files)
     told_of(opened, pooling or ("mean",))
     if word is not None:
         with results(out) as handle:
-            reader = reader_of(columns, {}, blank=False)
-            given = [str(each.values["text"]) for each in islice(records(texts, file, reader), COMPARED)]
+            given = [str(each.values["text"]) for each in islice(records(inputs), COMPARED)]
             show_word(opened, word, given, pooling or ("mean",), handle, json=json)
         return
     from glassformer.features.embed import vectors_of
 
     maker = vectors_of(opened, strategy or ("last",), pooling or ("mean",), words=words)
     maker.streamed = words
-    reader = reader_of(columns, {}, blank=True, words=words)
     options = {
-        "columns": columns,
         "features": [feature.name for feature in maker.features],
         "mixes": [str(feature.strategy.mix) for feature in maker.features],
         "words": words,
-        "rejects": bool(rejects),
+        "rejects": rejects is not None,
+        **machine.options,
     }
-    machine = {"fast": fast, "device": device, "threads": threads}
-    values: dict[str, Any] = {"out": out, "text": texts, "file": file, "resume": resume, **machine}
 
     def read(bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
-        return records(texts, file, reader, bad=bad, tell=tell)
+        return records(inputs, bad=bad, tell=tell)
 
-    with set_aside(rejects, out, file, text=column) as bad:
+    with set_aside(rejects, out, inputs.order) as bad:
         them = at_least_one(usable(maker, read(bad or stop_unless("rejects")), bad), bad)
         if json or out is None:
-            with destination(opened, values, {"verb": "embed", "json": json, **options}) as answers:
+            output = Output(out, json, resume, rejects)
+            with destination(opened, inputs, output, {"verb": "embed", **options}) as answers:
                 _answer(opened, maker, them, answers, out, json=json)
         else:
-            once = is_once(texts, file)
-            if resume and once:
+            if resume and inputs.once:
                 raise DataError("--resume needs files that can be read again", got="standard input or a pipe")
-            total = None if once else sum(1 for _ in read(_ignore, _ignore))
-            request = None if once else request_of(opened, texts, file or (), {**options, **machine})
+            total = None if inputs.once else sum(1 for _ in read(_ignore, _ignore))
+            request = None if inputs.once else request_of(opened, inputs, options)
             with told_to_go_on():
                 _write(opened, maker, them, out, request, total, resume=resume)
 

@@ -109,14 +109,14 @@ def embed_compare(
     which, paths = split_model("embed compare", files, model, is_data=lambda path: Path(path).exists())
     if not paths:
         raise DataError("a file with texts and labels is needed", got="none", do="glassformer embed compare --help")
-    refuse_outs((out, mix_out, probe_out, rejects), paths, text)
+    read = files_of(paths, text=text, reads="words" if words else "tables")
+    refuse_outs((out, mix_out, probe_out, rejects), read)
     if mix_out is not None and strategy and "mix" not in strategy:
         raise ConfigError("a mix is written where one was learned", got="--mix-out without the strategy mix")
     opened = open_model(which, device=device, fast=fast, threads=threads)
     asked = list(pooling or (["first", "mean", "max"] if not words else ["first", "mean"]))
     told_of(opened, asked)
-    read = files_of(paths, text=text, reads="words" if words else "tables")
-    with set_aside(rejects, out, paths, text=text) as aside:
+    with set_aside(rejects, out, read) as aside:
         bad = aside or stop_unless("rejects")
         examples = words_of(read, words_column, tags, bad) if words else texts_of(read, text, label, bad)
     with results(out) as handle:  # before the work: what cannot be written is refused at once

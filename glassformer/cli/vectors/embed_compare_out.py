@@ -33,7 +33,7 @@ class Made:
     groups: Integers
 
 
-def refuse_outs(outs: Sequence[Path | None], files: Sequence[str], text: str) -> None:
+def refuse_outs(outs: Sequence[Path | None], files: Sequence[Path]) -> None:
     """Raise DataError where a result would replace a file that is read, or another result, and for a folder that is not
     there: before the work, not after it.
     """
@@ -42,7 +42,7 @@ def refuse_outs(outs: Sequence[Path | None], files: Sequence[str], text: str) ->
     given = [path for path in outs if path is not None]
     for number, path in enumerate(given):
         check_path(path, DataError)
-        refuse_out_over_input(path, files, text=text)
+        refuse_out_over_input(path, files)
         if path.absolute() in [other.absolute() for other in given[:number]]:
             raise DataError("each result needs a file of its own", got=f"{path} twice", do="name different files")
         if path.is_dir() or not path.parent.is_dir():

@@ -8,11 +8,12 @@ from typing import Annotated, Literal
 import typer
 
 from glassformer.base.errors import DataError
-from glassformer.cli.terminal.destination import counted, is_once
+from glassformer.cli.terminal.destination import counted
+from glassformer.cli.terminal.inputs import Inputs, find_inputs
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import note_no_text, open_model
 from glassformer.cli.terminal.options import Device, Json, Out, Threads
-from glassformer.cli.terminal.readers import Reader, reader_of
+from glassformer.cli.terminal.readers import reader_of
 from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record, refuse_out_over_input, results
 from glassformer.cli.terminal.texts import batches, records
 
@@ -55,17 +56,18 @@ def search_ask(
     use_threads(threads)
     opened = None if model is None else open_model(model, device=device)
     found = SearchIndex.open(index, opened, backend=backend, device=device)
-    refuse_out_over_input(out, file, text=column)
+    inputs = find_inputs(question, file, reader_of({"text": column}, {}, blank=True))
+    refuse_out_over_input(out, inputs.files)
     if out is not None and index.resolve() in out.resolve().parents:
         raise DataError("answers need a file outside the index", got=f"{out}", do="choose another --out")
     if not file:
         note_no_text("search ask", question or ())
-    reader, blank = reader_of({"text": column}, {}, blank=True), list[str]()
+    blank: list[str] = []
     with (
         results(out) as handle,
-        counted(out, 0, what="questions", total=_count(question, file, reader, out)) as advance,
+        counted(out, 0, what="questions", total=_count(inputs, out)) as advance,
     ):
-        for some in batches(records(question, file, reader)):
+        for some in batches(records(inputs)):
             asked = [str(each.values["text"]) for each in some]
             answers = found.answers(asked, top=top, within=advance.rows_within)
             for number, (one, text, hits) in enumerate(zip(some, asked, answers, strict=True), start=1):
@@ -94,8 +96,8 @@ def search_ask(
         note(f"{len(blank):,} questions without words have no answer: {'; '.join(blank[:_NAMED])}{more}")
 
 
-def _count(given: list[str] | None, files: list[str] | None, reader: Reader, out: Path | None) -> int | None:
+def _count(inputs: Inputs, out: Path | None) -> int | None:
     """How many questions there are, where that is shown and can be known before."""
-    if out is None or is_once(given or (), files):
+    if out is None or inputs.once:
         return None
-    return sum(1 for _ in records(given, files, reader, tell=lambda said: None))
+    return sum(1 for _ in records(inputs, tell=lambda said: None))

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.cli.terminal.destination import counted, is_once, request_of, set_aside, told_to_go_on
-from glassformer.cli.terminal.opened import open_model, split_model
+from glassformer.cli.terminal.destination import counted, request_of, set_aside, told_to_go_on
+from glassformer.cli.terminal.inputs import find_inputs
+from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.options import Device, Fast, NamedModel, Rejects, Resume, Threads
 from glassformer.cli.terminal.readers import Text, reader_of
 from glassformer.cli.terminal.screen import note
@@ -67,23 +68,22 @@ def search_build(
     from glassformer.bundled.travelling import travels
     from glassformer.features.search.building import building
 
-    opened = open_model(which, device=device, fast=fast, threads=threads)
+    machine = Machine(device, threads, fast)
+    opened = machine.open(which)
     told_of(opened, (pooled,))
-    reader = reader_of({"text": column}, {}, blank=True)
-    once = is_once((), paths)
-    if resume and once:
+    inputs = find_inputs((), paths, reader_of({"text": column}, {}, blank=True))
+    if resume and inputs.once:
         raise DataError("--resume needs files that can be read again", got="standard input or a pipe")
 
     def read(bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
-        return records(None, paths, reader, bad=bad, tell=tell)
+        return records(inputs, bad=bad, tell=tell)
 
     blank: list[str] = []
-    options = {"columns": {"text": column}, "strategy": layers, "pooling": pooled, "rejects": bool(rejects)}
-    options |= {"fast": fast, "device": device, "threads": threads}
+    options = {"strategy": layers, "pooling": pooled, "rejects": rejects is not None, **machine.options}
     named = which if travels(which) or which.startswith("hub:") else str(Path(which).resolve())
-    with set_aside(rejects, out, paths, text=column) as bad:
-        request = None if once else request_of(opened, (), paths, options)
-        total = None if once else sum(1 for _ in read(lambda error: None, lambda said: None))
+    with set_aside(rejects, out, inputs.order) as bad:
+        request = None if inputs.once else request_of(opened, inputs, options)
+        total = None if inputs.once else sum(1 for _ in read(lambda error: None, lambda said: None))
         with (
             told_to_go_on(),
             building(
