@@ -25,9 +25,10 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.blocked_cross_entropy import token_cross_entropy
 from glassformer.scoring.score import Scores, Unigram
-from glassformer.tasks.predictor import Context, TaskSection
+from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.writing.alignment import ALIGNMENT, loss_of_links
 from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs, log_rows, pair_of
@@ -60,11 +61,9 @@ class TargetTask(RecordTask[TextPair, Translation]):
     """
 
     special: ClassVar = MARIAN
-    weights: ClassVar[Mapping[str, float]] = {TARGET: 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {TARGET: "token"}
     two_sided = True
     in_one_pass = False
-    best = "-loss"
     shares = ()
     section: TargetSection
 
@@ -84,10 +83,10 @@ class TargetTask(RecordTask[TextPair, Translation]):
     def searching(self, beams: int) -> Translator:
         """What writes with so many beams."""
 
-    @classmethod
-    def weights_of(cls, section: TargetSection) -> Mapping[str, float]:
+    @property
+    def weights(self) -> Mapping[str, float]:
         """Of the tokens of the target, and of the links of words where a head learns them."""
-        return {**cls.weights, **({ALIGNMENT: section.alignment} if section.alignment else {})}
+        return {TARGET: 1.0, **({ALIGNMENT: self.section.alignment} if self.section.alignment else {})}
 
     @classmethod
     def texts_of(cls, record: Record) -> tuple[str, ...]:
@@ -131,7 +130,7 @@ class TargetTask(RecordTask[TextPair, Translation]):
         for the error where all of them are too long.
         """
         data = preparation.data
-        begin, losses = self.translator.ids.begin, self.weights_of(self.section)
+        begin, losses = self.translator.ids.begin, self.weights
         sources = {
             split: PairSource(pairs, preparation.tokenizer, start=begin, longest=data.length, losses=losses)
             for split, pairs in found.items()

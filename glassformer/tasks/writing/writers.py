@@ -21,7 +21,8 @@ from glassformer.decode.stream import StreamedText
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predict import precision
-from glassformer.tasks.predictor import Context, Example, Prediction, Predictor, TaskSection
+from glassformer.tasks.predictor import Context, Example, Prediction, Predictor
+from glassformer.tasks.settings import TaskSection
 from glassformer.text.tokenizer import Tokenizer
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from copy import copy
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import torch
@@ -27,16 +26,16 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy, widened
 from glassformer.scoring.exact_match import best_threshold, exact_and_f1
 from glassformer.scoring.score import Scores
-from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.labels.answer.passage import Passage, Passages, right_answers
 from glassformer.tasks.labels.answer.scores import answer_scores
 from glassformer.tasks.labels.answer.spans import BEST, Answer, Reals, best_spans, merged
 from glassformer.tasks.labels.text_pair import two_segments
 from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import Context, TaskSection, evaluating
+from glassformer.tasks.predictor import Context, evaluating
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.sample_texts import QUESTION
+from glassformer.tasks.settings import CardWords, TaskSection
 from glassformer.tasks.soft_losses import Both, SoftLoss, answers, soft_loss
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.values import check_columns, located, text_of
@@ -55,6 +54,8 @@ class AnswerSection(TaskSection):
     """
 
     found: ClassVar[tuple[str, ...]] = ("no_answer", "threshold")
+    kept_by: ClassVar[str] = "f1"
+    card: ClassVar[CardWords] = CardWords("text")
     name: Literal["answer"] = "answer"
     overlap: int = Field(default=128, ge=0)
     longest_question: int = Field(default=64, ge=1)
@@ -100,11 +101,9 @@ class AnswerQuestions(RecordTask[Question, Answer]):
     of_pairs = True
     verbs: ClassVar[Mapping[str, str]] = {"token_head": "answer"}
     head_use = "span"
-    card = CardWords("text")
     soft: ClassVar[Mapping[str, SoftLoss]] = {"start": _of_ends(0), "end": _of_ends(1)}
     weights: ClassVar[Mapping[str, float]] = {"start": 0.5, "end": 0.5}
     axes: ClassVar[Mapping[str, Axis]] = {"start": "row", "end": "row"}
-    best = "f1"
     baseline_names = ("sliding_window", "never_answering")
     shares = ()
     section: AnswerSection
@@ -311,10 +310,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
             exact_and_f1(span.text, example.answers or ())[1] - exact_and_f1("", example.answers or ())[1]
             for span, example in zip(best, known, strict=True)
         ]
-        fitted = copy(self)
-        threshold = best_threshold([span.score for span in best], gains)
-        fitted.section = self.section.model_copy(update={"threshold": threshold})
-        return fitted
+        return self.with_settings(threshold=best_threshold([span.score for span in best], gains))
 
     def known_by(self, example: Question) -> str | None:
         """The passage, as records are split."""

@@ -28,10 +28,11 @@ from glassformer.scoring.measure import losses_and_shares
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.labels.choose.candidates import Choice, Question, candidates_of, listed, place_of, words_of
 from glassformer.tasks.labels.text_pair import two_segments
-from glassformer.tasks.predictor import Context, TaskSection
+from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import Record, RecordTask, log_mean_of_columns
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.sample_texts import SENTENCES
+from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.soft_losses import Both, SoftLoss, soft_loss
 from glassformer.tasks.task import Preparation
 from glassformer.tasks.values import check_different, text_of
@@ -45,6 +46,7 @@ _SHOWN, _MUCH = 10, 0.25
 class ChooseSection(TaskSection):
     """`pooling` makes one vector of the states of a text with a candidate, of which the head makes one score."""
 
+    kept_by: ClassVar[str] = "accuracy"
     name: Literal["choose"] = "choose"
     pooling: Literal["first", "pooler", "mean"] = "pooler"
     dropout: float = Field(default=0.1, ge=0, lt=1)
@@ -73,7 +75,6 @@ class Choose(RecordTask[Question, Choice]):
     soft: ClassVar[Mapping[str, SoftLoss]] = {"choice": _of_candidates}
     weights: ClassVar[Mapping[str, float]] = {"choice": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"choice": "row"}
-    best = "accuracy"
     baseline_names = ("most_frequent_place", "chance", "tf_idf")
     section: ChooseSection
     sample = ("A text with several candidates.", "the first candidate", "the second candidate")

@@ -25,7 +25,6 @@ from glassformer.scoring.cross_entropy import widened
 from glassformer.scoring.measure import Reals
 from glassformer.scoring.score import Scores
 from glassformer.tasks import task_named
-from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.labels.classify.labelling import Labelling, OneLabel, SeveralLabels
 from glassformer.tasks.labels.labels import Class, Classes, Labelled, Unlearned
 from glassformer.tasks.labels.text_pair import Logits, TextPairSection, TextPairTask, two_segments
@@ -33,6 +32,7 @@ from glassformer.tasks.predict import predict
 from glassformer.tasks.predictor import Context, evaluating
 from glassformer.tasks.records import Record
 from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.settings import CardWords
 from glassformer.tasks.soft_losses import Both, SoftLoss, answers, soft_loss
 from glassformer.tasks.task import Preparation
 from glassformer.tasks.values import check_columns, known_label, label_of, labels_of, text_of
@@ -60,6 +60,23 @@ class ClassifySection(TextPairSection):
     threshold: float = Field(default=0.5, gt=0, lt=1)
     class_weights: Literal["none", "balanced"] | dict[str, float] = "none"
     temperature: float = Field(default=1.0, gt=0)
+
+    @property
+    def kept_by(self) -> str:
+        """Of several labels all are seldom right: their F1 tells models apart."""
+        return "micro_f1" if self.several else "accuracy"
+
+    @property
+    def after_scores(self) -> tuple[str, ...]:
+        """They are divided by the temperature."""
+        if self.temperature == 1.0:
+            return ()
+        return (f"The scores are first divided by the temperature {self.temperature:.4g}, fitted on held-out records.",)
+
+    @property
+    def card(self) -> CardWords:
+        """Of several labels those that are chosen are printed."""
+        return CardWords("chosen") if self.several else CardWords()
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -91,7 +108,6 @@ class Classify(TextPairTask[Labelled, Any]):
     soft: ClassVar[Mapping[str, SoftLoss]] = {"label": _of_label_sets}
     weights: ClassVar[Mapping[str, float]] = {"label": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"label": "set"}
-    best = "accuracy"
     baseline_names = ("most_frequent", "tf_idf")
     section: ClassifySection
 
@@ -112,26 +128,6 @@ class Classify(TextPairTask[Labelled, Any]):
         self.frequencies, self.known, self.separator = frequencies or {}, records, separator
         kind = SeveralLabels if section.several else OneLabel
         self.labelling: Labelling = kind(section, self.frequencies, records)
-        self.best = self.best_of(section)
-
-    @classmethod
-    def best_of(cls, section: ClassifySection) -> str:
-        """Of several labels all are seldom right: their F1 tells models apart."""
-        return "micro_f1" if section.several else "accuracy"
-
-    @classmethod
-    def after_scores(cls, section: ClassifySection) -> tuple[str, ...]:
-        """They are divided by the temperature."""
-        if section.temperature == 1.0:
-            return ()
-        return (
-            f"The scores are first divided by the temperature {section.temperature:.4g}, fitted on held-out records.",
-        )
-
-    @classmethod
-    def card_of(cls, section: ClassifySection) -> CardWords:
-        """Of several labels those that are chosen are printed."""
-        return CardWords("chosen") if section.several else cls.card
 
     @property
     def outputs(self) -> int:
@@ -267,11 +263,11 @@ class Classify(TextPairTask[Labelled, Any]):
 
     def scores(self, pairs: Iterable[tuple[Labelled, Any]]) -> Scores:
         """Scores and a report, beside the most frequent label or labels."""
-        return self.labelling.scores(pairs)
+        return self.labelling.scores(pairs, self.section.temperature)
 
     def scores_of_stream(self, pairs: Iterable[tuple[Labelled, Any]]) -> Scores:
         """As `scores`, which keeps little of each prediction."""
-        return self.labelling.scores(pairs)
+        return self.labelling.scores(pairs, self.section.temperature)
 
     def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
         """With the temperature that makes the log loss of the validation records and `log_prior` together least; 1
@@ -293,17 +289,7 @@ class Classify(TextPairTask[Labelled, Any]):
         temperature = fitted_temperature(log_loss) if wrong else 1.0
         if doubt := limit_of(temperature):
             log(f"temperature {temperature:g}, fitted on {len(known):,} validation records, is {doubt}")
-        section = self.section.model_copy(update={"temperature": temperature})
-        return type(self)(
-            section,
-            self.tokenizer,
-            length=self.length,
-            segments=self.segments,
-            pairs=self.pairs,
-            frequencies=self.frequencies,
-            records=self.known,
-            separator=self.separator,
-        )
+        return self.with_settings(temperature=temperature)
 
 
 def _labels_in(record: Record, section: ClassifySection, data: ClassifyData) -> set[str]:

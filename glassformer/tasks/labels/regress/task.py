@@ -27,11 +27,11 @@ from glassformer.scoring.measure import Reals
 from glassformer.scoring.report import Worst
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.answered import Answered, InWords, texts_of
-from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.labels.text_pair import TextPairSection, TextPairTask, two_segments
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import Record
 from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.settings import CardWords
 from glassformer.tasks.soft_losses import Both, SoftLoss, answers
 from glassformer.tasks.task import Preparation
 from glassformer.tasks.values import check_columns, located
@@ -44,6 +44,7 @@ class RegressSection(TextPairSection):
     """
 
     found: ClassVar[tuple[str, ...]] = ("mean", "deviation")
+    card: ClassVar[CardWords] = CardWords("number")
     name: Literal["regress"] = "regress"
     mean: float | None = None
     deviation: float | None = Field(default=None, gt=0)
@@ -53,6 +54,13 @@ class RegressSection(TextPairSection):
         if (self.mean is None) != (self.deviation is None):
             raise ValueError("mean and deviation belong together: give both or none")
         return self
+
+    @property
+    def after_scores(self) -> tuple[str, ...]:
+        """They are brought to the unit of the data."""
+        if self.deviation is None or (self.mean, self.deviation) == (0.0, 1.0):
+            return ()
+        return (f"The mean and the deviation of the training numbers: {self.mean:.4g} + {self.deviation:.4g} × score.",)
 
 
 class Rated(NamedTuple):
@@ -110,22 +118,12 @@ class Regress(TextPairTask[Rated, Number]):
     Data = TextPairData
     verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "classify"}
     head_use = "number"
-    card = CardWords("number")
     soft: ClassVar[Mapping[str, SoftLoss]] = {"number": _of_numbers}
     weights: ClassVar[Mapping[str, float]] = {"number": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"number": "row"}
-    best = "-loss"
     baseline_names = ("tf_idf", "the_mean")
     shares = ()
     section: RegressSection
-
-    @classmethod
-    def after_scores(cls, section: RegressSection) -> tuple[str, ...]:
-        """They are brought to the unit of the data."""
-        mean, deviation = section.mean, section.deviation
-        if deviation is None or (mean, deviation) == (0.0, 1.0):
-            return ()
-        return (f"The mean and the deviation of the training numbers: {mean:.4g} + {deviation:.4g} × score.",)
 
     # ------------------------------------------------------------------ for an existing model
 

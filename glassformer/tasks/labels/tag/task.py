@@ -32,14 +32,14 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring.bio import OUTSIDE, is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
 from glassformer.scoring.cross_entropy import cross_entropy, widened
 from glassformer.scoring.score import Scores
-from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.labels.labels import Unlearned
 from glassformer.tasks.labels.tag.baselines import TagBaselines
 from glassformer.tasks.labels.tag.records import Sentence, sentence_of, tagged_format, tagged_rows
 from glassformer.tasks.labels.tag.tagging import Tagging, decoded, tag_scores
-from glassformer.tasks.predictor import Context, TaskSection
+from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.settings import CardWords, TaskSection
 from glassformer.tasks.soft_losses import Both, SoftLoss, answers, soft_loss
 from glassformer.tasks.task import Preparation
 from glassformer.tasks.values import known_label
@@ -59,6 +59,8 @@ class TagSection(TaskSection):
     together, each with the one before it (Lafferty et al. 2001).
     """
 
+    kept_by: ClassVar[str] = "f1"  # of spans; where each word has a tag of its own, it is the accuracy
+    card: ClassVar[CardWords] = CardWords("spans")
     name: Literal["tag"] = "tag"
     labels: tuple[str, ...] = ()
     crf: bool = False
@@ -99,11 +101,9 @@ class Tag(RecordTask[Tagged, Tagging]):
     Data = TagData
     verbs: ClassVar[Mapping[str, str]] = {"token_head": "tag"}
     head_use = "token labels"
-    card = CardWords("spans")
     soft: ClassVar[Mapping[str, SoftLoss]] = {"tag": _of_words}
     weights: ClassVar[Mapping[str, float]] = {"tag": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"tag": "token"}
-    best = "f1"  # of spans; where each word has a tag of its own, it is the accuracy
     baseline_names = ("most_frequent", "by_word")
     section: TagSection
     sample = ("A text in which you want to tag words.",)

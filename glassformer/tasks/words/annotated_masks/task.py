@@ -19,10 +19,10 @@ from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram
-from glassformer.tasks.card_words import FILLED
-from glassformer.tasks.predictor import Context, TaskSection
+from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.settings import CardWords, TaskSection
 from glassformer.tasks.soft_losses import SoftLoss, of_masked_words
 from glassformer.tasks.task import Preparation
 from glassformer.tasks.values import check_columns
@@ -34,12 +34,14 @@ from glassformer.tasks.words.masked_words import (
     log_probabilities,
     scored_in_each,
 )
+from glassformer.tasks.words.settings import FILLED
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
 
 
 class AnnotatedMasksSection(TaskSection):
     """A task without random choices and without settings."""
 
+    card: ClassVar[CardWords] = FILLED
     name: Literal["annotated-masks"] = "annotated-masks"
 
 
@@ -61,12 +63,10 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
     Data = AnnotatedMasksData
     verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}
     formerly = "given"
-    card = FILLED
     soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
     plateau_causes = OF_MASKING
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"masked_words": "scored"}
-    best = "-loss"
     baseline_names = ("unigram",)
 
     def __init__(

@@ -24,13 +24,13 @@ from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram, compared, guessed
-from glassformer.tasks.card_words import FILLED
-from glassformer.tasks.predictor import TaskSection
+from glassformer.tasks.settings import CardWords, TaskSection
 from glassformer.tasks.soft_losses import SoftLoss, of_masked_words, of_texts
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.words.corpus import CorpusTask, MaskedRows, held_out_sources
 from glassformer.tasks.words.masked_words import OF_MASKING, answered, check_encoder, unigram_of
 from glassformer.tasks.words.pair_labels import NEXT_SENTENCE_LABELS, ORDER_LABELS, LabelCounts, check_rows_of_pairs
+from glassformer.tasks.words.settings import FILLED
 
 
 class BertSection(TaskSection, MaskingSection):
@@ -42,6 +42,7 @@ class BertSection(TaskSection, MaskingSection):
     document is cut into pairs.
     """
 
+    card: ClassVar[CardWords] = FILLED
     name: Literal["bert"] = "bert"
     negatives: Literal["random", "swapped"] = "random"
     unrelated: float = Field(default=0.5, ge=0, le=1)
@@ -63,11 +64,9 @@ class Bert(CorpusTask):
     Section = BertSection
     of_pairs = True
     verbs: ClassVar[Mapping[str, str]] = {"head": "fill", "sentence_head": "classify"}
-    card = FILLED
     soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words, "next_sentence": of_texts}
     plateau_causes = OF_MASKING
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0, "next_sentence": 1.0}
-    best = "-loss"
     baseline_names = ("most_frequent",)
     shares = ("masked_words_accuracy",)  # there are fewer pairs than masked words
 

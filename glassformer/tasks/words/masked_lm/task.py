@@ -22,12 +22,12 @@ from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Baseline, Scores, Tally, Unigram, compared, guessed
-from glassformer.tasks.card_words import FILLED
-from glassformer.tasks.predictor import TaskSection
+from glassformer.tasks.settings import CardWords, TaskSection
 from glassformer.tasks.soft_losses import SoftLoss, of_masked_words
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.words.corpus import CorpusTask, MaskedRows
 from glassformer.tasks.words.masked_words import OF_MASKING, UNIT, answered, check_encoder, unigram_of
+from glassformer.tasks.words.settings import FILLED
 from glassformer.text.tokenizer import Tokenizer
 
 
@@ -36,6 +36,7 @@ class MaskedLMSection(TaskSection, MaskingSection):
     share in every evaluation: more masked words teach more in the same step (Wettig et al. 2023).
     """
 
+    card: ClassVar[CardWords] = FILLED
     name: Literal["masked-lm"] = "masked-lm"
     training_rate: float | None = Field(default=None, gt=0, lt=1)
 
@@ -46,11 +47,9 @@ class MaskedLM(CorpusTask):
     Section = MaskedLMSection
     verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}
     of_imported = "encoder"
-    card = FILLED
     soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
     plateau_causes = OF_MASKING
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
-    best = "-loss"
     baseline_names = ("unigram",)
 
     def __init__(

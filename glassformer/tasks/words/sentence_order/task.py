@@ -30,8 +30,8 @@ from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.measure import losses_and_shares
 from glassformer.scoring.score import THIS_MODEL, Scores, compared
 from glassformer.tasks.labels.text_pair import two_segments
-from glassformer.tasks.predictor import TaskSection
 from glassformer.tasks.rows import Shape
+from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.soft_losses import SoftLoss, of_texts
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.words.corpus import CorpusTask, held_out_sources
@@ -111,7 +111,6 @@ class SentenceOrder(CorpusTask):
     verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "classify"}
     soft: ClassVar[Mapping[str, SoftLoss]] = {"sentence_order": of_texts}
     weights: ClassVar[Mapping[str, float]] = {"sentence_order": 1.0}
-    best = "-loss"
     baseline_names = ("most_frequent",)
     section: SentenceOrderSection
 

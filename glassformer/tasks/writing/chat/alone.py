@@ -28,9 +28,10 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring.blocked_cross_entropy import token_cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, Unigram
 from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import Context, TaskSection, evaluating
+from glassformer.tasks.predictor import Context, evaluating
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.writing.chat.chatter import joined
 from glassformer.tasks.writing.chat.records import DialogueSource, Exchanges
@@ -51,7 +52,7 @@ class ChatAlone(RecordTask[Talk, Reply]):
 
     Section: ClassVar[type[TaskSection]] = ChatSection
     Data: ClassVar[type[RecordSection]] = ChatData
-    verbs, card = Chat.verbs, Chat.card
+    verbs = Chat.verbs
     special: ClassVar = GPT2
     marks: ClassVar[tuple[str, ...]] = tuple(MARKS.values())
     weights: ClassVar[Mapping[str, float]] = {NEXT: 1.0}
@@ -60,7 +61,6 @@ class ChatAlone(RecordTask[Talk, Reply]):
     in_one_pass = False
     baseline_names = ("unigram", "trigram", "right_replies")
     of_tokens = ("loss", "perplexity", "accuracy")
-    best = "-loss"
     shares = ()
     section: ChatSection
     templates: ChatTemplates
@@ -70,11 +70,6 @@ class ChatAlone(RecordTask[Talk, Reply]):
         self.unigram = Unigram(np.zeros(1, np.int64))  # counted where there are training dialogues
         self.talker: Talker | None = None
         self.data: ChatData | None = None
-
-    @classmethod
-    def compared_by(cls, section: Any) -> str:
-        """Bits per byte: losses per token are of different tokens where vocabularies differ."""
-        return "-bits_per_byte"
 
     @classmethod
     def check_body(cls, section: ChatSection, body: ModelConfig) -> None:

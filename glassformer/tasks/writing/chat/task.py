@@ -21,10 +21,10 @@ from glassformer.decode.settings import DecodeSettings
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.scoring.trigram import Trigram
-from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import TaskSection, evaluating
+from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.records import Record
+from glassformer.tasks.settings import CardWords, TaskSection
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.writing.chat.chatter import HISTORY, Chatter, joined
 from glassformer.tasks.writing.chat.scores import (
@@ -49,6 +49,12 @@ _ALL = 1000
 class ChatSection(TargetSection):
     """As for translation, but without label smoothing."""
 
+    compared_by: ClassVar[str] = "-bits_per_byte"  # losses per token are of different tokens where vocabularies differ
+    card: ClassVar[CardWords] = CardWords(
+        "reply",
+        cut="cut at their beginning: the last turns are read",
+        limit="It answers the last turns alone, and knows nothing but its dialogues: what it says is made up.",
+    )
     name: Literal["chat"] = "chat"
     best: Literal["loss"] = "loss"
 
@@ -59,20 +65,10 @@ class Chat(TargetTask):
     Section: ClassVar[type[TaskSection]] = ChatSection
     Data: ClassVar[type[RecordSection]] = ChatData
     verbs: ClassVar[Mapping[str, str]] = {"head": "chat"}
-    card = CardWords(
-        "reply",
-        cut="cut at their beginning: the last turns are read",
-        limit="It answers the last turns alone, and knows nothing but its dialogues: what it says is made up.",
-    )
     fits_baselines = True
     baseline_names = ("unigram", "trigram", "right_replies")
     of_tokens = ("loss", "perplexity", "accuracy")
     section: ChatSection
-
-    @classmethod
-    def compared_by(cls, section: Any) -> str:
-        """Bits per byte: losses per token are of different tokens where vocabularies differ."""
-        return "-bits_per_byte"
 
     def searching(self, beams: int) -> Translator:
         """What writes with so many beams; greedy with one."""

@@ -20,7 +20,7 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.blocked_cross_entropy import token_cross_entropy
 from glassformer.scoring.score import Scores, Unigram
-from glassformer.tasks.card_words import CardWords
+from glassformer.tasks.settings import CardWords
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.words.corpus import CorpusTask
 from glassformer.tasks.writing.language_model.records import NextTokens
@@ -35,6 +35,12 @@ _AT_ONCE = 4096
 class LanguageModelSection(StreamSection):
     """A task without random choices and without settings."""
 
+    compared_by: ClassVar[str] = "-bits_per_byte"  # losses per token are of different tokens where vocabularies differ
+    card: ClassVar[CardWords] = CardWords(
+        "text",
+        cut="scored in overlapping windows, and of a longer prompt the end is read",
+        limit="It writes one token after the other and plans nothing; what it tells is made up.",
+    )
     name: Literal["language-model"] = "language-model"
 
 
@@ -44,14 +50,8 @@ class LanguageModel(CorpusTask):
     Section = LanguageModelSection
     verbs: ClassVar[Mapping[str, str]] = {"head": "generate"}
     of_imported = "decoder"
-    card = CardWords(
-        "text",
-        cut="scored in overlapping windows, and of a longer prompt the end is read",
-        limit="It writes one token after the other and plans nothing; what it tells is made up.",
-    )
     special: ClassVar = GPT2
     weights: ClassVar[Mapping[str, float]] = {NEXT: 1.0}
-    best = "-loss"
     baseline_names = ("unigram", "trigram")
     fits_baselines = True
     of_tokens = ("loss", "perplexity", "accuracy")
@@ -59,11 +59,6 @@ class LanguageModel(CorpusTask):
 
     def __init__(self, section: LanguageModelSection, unigram: Unigram, bytes_of: Integers | None) -> None:
         self.section, self.unigram, self.bytes_of = section, unigram, bytes_of
-
-    @classmethod
-    def compared_by(cls, section: LanguageModelSection) -> str:
-        """Bits per byte: losses per token are of different tokens where vocabularies differ."""
-        return "-bits_per_byte"
 
     @classmethod
     def check_data(cls, data: DataSection) -> None:

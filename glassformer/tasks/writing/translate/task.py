@@ -22,10 +22,10 @@ from glassformer.decode.asked import search_settings
 from glassformer.decode.options import WritingOptions
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.score import THIS_MODEL, Scores
-from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import TaskSection, evaluating
+from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.records import Record
+from glassformer.tasks.settings import CardWords, TaskSection
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs
 from glassformer.tasks.writing.target_losses import target_losses
@@ -48,9 +48,20 @@ from glassformer.tasks.writing.writers import special_ids
 class TranslateSection(TargetSection):
     """`best`: the score on validation pairs by which the best model is kept, and by which `train.patience` stops."""
 
+    compared_by: ClassVar[str] = "bleu"  # losses per token are of different tokens where vocabularies differ
+    card: ClassVar[CardWords] = CardWords(
+        "translation",
+        cut="cut into sentences",
+        limit="A sentence is translated without those before it; what it has not learned to translate it makes up.",
+    )
     name: Literal["translate"] = "translate"
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
     best: Literal["loss", "bleu"] = "loss"
+
+    @property
+    def kept_by(self) -> str:
+        """BLEU, or the loss."""
+        return "bleu" if self.best == "bleu" else "-loss"
 
 
 class Translate(TargetTask):
@@ -60,11 +71,6 @@ class Translate(TargetTask):
     Data: ClassVar[type[RecordSection]] = TranslateData
     verbs: ClassVar[Mapping[str, str]] = {"head": "translate"}
     of_imported = "both"
-    card = CardWords(
-        "translation",
-        cut="cut into sentences",
-        limit="A sentence is translated without those before it; what it has not learned to translate it makes up.",
-    )
     fits_baselines = False
     baseline_names: ClassVar[tuple[str, ...]] = ("unigram", "copy_source")
     of_tokens: ClassVar[tuple[str, ...]] = ("loss", "perplexity")
@@ -80,16 +86,6 @@ class Translate(TargetTask):
             search, ids = search_settings(WritingOptions(beams=beams, length_penalty=penalty)), None
         ids = ids or special_ids(self.tokenizer.target)
         return Translator(self.tokenizer, length=self.length, ids=ids, search=search, default=self.search)
-
-    @classmethod
-    def best_of(cls, section: TranslateSection) -> str:
-        """The score by which the best model is kept."""
-        return "bleu" if section.best == "bleu" else cls.best
-
-    @classmethod
-    def compared_by(cls, section: TranslateSection) -> str:
-        """BLEU: losses per token are of different tokens where vocabularies differ."""
-        return "bleu"
 
     # ------------------------------------------------------------------ records
 
