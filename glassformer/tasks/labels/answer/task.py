@@ -8,16 +8,15 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.config import ModelConfig
 from glassformer.data.readers.squad import stated_answers
-from glassformer.data.settings import AnswerData, DataSection
+from glassformer.data.settings import DataSection
 from glassformer.data.stores.corpus import on_bad
 from glassformer.data.stores.split import Split
 from glassformer.models.families.heads import token_head_of
@@ -28,6 +27,7 @@ from glassformer.scoring.exact_match import best_threshold, exact_and_f1
 from glassformer.scoring.score import Scores
 from glassformer.tasks.labels.answer.passage import Passage, Passages, right_answers
 from glassformer.tasks.labels.answer.scores import answer_scores
+from glassformer.tasks.labels.answer.settings import AnswerData, AnswerSection
 from glassformer.tasks.labels.answer.spans import BEST, Answer, Reals, best_spans, merged
 from glassformer.tasks.labels.text_pair import two_segments
 from glassformer.tasks.predict import predict
@@ -35,7 +35,6 @@ from glassformer.tasks.predictor import Context, evaluating
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.sample_texts import QUESTION
-from glassformer.tasks.settings import CardWords, TaskSection
 from glassformer.tasks.soft_losses import Both, SoftLoss, answers, soft_loss
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.values import check_columns, located, text_of
@@ -44,25 +43,6 @@ from glassformer.text.windows import Window, room_beside, windows
 
 # Repaired answers that a note names.
 _NAMED = 3
-
-
-class AnswerSection(TaskSection):
-    """`overlap`: tokens that two windows of a passage share. A longer question than `longest_question` tokens is cut,
-    and answers have at most `longest_answer` tokens. `no_answer`: whether a question may have no answer, which by
-    default the training records decide; then the best span is the answer where its score is above `threshold`, which is
-    chosen on validation data (0: where it is likelier than no answer).
-    """
-
-    found: ClassVar[tuple[str, ...]] = ("no_answer", "threshold")
-    kept_by: ClassVar[str] = "f1"
-    card: ClassVar[CardWords] = CardWords("text")
-    name: Literal["answer"] = "answer"
-    overlap: int = Field(default=128, ge=0)
-    longest_question: int = Field(default=64, ge=1)
-    longest_answer: int = Field(default=30, ge=1, le=512)
-    no_answer: bool | None = None
-    threshold: float = Field(default=0.0, allow_inf_nan=False)
-    dropout: float = Field(default=0.1, ge=0, lt=1)
 
 
 class Question(NamedTuple):

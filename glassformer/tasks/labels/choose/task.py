@@ -9,16 +9,15 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, DataError, NotFiniteError
 from glassformer.config import ModelConfig
 from glassformer.data.readers.rows import Columns
-from glassformer.data.settings import ChooseData, DataSection
+from glassformer.data.settings import DataSection
 from glassformer.data.stores.corpus import on_bad
 from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch, Output
@@ -27,12 +26,12 @@ from glassformer.scoring.cross_entropy import cross_entropy, widened
 from glassformer.scoring.measure import losses_and_shares
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.labels.choose.candidates import Choice, Question, candidates_of, listed, place_of, words_of
+from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
 from glassformer.tasks.labels.text_pair import two_segments
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import Record, RecordTask, log_mean_of_columns
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.sample_texts import SENTENCES
-from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.soft_losses import Both, SoftLoss, soft_loss
 from glassformer.tasks.task import Preparation
 from glassformer.tasks.values import check_different, text_of
@@ -41,15 +40,6 @@ from glassformer.text.windows import text_rows
 
 # Places that a note shows, and the share of rows that are computed in vain from which on a note tells it.
 _SHOWN, _MUCH = 10, 0.25
-
-
-class ChooseSection(TaskSection):
-    """`pooling` makes one vector of the states of a text with a candidate, of which the head makes one score."""
-
-    kept_by: ClassVar[str] = "accuracy"
-    name: Literal["choose"] = "choose"
-    pooling: Literal["first", "pooler", "mean"] = "pooler"
-    dropout: float = Field(default=0.1, ge=0, lt=1)
 
 
 def _of_candidates(task: Any, both: Both) -> Tensor:

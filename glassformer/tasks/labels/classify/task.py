@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from pydantic import Field, model_validator
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, DataError, NotFiniteError
 from glassformer.data.batches.order import Order
-from glassformer.data.settings import ClassifyData
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.baselines import Lesson
@@ -26,70 +24,24 @@ from glassformer.scoring.measure import Reals
 from glassformer.scoring.score import Scores
 from glassformer.tasks import task_named
 from glassformer.tasks.labels.classify.labelling import Labelling, OneLabel, SeveralLabels
+from glassformer.tasks.labels.classify.settings import ClassifyData, ClassifySection
 from glassformer.tasks.labels.labels import Class, Classes, Labelled, Unlearned
-from glassformer.tasks.labels.text_pair import Logits, TextPairSection, TextPairTask, two_segments
+from glassformer.tasks.labels.text_pair import Logits, TextPairTask, two_segments
 from glassformer.tasks.predict import predict
 from glassformer.tasks.predictor import Context, evaluating
 from glassformer.tasks.records import Record
 from glassformer.tasks.rows import Axis, Row
-from glassformer.tasks.settings import CardWords
 from glassformer.tasks.soft_losses import Both, SoftLoss, answers, soft_loss
 from glassformer.tasks.task import Preparation
 from glassformer.tasks.values import check_columns, known_label, label_of, labels_of, text_of
 from glassformer.text.tokenizer import Tokenizer
 
-__all__ = ["Class", "Classes", "Classify", "ClassifySection", "Labelled"]
+__all__ = ["Class", "Classes", "Classify", "Labelled"]
 
 # Labels that a note names.
 _SHOWN = 10
 # Texts, and logits of them, that a temperature is fitted on.
 _FITTED, _LOGITS = 2048, 1 << 22
-
-
-class ClassifySection(TextPairSection):
-    """`labels` are found in the training records unless they are given. `several`: a text may have any number of them,
-    those whose probability is at least `threshold`. `class_weights` multiply the losses: `balanced` lets rare labels
-    weigh as much as frequent ones, a table gives the factors of single labels. `temperature` divides the logits of
-    predictions; it is fitted on the validation records.
-    """
-
-    found: ClassVar[tuple[str, ...]] = ("labels", "temperature")
-    name: Literal["classify"] = "classify"
-    labels: tuple[str, ...] = ()
-    several: bool = False
-    threshold: float = Field(default=0.5, gt=0, lt=1)
-    class_weights: Literal["none", "balanced"] | dict[str, float] = "none"
-    temperature: float = Field(default=1.0, gt=0)
-
-    @property
-    def kept_by(self) -> str:
-        """Of several labels all are seldom right: their F1 tells models apart."""
-        return "micro_f1" if self.several else "accuracy"
-
-    @property
-    def after_scores(self) -> tuple[str, ...]:
-        """They are divided by the temperature."""
-        if self.temperature == 1.0:
-            return ()
-        return (f"The scores are first divided by the temperature {self.temperature:.4g}, fitted on held-out records.",)
-
-    @property
-    def card(self) -> CardWords:
-        """Of several labels those that are chosen are printed."""
-        return CardWords("chosen") if self.several else CardWords()
-
-    @model_validator(mode="after")
-    def _possible(self) -> Self:
-        if len(set(self.labels)) < len(self.labels) or not all(label.strip() for label in self.labels):
-            raise ValueError("labels must be different words, none of them empty")
-        if self.threshold != 0.5 and not self.several:
-            raise ValueError("a threshold belongs to several labels: set several = true, or leave it out")
-        if not isinstance(self.class_weights, str):
-            if unknown := [label for label in self.class_weights if self.labels and label not in self.labels]:
-                raise ValueError(f"class_weights must name labels, got {unknown[0][:60]!r}")
-            if not all(weight > 0 for weight in self.class_weights.values()):
-                raise ValueError("class_weights must be above 0")
-        return self
 
 
 def _of_label_sets(task: Any, both: Both) -> Tensor:

@@ -6,7 +6,7 @@ N masked tokens · V vocabulary
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -14,7 +14,6 @@ from torch import Tensor
 
 from glassformer.base.errors import DataError
 from glassformer.config import ModelConfig
-from glassformer.data.settings import AnnotatedMasksData
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy
@@ -22,10 +21,10 @@ from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
-from glassformer.tasks.settings import CardWords, TaskSection
 from glassformer.tasks.soft_losses import SoftLoss, of_masked_words
 from glassformer.tasks.task import Preparation
 from glassformer.tasks.values import check_columns
+from glassformer.tasks.words.annotated_masks.settings import AnnotatedMasksData, AnnotatedMasksSection
 from glassformer.tasks.words.masked_words import (
     OF_MASKING,
     UNIT,
@@ -34,15 +33,7 @@ from glassformer.tasks.words.masked_words import (
     log_probabilities,
     scored_in_each,
 )
-from glassformer.tasks.words.settings import FILLED
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
-
-
-class AnnotatedMasksSection(TaskSection):
-    """A task without random choices and without settings."""
-
-    card: ClassVar[CardWords] = FILLED
-    name: Literal["annotated-masks"] = "annotated-masks"
 
 
 class Annotated(NamedTuple):

@@ -18,7 +18,7 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.config import ModelConfig
 from glassformer.data.readers.dialogues import Dialogue, read_dialogues
 from glassformer.data.readers.lines import OnBad
-from glassformer.data.settings import ChatData, RecordSection
+from glassformer.data.settings import RecordSection
 from glassformer.data.stores.split import Split
 from glassformer.decode.options import WritingOptions
 from glassformer.decode.request import Hypothesis
@@ -37,8 +37,9 @@ from glassformer.tasks.writing.chat.chatter import joined
 from glassformer.tasks.writing.chat.records import DialogueSource, Exchanges
 from glassformer.tasks.writing.chat.reply import Reply
 from glassformer.tasks.writing.chat.scores import replies_to_write, reply_scores, with_replies
+from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
 from glassformer.tasks.writing.chat.talker import Talk, Talker
-from glassformer.tasks.writing.chat.task import MOST, Chat, ChatSection, silent
+from glassformer.tasks.writing.chat.task import MOST, Chat, silent
 from glassformer.tasks.writing.chat.turns import Lesson, TurnWriter, lessons, told_apart
 from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, NEXT, NextTokenScores
 from glassformer.tasks.writing.writers import check_writes, special_ids_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import torch
 
@@ -15,7 +15,7 @@ from glassformer.base.errors import DataError
 from glassformer.data.batches.flat import Texts
 from glassformer.data.readers.dialogues import read_dialogues
 from glassformer.data.readers.lines import OnBad
-from glassformer.data.settings import ChatData, RecordSection
+from glassformer.data.settings import RecordSection
 from glassformer.data.stores.split import Split
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.transformer import Transformer
@@ -24,7 +24,7 @@ from glassformer.scoring.trigram import Trigram
 from glassformer.tasks.predict import predict
 from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.records import Record
-from glassformer.tasks.settings import CardWords, TaskSection
+from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.writing.chat.chatter import HISTORY, Chatter, joined
 from glassformer.tasks.writing.chat.scores import (
@@ -34,9 +34,10 @@ from glassformer.tasks.writing.chat.scores import (
     scores_of_replies,
     with_replies,
 )
+from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
 from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs
 from glassformer.tasks.writing.target_losses import target_losses
-from glassformer.tasks.writing.target_task import TargetSection, TargetTask
+from glassformer.tasks.writing.target_task import TargetTask
 from glassformer.tasks.writing.translator import Translator
 from glassformer.tasks.writing.writers import special_ids
 
@@ -44,19 +45,6 @@ MOST = 40
 """The most tokens of a reply that is written to be measured."""
 # The turns of a record are those that are read.
 _ALL = 1000
-
-
-class ChatSection(TargetSection):
-    """As for translation, but without label smoothing."""
-
-    compared_by: ClassVar[str] = "-bits_per_byte"  # losses per token are of different tokens where vocabularies differ
-    card: ClassVar[CardWords] = CardWords(
-        "reply",
-        cut="cut at their beginning: the last turns are read",
-        limit="It answers the last turns alone, and knows nothing but its dialogues: what it says is made up.",
-    )
-    name: Literal["chat"] = "chat"
-    best: Literal["loss"] = "loss"
 
 
 class Chat(TargetTask):

@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import torch
-from pydantic import Field
 
 from glassformer.base.errors import DataError
 from glassformer.data.readers.files import files_for
 from glassformer.data.readers.lines import OnBad
-from glassformer.data.settings import RecordSection, TranslateData
+from glassformer.data.settings import RecordSection
 from glassformer.data.stores.split import Split
 from glassformer.decode.asked import search_settings
 from glassformer.decode.options import WritingOptions
@@ -25,11 +24,11 @@ from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.predict import predict
 from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.records import Record
-from glassformer.tasks.settings import CardWords, TaskSection
+from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs
 from glassformer.tasks.writing.target_losses import target_losses
-from glassformer.tasks.writing.target_task import TargetSection, TargetTask
+from glassformer.tasks.writing.target_task import TargetTask
 from glassformer.tasks.writing.translate.baselines import TargetWords, copied
 from glassformer.tasks.writing.translate.records import columns_of, pair_records, read_pairs, table_told, unread_columns
 from glassformer.tasks.writing.translate.scores import (
@@ -40,28 +39,10 @@ from glassformer.tasks.writing.translate.scores import (
     scores_of_translations,
     translation_scores,
 )
+from glassformer.tasks.writing.translate.settings import TranslateData, TranslateSection
 from glassformer.tasks.writing.translation import Translation
 from glassformer.tasks.writing.translator import Translator
 from glassformer.tasks.writing.writers import special_ids
-
-
-class TranslateSection(TargetSection):
-    """`best`: the score on validation pairs by which the best model is kept, and by which `train.patience` stops."""
-
-    compared_by: ClassVar[str] = "bleu"  # losses per token are of different tokens where vocabularies differ
-    card: ClassVar[CardWords] = CardWords(
-        "translation",
-        cut="cut into sentences",
-        limit="A sentence is translated without those before it; what it has not learned to translate it makes up.",
-    )
-    name: Literal["translate"] = "translate"
-    label_smoothing: float = Field(default=0.1, ge=0, lt=1)
-    best: Literal["loss", "bleu"] = "loss"
-
-    @property
-    def kept_by(self) -> str:
-        """BLEU, or the loss."""
-        return "bleu" if self.best == "bleu" else "-loss"
 
 
 class Translate(TargetTask):
