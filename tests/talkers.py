@@ -10,7 +10,7 @@ import glassformer as gf
 from glassformer.api.model import Model
 from glassformer.models.families import gpt2, llama
 from glassformer.models.transformer import build
-from glassformer.tasks.writing.chat.task import ChatSection
+from glassformer.tasks.writing.chat.settings import ChatSection
 from glassformer.text.chat_template import MARKS, ChatTemplates, own_templates
 from glassformer.text.special import GPT2
 from glassformer.text.tokenizer import Tokenizer

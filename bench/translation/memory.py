@@ -77,7 +77,8 @@ def ours(folder: Path) -> Iterator[None]:
     from glassformer.models.transformer import build
     from glassformer.scoring.score import Unigram
     from glassformer.tasks.feed import TaskFeed
-    from glassformer.tasks.writing.translate.task import Translate, TranslateSection
+    from glassformer.tasks.writing.translate.settings import TranslateSection
+    from glassformer.tasks.writing.translate.task import Translate
     from glassformer.text.load import load_tokenizer
     from glassformer.training.loop import fit
     from glassformer.training.settings import TrainSection

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.turns import RUNS
 from experiments.results import data_directory
-from glassformer.tasks.writing.translate.task import TranslateSection
+from glassformer.tasks.writing.translate.settings import TranslateSection
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import MARIAN
 from glassformer.text.tokenizer import Tokenizer

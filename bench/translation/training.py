@@ -71,7 +71,8 @@ def packed(folder: Path, sides: tuple[list[str], list[str]], *, smoothing: float
     """Our task, and these pairs in its rows."""
     from glassformer.data.batches.flat import Texts
     from glassformer.tasks.writing.pair_source import PairSource, TextPairs
-    from glassformer.tasks.writing.translate.task import Translate, TranslateSection
+    from glassformer.tasks.writing.translate.settings import TranslateSection
+    from glassformer.tasks.writing.translate.task import Translate
 
     tokenizer = tokenizer_in(folder, SIZE.vocabulary)
     task = Translate(TranslateSection(label_smoothing=smoothing), tokenizer, length=LONGEST)

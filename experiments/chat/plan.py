@@ -14,9 +14,9 @@ from experiments.translation.plan import Budget
 from glassformer.base.atomic import atomic_write
 from glassformer.cli.train.recipe_options import requested_recipe
 from glassformer.data.readers.lines import Skipped
-from glassformer.data.settings import ChatData
 from glassformer.data.stores.split import hash_fraction, split_of, text_hash
 from glassformer.saved.recipe import Recipe
+from glassformer.tasks.writing.chat.settings import ChatData
 from glassformer.tasks.writing.chat.task import Chat
 
 WORK = Path("runs/chat")

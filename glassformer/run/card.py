@@ -84,7 +84,7 @@ def _use(verb: str, words: list[str], model: Artefact) -> str:
         return "print(model.info())"
     first, *others = (json.dumps(word, ensure_ascii=False) for word in words if not word.startswith("--"))
     more = [f"[{', '.join(others)}]"] if "choices" in VERBS[verb].columns else others
-    printed = task_named(model.task.name).card_of(model.task).printed
+    printed = model.task.card.printed
     given = ", ".join([first, *more])
     return f"print(model.{verb}({given}).{printed})" if VERBS[verb].method else f'print(model.ask("{verb}", {given}))'
 
@@ -228,7 +228,7 @@ def _shown(name: str, value: float, count: float | None, measured: Sequence[floa
 
 
 def _limits(model: Artefact) -> Iterator[str]:
-    card = task_named(model.measured_as.name).card_of(model.measured_as)
+    card = model.measured_as.card
     if model.length is not None:
         yield f"It reads rows of {model.length} tokens; longer texts are {card.cut}."
     if model.task is not None and card.limit:
@@ -239,5 +239,5 @@ def _limits(model: Artefact) -> Iterator[str]:
     if model.task is not None and not model.metrics.get("verdict"):
         kind = task_named(model.task.name)
         scores = model.metrics.get("scores") or {}
-        if said := not_above_a_baseline(kind.best_of(model.task), scores, kind.baseline_names):
+        if said := not_above_a_baseline(model.task.kept_by, scores, kind.baseline_names):
             yield f"**{said[0].upper()}{said[1:]}**"

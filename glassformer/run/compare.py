@@ -104,7 +104,7 @@ def compare(
     # What the bootstrap draws: for tags that are sentences, though the scores are of their words.
     count = len(measures[0])
     unit = found[0].unit if count == found[0].count else "examples"
-    return Comparison(compared, count, unit, kind.compared_by(pair[0].measured_as), left_out)
+    return Comparison(compared, count, unit, pair[0].measured_as.compared_by, left_out)
 
 
 def _check_comparable(model: Artefact, other: Artefact, *, files: bool) -> None:

@@ -18,7 +18,7 @@ from glassformer.saved.sections import OF_THE_TEACHER, DistilSection
 from glassformer.tasks import task_named
 from glassformer.tasks.distil import check_taught
 from glassformer.tasks.labels.text_pair import two_segments
-from glassformer.tasks.predictor import TaskSection
+from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Source, Task
 
 _BLOCK = re.compile(r"encoder\.blocks\.(\d+)\.")

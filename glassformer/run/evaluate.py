@@ -16,7 +16,7 @@ from glassformer.base.paths import refuse_no_path
 from glassformer.data.readers.files import files_for
 from glassformer.data.readers.rows import named
 from glassformer.data.readers.table_format import names_columns
-from glassformer.data.settings import CorpusSection, DataSection, RecordSection, TranslateData
+from glassformer.data.settings import CorpusSection, DataSection, RecordSection
 from glassformer.data.stores.corpus import fingerprint_of
 from glassformer.data.stores.split import Split
 from glassformer.saved.artefact import Artefact
@@ -81,7 +81,7 @@ def evaluate(
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Windows deletes no mapped file
         shares = data.shares
         cache = (None if files else _tokens_of_the_run(model, data, shares, progress)) or Path(folder)
-        guesses_words = model.config.head is not None and isinstance(data, CorpusSection | TranslateData)
+        guesses_words = model.config.head is not None and (isinstance(data, CorpusSection) or data.reads == "pairs")
         if guesses_words and "unigram_counts" not in model.metrics:
             progress.note("the unigram baseline is counted on the measured text: the training text's is not known")
         preparation = Preparation(

@@ -124,7 +124,7 @@ def kind_of(model: Artefact, head: ExportedHead) -> str:
     task = task_named(model.task.name)
     if task.head_use == "candidates":
         return task.head_use
-    printed = task.card_of(model.task).printed
+    printed = model.task.card.printed
     return printed if model.labels or printed == "number" else ""
 
 

@@ -27,7 +27,7 @@ from glassformer.run.onnx_card import facts, write_card
 from glassformer.run.onnx_check import Check, Checked, Int8Loss, Score
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.foreign import applied_after, rescaled, use_of
-from glassformer.tasks.predictor import TaskSection
+from glassformer.tasks.settings import TaskSection
 from glassformer.training.progress import Progress
 
 GRAPH, INT8, FACTS, CARD = "model.onnx", "model_int8.onnx", "export.json", "README.md"

@@ -55,7 +55,7 @@ def _train_seeds(recipe: Recipe, out: Path, progress: Progress, *, resume: bool)
         raise holds_a_run(out)
     runs, best = {}, None
     kind = task_named(recipe.task.name)
-    name = kind.best_of(recipe.task)
+    name = recipe.task.kept_by
     for seed in range(recipe.train.seeds):
         folder, its = out / seeds.folder(seed), seeds.recipe_of(recipe, seed)
         if resume and seeds.is_finished(folder, its.train):

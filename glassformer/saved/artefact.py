@@ -21,7 +21,8 @@ from glassformer.runtime.device import has_fast_bfloat16
 from glassformer.runtime.int8 import is_int8
 from glassformer.saved.recipe import Recipe, read_saved_recipe
 from glassformer.tasks import predictor_of, task_named, task_where, verb_of
-from glassformer.tasks.predictor import Context, Options, TaskSection
+from glassformer.tasks.predictor import Context, Options
+from glassformer.tasks.settings import TaskSection
 from glassformer.text.chat_template import ChatTemplates
 from glassformer.text.compatible import check_compatible
 from glassformer.text.tokenizer import Tokenizer

@@ -18,8 +18,8 @@ from glassformer.saved.artefact import Artefact
 from glassformer.saved.recipe import HUB
 from glassformer.saved.store import refuse_a_model
 from glassformer.tasks import TASKS, VERBS, predictor_of, task_named, task_where, verb_of
-from glassformer.tasks.predictor import TaskSection
-from glassformer.tasks.writing.target_task import TargetSection
+from glassformer.tasks.settings import TaskSection
+from glassformer.tasks.writing.settings import TargetSection
 from glassformer.tasks.writing.writers import special_ids
 from glassformer.text.tokenizer import TARGET_FILE, Tokenizer
 

@@ -25,7 +25,7 @@ from glassformer.data.settings import DataSection
 from glassformer.saved.format1 import recipe_of_format_1, refuse_old_keys
 from glassformer.saved.sections import DistilSection, ModelSection, TokenizerSection, WatchSection
 from glassformer.tasks import TASKS, task_named
-from glassformer.tasks.predictor import TaskSection
+from glassformer.tasks.settings import TaskSection
 from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.training.settings import TrainSection, TuneSection

@@ -35,7 +35,7 @@ from glassformer.saved.format1 import facts_of_format_1
 from glassformer.saved.recipe import RECIPE, write_recipe
 from glassformer.saved.weights import Header, blocks_in, build_with, read_weights_header, write_weights
 from glassformer.tasks import task_named
-from glassformer.tasks.predictor import TaskSection
+from glassformer.tasks.settings import TaskSection
 from glassformer.text.chat_template import ChatTemplates
 from glassformer.text.compatible import check_compatible
 from glassformer.text.load import load_tokenizer

@@ -82,9 +82,9 @@ class TaskFeed:
         self, task: Task, source: Source, *, batch: int = 32, tokens: int | None = None, seed: int = 0
     ) -> None:
         self.task, self.source = task, source
-        self.name, self.best = task.section.name, task.best_of(task.section)
+        self.name, self.best = task.section.name, task.section.kept_by
         self.baseline_names, self.plateau_causes = task.baseline_names, task.plateau_causes
-        self.weights, self.frozen = task.weights_of(task.section), task.frozen
+        self.weights, self.frozen = task.weights, task.frozen
         lengths = source.lengths
         self._order: Order | BucketOrder
         if isinstance(lengths, int):

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import torch
 
-from glassformer.base.settings import Settings
 from glassformer.data.settings import DataSection
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.options import WritingOptions
@@ -22,6 +21,7 @@ from glassformer.decode.settings import DecodeSettings
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.settings import TaskSection
 from glassformer.text.chat_template import ChatTemplates
 from glassformer.text.tokenizer import Tokenizer
 
@@ -31,14 +31,6 @@ Prediction = TypeVar("Prediction")
 
 # The options of a verb by name; of one that writes as one object.
 Options = Mapping[str, Any] | WritingOptions
-
-
-class TaskSection(Settings):
-    """The `[task]` table of a recipe: `name` chooses the task, the rest are its own settings."""
-
-    # Settings that a run determines itself where the recipe leaves them at their default.
-    found: ClassVar[tuple[str, ...]] = ("labels", "no_answer")
-    name: str
 
 
 @dataclass(frozen=True, kw_only=True)

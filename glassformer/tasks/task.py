@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -23,9 +24,8 @@ from glassformer.decode.defaults import SearchDefaults
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.score import Scores
-from glassformer.tasks.card_words import CardWords
-from glassformer.tasks.predictor import TaskSection
 from glassformer.tasks.rows import Shape
+from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.soft_losses import SoftLoss
 from glassformer.text.chat_template import ChatTemplates
 from glassformer.text.special import SpecialTokens
@@ -101,10 +101,9 @@ class Preparation:
 class Task(ABC):
     """What training needs to know: the data, the head of the model, the losses and the scores.
 
-    The loss of a step is Σ weights[name] · sum of the losses / sum of the weights of their labels, over all losses.
-    `best` names the score by which the best model is kept, with a minus where less is better, `shares` the scores that
-    are shares of all targets, for which an interval can be computed. `baseline_names` stand before the scores of its
-    baselines in `Scores.flat`, that first which a score is shown beside. `frozen` are models that are not trained, such
+    `section` has its settings, and what follows from them alone. `shares` are the scores that are shares of all
+    targets, for which an interval can be computed. `baseline_names` stand before the scores of its baselines in
+    `Scores.flat`, that first which a score is shown beside. `frozen` are models that are not trained, such
     as a teacher: they are in eval mode and not saved. `two_sided`: its training texts are sources and targets in turn,
     which may have a vocabulary each. `verbs` are the verbs that answer with its models, by the head that each needs (as
     `ModelConfig` names it), that first which shows what was learned. `soft` says by loss how far a student's answers
@@ -120,10 +119,7 @@ class Task(ABC):
     formerly: ClassVar[str] = ""  # the setting of the table `task` that chose it in format 1
     of_pairs: ClassVar[bool] = False  # each of its rows is two texts, whatever its data
     verbs: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    card: ClassVar[CardWords] = CardWords()
     soft: ClassVar[Mapping[str, SoftLoss]] = MappingProxyType({})
-    weights: ClassVar[Mapping[str, float]]
-    best: str
     shares: ClassVar[tuple[str, ...]] = ("accuracy",)
     baseline_names: ClassVar[tuple[str, ...]] = ()
     frozen: Mapping[str, nn.Module] = MappingProxyType({})
@@ -134,30 +130,12 @@ class Task(ABC):
     templates: ChatTemplates | None = None  # how its models write the turns of a conversation
     section: TaskSection
 
-    @classmethod
-    def best_of(cls, section: Any) -> str:
-        """`best` with these settings."""
-        return cls.best
-
-    @classmethod
-    def weights_of(cls, section: Any) -> Mapping[str, float]:
-        """`weights` with these settings."""
-        return cls.weights
-
-    @classmethod
-    def compared_by(cls, section: Any) -> str:
-        """The score by which two models are compared; they may cut texts into different tokens."""
-        return cls.best_of(section)
-
-    @classmethod
-    def after_scores(cls, section: Any) -> tuple[str, ...]:
-        """What happens to the scores of the head before they are an answer, a sentence each."""
-        return ()
-
-    @classmethod
-    def card_of(cls, section: Any) -> CardWords:
-        """`card` with these settings."""
-        return cls.card
+    @property
+    @abstractmethod
+    def weights(self) -> Mapping[str, float]:
+        """By name, how much each loss counts: the loss of a step is Σ weights[name] · sum of the losses / sum of the
+        weights of their labels. A class variable where no setting changes it.
+        """
 
     @classmethod
     def reads_pairs(cls, data: DataSection | None) -> bool:
@@ -231,6 +209,12 @@ class Task(ABC):
         same examples; called once, at the end.
         """
         return scores
+
+    def with_settings(self, **changed: object) -> Self:
+        """The task with these settings changed, which are not checked again; all else is shared."""
+        task = copy(self)
+        task.section = self.section.model_copy(update=changed)
+        return task
 
     def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
         """The task with what is chosen on validation data and saved in its section, such as a temperature; called with

@@ -18,7 +18,7 @@ from glassformer.cli.__main__ import main
 from glassformer.cli.train import demo_run as demo
 from glassformer.cli.train import demo_writing
 from glassformer.cli.verbs import VERBS
-from glassformer.tasks.writing.chat.task import ChatSection
+from glassformer.tasks.writing.chat.settings import ChatSection
 from tests.translators import translating
 from tests.writers import writing
 

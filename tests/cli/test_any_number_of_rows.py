@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from glassformer.api.model import Model
-from glassformer.data.settings import ClassifyData
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
-from glassformer.tasks.labels.classify.task import ClassifySection
+from glassformer.tasks.labels.classify.settings import ClassifyData, ClassifySection
 from glassformer.text.train import train_tokenizer
 
 PROGRAM = """

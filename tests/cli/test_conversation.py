@@ -18,8 +18,8 @@ from glassformer.cli.ask.conversation import converse, load_turns, save_turns
 from glassformer.cli.ask.show import on_screen
 from glassformer.cli.terminal.streams import ReaderGoneError
 from glassformer.decode.options import WritingOptions
-from glassformer.tasks.writing.chat.task import ChatSection
-from glassformer.tasks.writing.translate.task import TranslateSection
+from glassformer.tasks.writing.chat.settings import ChatSection
+from glassformer.tasks.writing.translate.settings import TranslateSection
 from tests.talkers import talking
 from tests.translators import translating
 

@@ -14,13 +14,13 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.train.plan import plan
 from glassformer.cli.train.recipe_options import requested_recipe
 from glassformer.cli.train.train import train
-from glassformer.data.settings import ClassifyData
 from glassformer.models.families.bert import BERT_SIZES
 from glassformer.models.families.modernbert import MODERNBERT_SIZES
 from glassformer.run.body import body_config as model_config
 from glassformer.saved.recipe import Recipe, resolve
 from glassformer.saved.sections import ModelSection, TokenizerSection
 from glassformer.tasks import TASKS
+from glassformer.tasks.labels.classify.settings import ClassifyData
 
 
 def recipe(what: str = "masked-lm", *assignments: str, **settings: object) -> Recipe:

@@ -11,7 +11,7 @@ import pytest
 
 from glassformer.api.load import load
 from glassformer.cli.ask.decoding_options import CHATTING, DECODING, TYPED
-from glassformer.data.settings import TranslateData
+from glassformer.tasks.writing.translate.settings import TranslateData
 from glassformer.text.token_text import marked
 from tests.translators import ENGLISH, FRENCH, translating
 

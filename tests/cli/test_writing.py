@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from glassformer.api.model import Model
-from glassformer.tasks.writing.chat.task import ChatSection
+from glassformer.tasks.writing.chat.settings import ChatSection
 from tests.translators import ENGLISH, translating
 from tests.writers import writing
 

@@ -44,7 +44,8 @@ def test_predictions_compute_few_tokens_more_than_there_are() -> None:
 
     from glassformer.models.families import bert
     from glassformer.models.transformer import build
-    from glassformer.tasks.labels.classify.task import Classify, ClassifySection
+    from glassformer.tasks.labels.classify.settings import ClassifySection
+    from glassformer.tasks.labels.classify.task import Classify
     from glassformer.text.train import train_tokenizer
 
     tokenizer = train_tokenizer("words", ["word"], vocabulary=10)
@@ -75,7 +76,8 @@ def test_any_number_of_records_streams() -> None:
     """No more rows are read ahead than are stated, however many records there are, and answers come on the way."""
     from glassformer.models.families import bert
     from glassformer.models.transformer import build
-    from glassformer.tasks.labels.classify.task import Classify, ClassifySection
+    from glassformer.tasks.labels.classify.settings import ClassifySection
+    from glassformer.tasks.labels.classify.task import Classify
     from glassformer.text.train import train_tokenizer
 
     tokenizer = train_tokenizer("words", ["word"], vocabulary=10)

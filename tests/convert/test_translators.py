@@ -26,7 +26,8 @@ from glassformer.run.evaluate import evaluate
 from glassformer.saved.foreign import read_foreign, write_foreign
 from glassformer.scoring.score import THIS_MODEL
 from glassformer.tasks.writing.pair_source import PairSource, TextPairs
-from glassformer.tasks.writing.translate.task import Translate, TranslateSection
+from glassformer.tasks.writing.translate.settings import TranslateSection
+from glassformer.tasks.writing.translate.task import Translate
 from glassformer.tasks.writing.writers import special_ids
 from glassformer.text.special import MARIAN
 from glassformer.text.train import train_tokenizer

@@ -14,7 +14,7 @@ from glassformer.decode.loop import decode
 from glassformer.decode.request import Request
 from glassformer.models.families import marian
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.writing.translate.task import TranslateSection
+from glassformer.tasks.writing.translate.settings import TranslateSection
 from glassformer.text.special import MARIAN
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer

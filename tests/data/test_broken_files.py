@@ -13,13 +13,17 @@ from glassformer.data.readers.files import files_of
 from glassformer.data.readers.lines import Skipped, of_each, read_lines, stop_unless
 from glassformer.data.readers.read import read
 from glassformer.data.readers.rejects import bad_rows
-from glassformer.data.settings import ChatData, ClassifyData, CorpusSection, RecordSection, TagData, TranslateData
+from glassformer.data.settings import CorpusSection, RecordSection
 from glassformer.data.stores.corpus import prepare
+from glassformer.tasks.labels.classify.settings import ClassifyData
 from glassformer.tasks.labels.classify.task import Classify
+from glassformer.tasks.labels.tag.settings import TagData
 from glassformer.tasks.labels.tag.task import Tag
 from glassformer.tasks.records import RecordTask
 from glassformer.tasks.writing.chat.alone import ChatAlone
+from glassformer.tasks.writing.chat.settings import ChatData
 from glassformer.tasks.writing.chat.task import Chat
+from glassformer.tasks.writing.translate.settings import TranslateData
 from glassformer.tasks.writing.translate.task import Translate
 from glassformer.text.tokenizer import Tokenizer
 

@@ -14,16 +14,13 @@ from glassformer.base.errors import DataError
 from glassformer.data.readers.files import FoundFiles, LeftAside, files_for, files_of, find_files
 from glassformer.data.readers.lines import read_lines
 from glassformer.data.readers.read import read
-from glassformer.data.settings import (
-    AnswerData,
-    ChatData,
-    ClassifyData,
-    CorpusSection,
-    DataSection,
-    TagData,
-    TranslateData,
-)
+from glassformer.data.settings import CorpusSection, DataSection
 from glassformer.data.stores.corpus import prepare, training_texts
+from glassformer.tasks.labels.answer.settings import AnswerData
+from glassformer.tasks.labels.classify.settings import ClassifyData
+from glassformer.tasks.labels.tag.settings import TagData
+from glassformer.tasks.writing.chat.settings import ChatData
+from glassformer.tasks.writing.translate.settings import TranslateData
 from glassformer.text.tokenizer import Tokenizer
 
 

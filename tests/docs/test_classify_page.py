@@ -11,7 +11,7 @@ import pytest
 
 from glassformer.base.settings import parse_toml, read_settings
 from glassformer.cli.__main__ import main
-from glassformer.tasks.labels.classify.task import ClassifySection
+from glassformer.tasks.labels.classify.settings import ClassifySection
 
 PYTHON, SHELL, TOML = (
     re.compile(rf"^```{kind}\n(.*?)^```", re.MULTILINE | re.DOTALL) for kind in ("python", "sh", "toml")

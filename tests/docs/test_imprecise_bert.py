@@ -24,9 +24,10 @@ from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build
 from glassformer.scoring.bio import legal_steps, spans_of
 from glassformer.tasks.labels.answer.passage import encode
+from glassformer.tasks.labels.answer.settings import AnswerSection
 from glassformer.tasks.labels.answer.spans import best_spans
-from glassformer.tasks.labels.answer.task import AnswerSection
-from glassformer.tasks.labels.tag.task import Tag, TagSection
+from glassformer.tasks.labels.tag.settings import TagSection
+from glassformer.tasks.labels.tag.task import Tag
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from glassformer.text.windows import room_beside, windows

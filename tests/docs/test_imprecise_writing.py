@@ -19,7 +19,7 @@ from glassformer.models.families import bert, vaswani2017
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
 from glassformer.saved.recipe import resolve
-from glassformer.tasks.writing.translate.task import TranslateSection
+from glassformer.tasks.writing.translate.settings import TranslateSection
 from tests.contracts.families import random_weights
 from tests.refusals import refused
 from tests.taps import record_taps

@@ -28,7 +28,7 @@ from glassformer.look.texts.search_tree import trace_of
 from glassformer.look.texts.tree import SearchTree
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.writing.chat.task import ChatSection
+from glassformer.tasks.writing.chat.settings import ChatSection
 from glassformer.training.progress import NoProgress
 from glassformer.training.watched import FILE, read_watched
 from tests.look.rows import row_named

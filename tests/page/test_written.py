@@ -18,7 +18,7 @@ from glassformer.look.texts.tree import SearchTree
 from glassformer.look.texts.written import PLACE, path_of
 from glassformer.page.server.desk import Desk
 from glassformer.page.server.offers import Models, Offer
-from glassformer.tasks.writing.chat.task import ChatSection
+from glassformer.tasks.writing.chat.settings import ChatSection
 from tests.page.judged import judge_places, long_too, needs_axe
 from tests.page.test_browser import number_at, same, show
 from tests.page.test_people import wider

@@ -10,7 +10,7 @@ from glassformer.api.model import Model
 from glassformer.models.families import marian
 from glassformer.models.transformer import build
 from glassformer.run.compare import compare
-from glassformer.tasks.writing.translate.task import TranslateSection
+from glassformer.tasks.writing.translate.settings import TranslateSection
 from glassformer.text.special import MARIAN
 from glassformer.text.train import train_tokenizer
 from tests.contracts.families import random_weights

@@ -12,7 +12,7 @@ from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError, ConfigError, GlassformerError
 from glassformer.saved.recipe import read_saved_recipe, resolve
-from glassformer.tasks.labels.classify.task import ClassifySection
+from glassformer.tasks.labels.classify.settings import ClassifySection
 from tests.damage import flipped_bits
 from tests.refusals import refused
 from tests.run.runs import same_weights

@@ -17,12 +17,11 @@ from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError
 from glassformer.convert.files import read_safetensors
-from glassformer.data.settings import ClassifyData
 from glassformer.models.families import t5
 from glassformer.models.transformer import build
 from glassformer.saved import store
 from glassformer.saved.recipe import resolve
-from glassformer.tasks.labels.classify.task import ClassifySection
+from glassformer.tasks.labels.classify.settings import ClassifyData, ClassifySection
 from glassformer.text.special import BERT, SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer

@@ -20,7 +20,7 @@ from glassformer.models.transformer import build
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.overview import spans
 from glassformer.run.independence import independence
-from glassformer.tasks.writing.chat.task import ChatSection
+from glassformer.tasks.writing.chat.settings import ChatSection
 from glassformer.text.tokenizer import Tokenizer
 from tests.refusals import refused
 from tests.writers import READ, writing

@@ -17,7 +17,7 @@ from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
 from glassformer.saved import artefact
 from glassformer.tasks.predictor import Context
-from glassformer.tasks.words.annotated_masks.task import AnnotatedMasksSection
+from glassformer.tasks.words.annotated_masks.settings import AnnotatedMasksSection
 from glassformer.tasks.words.masked_lm.fill import Fill
 from glassformer.tasks.words.masked_lm.likelihood import PseudoLikelihood
 from glassformer.text.special import NONE

@@ -22,7 +22,7 @@ from glassformer.decode.settings import DecodeSettings
 from glassformer.look.texts import search_tree as module
 from glassformer.look.texts.written import Looks, stepwise
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.writing.chat.task import ChatSection
+from glassformer.tasks.writing.chat.settings import ChatSection
 from tests.convert.sources import save
 from tests.translators import ENGLISH, translating
 from tests.writers import writing

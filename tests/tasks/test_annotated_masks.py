@@ -13,7 +13,6 @@ import pytest
 
 from glassformer.base.errors import ConfigError, DataError, MissingColumnError
 from glassformer.data.readers.lines import Skipped, stop
-from glassformer.data.settings import AnnotatedMasksData
 from glassformer.data.stores.split import Split
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
@@ -22,7 +21,8 @@ from glassformer.scoring.score import THIS_MODEL, Unigram
 from glassformer.tasks.records import Record, RecordSource
 from glassformer.tasks.rows import Row, collate
 from glassformer.tasks.task import Preparation
-from glassformer.tasks.words.annotated_masks.task import AnnotatedMasks, AnnotatedMasksSection
+from glassformer.tasks.words.annotated_masks.settings import AnnotatedMasksData, AnnotatedMasksSection
+from glassformer.tasks.words.annotated_masks.task import AnnotatedMasks
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import Kind, train_tokenizer

@@ -13,7 +13,8 @@ from glassformer.base.errors import DataError
 from glassformer.data.readers.lines import stop
 from glassformer.data.stores.split import Split, hash_fraction, text_hash
 from glassformer.models.families import bert
-from glassformer.tasks.labels.classify.task import Classify, ClassifySection
+from glassformer.tasks.labels.classify.settings import ClassifySection
+from glassformer.tasks.labels.classify.task import Classify
 from glassformer.tasks.records import RecordSource
 from glassformer.tasks.task import Preparation, Source
 from glassformer.text.train import train_tokenizer

@@ -20,7 +20,7 @@ from glassformer.models.inputs import Inputs
 from glassformer.scoring.score import THIS_MODEL, Unigram
 from glassformer.tasks.writing.chat.alone import ChatAlone
 from glassformer.tasks.writing.chat.records import DialogueSource, Exchanges
-from glassformer.tasks.writing.chat.task import ChatSection
+from glassformer.tasks.writing.chat.settings import ChatSection
 from glassformer.tasks.writing.chat.turns import TurnWriter, lessons, messages_of, told_apart
 from glassformer.tasks.writing.next_token_scores import NEXT
 from glassformer.text.chat_template import ChatTemplate, ChatTemplates, Message, own_templates, template_tokens

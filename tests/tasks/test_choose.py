@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.data.settings import ChooseData
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build
 from glassformer.tasks.labels.choose.candidates import Choice, Question
-from glassformer.tasks.labels.choose.task import Choose, ChooseSection
+from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
+from glassformer.tasks.labels.choose.task import Choose
 from glassformer.tasks.predict import predict
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import RecordSource

@@ -21,7 +21,8 @@ from glassformer.run.first_weights import adapt
 from glassformer.run.independence import independence
 from glassformer.saved import artefact
 from glassformer.tasks.feed import TaskFeed
-from glassformer.tasks.labels.classify.task import Classify, ClassifySection, Labelled
+from glassformer.tasks.labels.classify.settings import ClassifySection
+from glassformer.tasks.labels.classify.task import Classify, Labelled
 from glassformer.tasks.records import RecordSource, log_mean_of_columns
 from glassformer.tasks.rows import Row
 from glassformer.text import parts

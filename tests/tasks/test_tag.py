@@ -18,8 +18,9 @@ from glassformer.models.chain import Chain, viterbi
 from glassformer.models.families import gpt2
 from glassformer.scoring.bio import spans_of, tags_of
 from glassformer.tasks.labels.tag.records import Sentence, sentence_of
+from glassformer.tasks.labels.tag.settings import TagSection
 from glassformer.tasks.labels.tag.tagging import decoded
-from glassformer.tasks.labels.tag.task import Tag, TagSection
+from glassformer.tasks.labels.tag.task import Tag
 from glassformer.tasks.predict import predict
 from glassformer.text import parts
 from glassformer.text import words as words_of_text

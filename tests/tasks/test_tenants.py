@@ -23,9 +23,10 @@ from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import Context, TaskSection
+from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import Record, RecordSource, RecordTask
 from glassformer.tasks.rows import Axis, Row, collate
+from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Preparation
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
@@ -38,6 +39,7 @@ CANDIDATES = 3
 
 
 class ChooseSection(TaskSection):
+    kept_by: ClassVar[str] = "accuracy"
     name: Literal["choose"] = "choose"
 
 
@@ -53,7 +55,6 @@ class Choose(RecordTask[Question, int]):
     Section = ChooseSection
     weights: ClassVar[Mapping[str, float]] = {"choice": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"choice": "row"}
-    best = "accuracy"
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.section, self.tokenizer = ChooseSection(), tokenizer

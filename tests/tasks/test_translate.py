@@ -26,7 +26,8 @@ from glassformer.saved.recipe import resolve
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.writing.pair_source import PairSource
-from glassformer.tasks.writing.translate.task import Translate, TranslateSection
+from glassformer.tasks.writing.translate.settings import TranslateSection
+from glassformer.tasks.writing.translate.task import Translate
 from glassformer.text.special import NONE
 from glassformer.text.train import train_tokenizer
 from glassformer.training.progress import NoProgress

@@ -19,7 +19,7 @@ from glassformer.models.alignment import cross_weights
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
 from glassformer.tasks.writing.pair_source import TextPair
-from glassformer.tasks.writing.translate.task import TranslateSection
+from glassformer.tasks.writing.translate.settings import TranslateSection
 from glassformer.tasks.writing.translation import token_spans, unknown_characters
 from glassformer.tasks.writing.translator import Translator
 from glassformer.tasks.writing.writers import check_translates, special_ids

@@ -26,7 +26,7 @@ from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.saved.foreign import read_foreign, write_foreign
 from glassformer.saved.recipe import resolve
 from glassformer.tasks.writing.pair_source import PairSource
-from glassformer.tasks.writing.translate.task import TranslateSection
+from glassformer.tasks.writing.translate.settings import TranslateSection
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import MARIAN, ROBERTA
 from glassformer.text.token_text import marked

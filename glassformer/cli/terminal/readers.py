@@ -138,7 +138,7 @@ class SentenceReader:
 
     def __init__(self, columns: Mapping[str, Columns], usual: Mapping[str, Columns]) -> None:
         from glassformer.data.readers.rows import named
-        from glassformer.data.settings import TagData
+        from glassformer.tasks.labels.tag.settings import TagData
 
         self.columns = columns
         self._data = TagData.model_validate(dict(columns))

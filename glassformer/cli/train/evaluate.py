@@ -74,7 +74,6 @@ def evaluate(
     from glassformer.cli.train.report import show_report
     from glassformer.run.evaluate import evaluate as measure
     from glassformer.scoring.verdict import to_dict
-    from glassformer.tasks import task_named
     from glassformer.training.progress import ConsoleProgress
 
     opened = open_model(which, device=device, fast=fast, threads=threads)
@@ -84,7 +83,7 @@ def evaluate(
     refuse_out_over_input(out, files_behind(paths, text or trained))
     with results(out) as handle:  # opened first: an output that cannot be written must be refused before measuring
         scores = measure(opened, paths, split=split, columns=columns, rejects=rejects, progress=ConsoleProgress())
-        best = task_named(opened.measured_as.name).best_of(opened.measured_as)
+        best = opened.measured_as.kept_by
         if json:
             record(to_dict(scores, best), handle)
             return

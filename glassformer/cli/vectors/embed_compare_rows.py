@@ -69,8 +69,8 @@ def texts_of(files: Sequence[Path], text: str, label: str, bad: OnBad) -> Exampl
 def words_of(files: Sequence[Path], words: str | None, tags: str | None, bad: OnBad) -> Examples:
     """The sentences of files of tagged words, with the tag of each word; one that cannot be used goes to `bad`."""
     from glassformer.data.readers.lines import of_each
-    from glassformer.data.settings import TagData
     from glassformer.tasks.labels.tag.records import sentence_of, tagged_rows
+    from glassformer.tasks.labels.tag.settings import TagData
 
     found, data = Examples(), TagData(words=words, tags=tags)
     for row in of_each(files, lambda path: tagged_rows(path, data, bad=bad, tagged=True), bad):

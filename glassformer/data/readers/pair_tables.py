@@ -7,13 +7,12 @@ from pathlib import Path
 from types import MappingProxyType
 
 from glassformer.base.wrapping import in_one_line
+from glassformer.data.readers.parallel import SOURCE, TARGET
 from glassformer.data.readers.rows import Columns, names_of
 from glassformer.data.readers.table_format import TableFormat, find_format, is_number, names_columns
-from glassformer.data.settings import TranslateData
 
-_DATA = TranslateData()
 # By role: what the columns are called where nothing else is said, and which they are where the table does not say so.
-USUAL: Mapping[str, str] = MappingProxyType({"text": _DATA.text, "target": _DATA.target})
+USUAL: Mapping[str, str] = MappingProxyType({"text": SOURCE, "target": TARGET})
 _NUMBERS = {"text": "0", "target": "1"}
 # The most columns that a note names, and characters of a name.
 _NAMED, _LONGEST = 4, 30

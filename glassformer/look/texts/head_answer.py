@@ -61,7 +61,7 @@ def head_answer(
         remarks = (windows, *remarks)
     if "token_head" in task.verbs and is_scheme(model.labels):
         remarks = (*remarks, LEGAL)
-    remarks = (*task.after_scores(model.task), *remarks)
+    remarks = (*model.measured_as.after_scores, *remarks)
     return Step("The model's answer", tables=(table,) if told.rows else (), remarks=remarks)
 
 

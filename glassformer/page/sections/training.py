@@ -136,7 +136,7 @@ class Training:
             if recipe is None:
                 return {"task": "", "steps": None, "baselines": [], "best": "-loss"}
             kind = task_named(recipe.task.name)
-            best = kind.best_of(recipe.task)
+            best = recipe.task.kept_by
         except GlassformerError:
             return {"task": "", "steps": None, "baselines": [], "best": "-loss"}
         return {

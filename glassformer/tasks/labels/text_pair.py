@@ -6,10 +6,9 @@ B rows · L outputs of the sentence head
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import torch
-from pydantic import Field
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.config import ModelConfig
@@ -18,7 +17,7 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import widened
 from glassformer.scoring.measure import Reals
-from glassformer.tasks.predictor import Context, Prediction, Predictor, TaskSection
+from glassformer.tasks.predictor import Context, Prediction, Predictor
 from glassformer.tasks.records import RecordTask
 from glassformer.tasks.rows import Row
 from glassformer.tasks.values import located, text_of
@@ -27,15 +26,6 @@ from glassformer.text.windows import text_rows
 
 # Numbers of all predictions that are in memory together: 128 MiB of float64.
 _NUMBERS = 1 << 24
-
-
-class TextPairSection(TaskSection):
-    """`pooling` makes one vector of a text's states: that of the first token, this through a dense layer and tanh
-    (`pooler`), their mean, or the largest number of each channel.
-    """
-
-    pooling: Literal["first", "pooler", "mean", "max"] = "pooler"
-    dropout: float = Field(default=0.1, ge=0, lt=1)
 
 
 class Texts(NamedTuple):

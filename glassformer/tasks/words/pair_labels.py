@@ -61,14 +61,6 @@ class LabelCounts:
         return notes
 
 
-# The labels of a pair, by their number in google-research/bert: 0 = the second text follows the first.
-NEXT_SENTENCE_LABELS = ("IsNext", "NotNext")
-
-
-# The labels of neighbours that may have changed places: 0 = in the order of the text.
-ORDER_LABELS = ("InOrder", "Swapped")
-
-
 def check_rows_of_pairs(data: DataSection) -> None:
     """Raise ConfigError for settings of the data that rows of pairs do not have."""
     assert isinstance(data, CorpusSection)

@@ -10,47 +10,31 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from pydantic import Field
 from torch import Tensor
 
 from glassformer.base.errors import DataError
 from glassformer.config import ModelConfig
 from glassformer.data.readers.parallel import TARGET
 from glassformer.data.stores.split import Split
-from glassformer.decode.asked import BEAMS, LENGTH_PENALTY
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.request import Hypothesis
-from glassformer.decode.settings import LengthPenalty
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.blocked_cross_entropy import token_cross_entropy
 from glassformer.scoring.score import Scores, Unigram
-from glassformer.tasks.predictor import Context, TaskSection
+from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.writing.alignment import ALIGNMENT, loss_of_links
 from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs, log_rows, pair_of
+from glassformer.tasks.writing.settings import TargetSection
 from glassformer.tasks.writing.target_losses import target_losses, token_scores
 from glassformer.tasks.writing.translation import Translation
 from glassformer.tasks.writing.translator import Translator
 from glassformer.tasks.writing.writers import check_translates
 from glassformer.text.special import MARIAN
 from glassformer.text.tokenizer import Tokenizer
-
-
-class TargetSection(TaskSection):
-    """`label_smoothing` is the share of the target probability that all tokens of the vocabulary get alike (Szegedy et
-    al. 2016). Targets are searched with `beams` hypotheses and the `length_penalty` of Wu et al. (2016, eq. 14).
-    `alignment` is the weight of the loss by which one head of the decoder's last block learns which words belong
-    together, λ of Garg et al. (2019, §4.2); 0 = none does.
-    """
-
-    found: ClassVar[tuple[str, ...]] = ()
-    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
-    beams: int = Field(default=BEAMS, ge=1, le=1000)
-    length_penalty: LengthPenalty = LENGTH_PENALTY
-    alignment: float = Field(default=0.0, ge=0, le=1)
 
 
 class TargetTask(RecordTask[TextPair, Translation]):
@@ -60,11 +44,9 @@ class TargetTask(RecordTask[TextPair, Translation]):
     """
 
     special: ClassVar = MARIAN
-    weights: ClassVar[Mapping[str, float]] = {TARGET: 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {TARGET: "token"}
     two_sided = True
     in_one_pass = False
-    best = "-loss"
     shares = ()
     section: TargetSection
 
@@ -84,10 +66,10 @@ class TargetTask(RecordTask[TextPair, Translation]):
     def searching(self, beams: int) -> Translator:
         """What writes with so many beams."""
 
-    @classmethod
-    def weights_of(cls, section: TargetSection) -> Mapping[str, float]:
+    @property
+    def weights(self) -> Mapping[str, float]:
         """Of the tokens of the target, and of the links of words where a head learns them."""
-        return {**cls.weights, **({ALIGNMENT: section.alignment} if section.alignment else {})}
+        return {TARGET: 1.0, **({ALIGNMENT: self.section.alignment} if self.section.alignment else {})}
 
     @classmethod
     def texts_of(cls, record: Record) -> tuple[str, ...]:
@@ -131,7 +113,7 @@ class TargetTask(RecordTask[TextPair, Translation]):
         for the error where all of them are too long.
         """
         data = preparation.data
-        begin, losses = self.translator.ids.begin, self.weights_of(self.section)
+        begin, losses = self.translator.ids.begin, self.weights
         sources = {
             split: PairSource(pairs, preparation.tokenizer, start=begin, longest=data.length, losses=losses)
             for split, pairs in found.items()

@@ -21,7 +21,8 @@ from glassformer.decode.stream import StreamedText
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predict import precision
-from glassformer.tasks.predictor import Context, Example, Prediction, Predictor, TaskSection
+from glassformer.tasks.predictor import Context, Example, Prediction, Predictor
+from glassformer.tasks.writing.settings import StreamSection
 from glassformer.text.tokenizer import Tokenizer
 
 
@@ -36,10 +37,6 @@ class Writer(Predictor[Example, Prediction]):
         joined they are the text of the whole answer that the generator returns. Raises ConfigError where several
         answers are asked for.
         """
-
-
-class StreamSection(TaskSection):
-    """Of a task that learns texts as one stream, with a token between two of them."""
 
 
 def check_writes(model: ModelConfig) -> None:

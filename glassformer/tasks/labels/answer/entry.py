@@ -11,7 +11,7 @@ TASK = TaskEntry(
     recipe="answer-from-scratch",
     tuning="answer",
     columns=("text", "pair", "answers"),
-    data="glassformer.data.settings:AnswerData",
+    data=".settings:AnswerData",
 )
 VERBS = (
     VerbEntry(

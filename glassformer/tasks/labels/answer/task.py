@@ -8,17 +8,15 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from copy import copy
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.config import ModelConfig
 from glassformer.data.readers.squad import stated_answers
-from glassformer.data.settings import AnswerData, DataSection
+from glassformer.data.settings import DataSection
 from glassformer.data.stores.corpus import on_bad
 from glassformer.data.stores.split import Split
 from glassformer.models.families.heads import token_head_of
@@ -27,13 +25,13 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy, widened
 from glassformer.scoring.exact_match import best_threshold, exact_and_f1
 from glassformer.scoring.score import Scores
-from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.labels.answer.passage import Passage, Passages, right_answers
 from glassformer.tasks.labels.answer.scores import answer_scores
+from glassformer.tasks.labels.answer.settings import AnswerData, AnswerSection
 from glassformer.tasks.labels.answer.spans import BEST, Answer, Reals, best_spans, merged
 from glassformer.tasks.labels.text_pair import two_segments
 from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import Context, TaskSection, evaluating
+from glassformer.tasks.predictor import Context, evaluating
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.sample_texts import QUESTION
@@ -45,23 +43,6 @@ from glassformer.text.windows import Window, room_beside, windows
 
 # Repaired answers that a note names.
 _NAMED = 3
-
-
-class AnswerSection(TaskSection):
-    """`overlap`: tokens that two windows of a passage share. A longer question than `longest_question` tokens is cut,
-    and answers have at most `longest_answer` tokens. `no_answer`: whether a question may have no answer, which by
-    default the training records decide; then the best span is the answer where its score is above `threshold`, which is
-    chosen on validation data (0: where it is likelier than no answer).
-    """
-
-    found: ClassVar[tuple[str, ...]] = ("no_answer", "threshold")
-    name: Literal["answer"] = "answer"
-    overlap: int = Field(default=128, ge=0)
-    longest_question: int = Field(default=64, ge=1)
-    longest_answer: int = Field(default=30, ge=1, le=512)
-    no_answer: bool | None = None
-    threshold: float = Field(default=0.0, allow_inf_nan=False)
-    dropout: float = Field(default=0.1, ge=0, lt=1)
 
 
 class Question(NamedTuple):
@@ -100,11 +81,9 @@ class AnswerQuestions(RecordTask[Question, Answer]):
     of_pairs = True
     verbs: ClassVar[Mapping[str, str]] = {"token_head": "answer"}
     head_use = "span"
-    card = CardWords("text")
     soft: ClassVar[Mapping[str, SoftLoss]] = {"start": _of_ends(0), "end": _of_ends(1)}
     weights: ClassVar[Mapping[str, float]] = {"start": 0.5, "end": 0.5}
     axes: ClassVar[Mapping[str, Axis]] = {"start": "row", "end": "row"}
-    best = "f1"
     baseline_names = ("sliding_window", "never_answering")
     shares = ()
     section: AnswerSection
@@ -311,10 +290,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
             exact_and_f1(span.text, example.answers or ())[1] - exact_and_f1("", example.answers or ())[1]
             for span, example in zip(best, known, strict=True)
         ]
-        fitted = copy(self)
-        threshold = best_threshold([span.score for span in best], gains)
-        fitted.section = self.section.model_copy(update={"threshold": threshold})
-        return fitted
+        return self.with_settings(threshold=best_threshold([span.score for span in best], gains))
 
     def known_by(self, example: Question) -> str | None:
         """The passage, as records are split."""

@@ -11,7 +11,7 @@ TASK = TaskEntry(
     recipe="choose-from-scratch",
     tuning="choose",
     columns=("text", "choices", "label"),
-    data="glassformer.data.settings:ChooseData",
+    data=".settings:ChooseData",
 )
 VERBS = (
     VerbEntry(

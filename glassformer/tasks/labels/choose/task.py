@@ -9,16 +9,15 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, DataError, NotFiniteError
 from glassformer.config import ModelConfig
 from glassformer.data.readers.rows import Columns
-from glassformer.data.settings import ChooseData, DataSection
+from glassformer.data.settings import DataSection
 from glassformer.data.stores.corpus import on_bad
 from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch, Output
@@ -27,8 +26,9 @@ from glassformer.scoring.cross_entropy import cross_entropy, widened
 from glassformer.scoring.measure import losses_and_shares
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.labels.choose.candidates import Choice, Question, candidates_of, listed, place_of, words_of
+from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
 from glassformer.tasks.labels.text_pair import two_segments
-from glassformer.tasks.predictor import Context, TaskSection
+from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import Record, RecordTask, log_mean_of_columns
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.sample_texts import SENTENCES
@@ -40,14 +40,6 @@ from glassformer.text.windows import text_rows
 
 # Places that a note shows, and the share of rows that are computed in vain from which on a note tells it.
 _SHOWN, _MUCH = 10, 0.25
-
-
-class ChooseSection(TaskSection):
-    """`pooling` makes one vector of the states of a text with a candidate, of which the head makes one score."""
-
-    name: Literal["choose"] = "choose"
-    pooling: Literal["first", "pooler", "mean"] = "pooler"
-    dropout: float = Field(default=0.1, ge=0, lt=1)
 
 
 def _of_candidates(task: Any, both: Both) -> Tensor:
@@ -73,7 +65,6 @@ class Choose(RecordTask[Question, Choice]):
     soft: ClassVar[Mapping[str, SoftLoss]] = {"choice": _of_candidates}
     weights: ClassVar[Mapping[str, float]] = {"choice": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"choice": "row"}
-    best = "accuracy"
     baseline_names = ("most_frequent_place", "chance", "tf_idf")
     section: ChooseSection
     sample = ("A text with several candidates.", "the first candidate", "the second candidate")

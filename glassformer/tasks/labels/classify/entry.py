@@ -11,7 +11,7 @@ TASK = TaskEntry(
     recipe="classify-from-scratch",
     tuning="classify",
     columns=("text", "pair", "label"),
-    data="glassformer.data.settings:ClassifyData",
+    data=".settings:ClassifyData",
 )
 VERBS = (
     VerbEntry(

@@ -27,19 +27,23 @@ from glassformer.tasks.labels.labels import Class, Classes, Labelled
 
 
 class Labelling(ABC):
-    """`section` names the labels; `frequencies` has how many of the `records` of training have each."""
+    """Keeps those settings of the `section` that training does not change: the temperature is given to the methods that
+    need it. `frequencies` has how many of the `records` of training have each label.
+    """
 
     def __init__(self, section: Any, frequencies: Mapping[str, int], records: int) -> None:
-        self.section, self.frequencies, self.records = section, frequencies, records
+        self.frequencies, self.records = frequencies, records
         self.labels: tuple[str, ...] = section.labels
+        self.class_weights: str | Mapping[str, float] = section.class_weights
+        self.threshold: float = section.threshold
 
     @cached_property
     def factors(self) -> list[float] | None:
         """What the loss of each label is multiplied by, None where all are equal."""
-        chosen = self.section.class_weights
+        chosen = self.class_weights
         if chosen == "none":
             return None
-        if chosen == "balanced":
+        if isinstance(chosen, str):  # balanced
             return [self.balanced(self.frequencies.get(label, 0)) for label in self.labels]
         return [chosen.get(label, 1.0) for label in self.labels]
 
@@ -77,8 +81,10 @@ class Labelling(ABC):
         """A prediction."""
 
     @abstractmethod
-    def scores(self, pairs: Iterable[tuple[Labelled, Any]]) -> Scores:
-        """Scores and report, beside what only knows how frequent each label is. Reads the pairs once."""
+    def scores(self, pairs: Iterable[tuple[Labelled, Any]], temperature: float) -> Scores:
+        """Scores and report, beside what only knows how frequent each label is. Reads the pairs once; they were made
+        with this temperature.
+        """
 
 
 class OneLabel(Labelling):
@@ -120,7 +126,7 @@ class OneLabel(Labelling):
         """All labels with their probabilities."""
         return Class(self.labels, tuple(logarithms.tolist()), example.text, example.pair, windows)
 
-    def scores(self, pairs: Iterable[tuple[Labelled, Class]]) -> Scores:
+    def scores(self, pairs: Iterable[tuple[Labelled, Class]], temperature: float) -> Scores:
         """Accuracy, F1 and Matthews' correlation, beside always choosing the most frequent label."""
         true, losses, guessed = list[int](), list[float](), list[int]()
         reliability, worst, unit = Reliability(), Worst(), "texts"
@@ -151,7 +157,7 @@ class OneLabel(Labelling):
             {
                 "labels": by_label([[one] for one in true], [[one] for one in guessed], self.labels),
                 **confusion(true, guessed, self.labels),
-                "calibration": reliability.report(self.section.temperature),
+                "calibration": reliability.report(temperature),
                 **worst.report(),
             },
             len(self.labels),
@@ -207,20 +213,20 @@ class SeveralLabels(Labelling):
 
     def guessed(self, logarithms: Reals) -> tuple[int, ...]:
         """Those above the threshold."""
-        return tuple(np.flatnonzero(np.exp(logarithms) >= self.section.threshold).tolist())
+        return tuple(np.flatnonzero(np.exp(logarithms) >= self.threshold).tolist())
 
     def answer(self, example: Labelled, logarithms: Reals, windows: int) -> Classes:
         """All labels with their probabilities, and the threshold."""
         values = tuple(logarithms.tolist())
-        return Classes(self.labels, values, example.text, example.pair, windows, self.section.threshold)
+        return Classes(self.labels, values, example.text, example.pair, windows, self.threshold)
 
-    def scores(self, pairs: Iterable[tuple[Labelled, Classes]]) -> Scores:
+    def scores(self, pairs: Iterable[tuple[Labelled, Classes]], temperature: float) -> Scores:
         """Subset accuracy and F1, beside choosing those labels that more than half of the training records have."""
         true, losses, guessed = list[tuple[int, ...]](), list[float](), list[tuple[int, ...]]()
         theirs = list[float]()
         reliability, worst, unit = Reliability(), Worst(), "texts"
         shares = np.log(self._shares)
-        usual = tuple(np.flatnonzero(self._shares > self.section.threshold).tolist())
+        usual = tuple(np.flatnonzero(self._shares > self.threshold).tolist())
         for example, found in pairs:
             if example.several is None:
                 continue
@@ -246,8 +252,8 @@ class SeveralLabels(Labelling):
             unit,
             {
                 "labels": by_label(true, guessed, self.labels),
-                "threshold": self.section.threshold,
-                "calibration": reliability.report(self.section.temperature),
+                "threshold": self.threshold,
+                "calibration": reliability.report(temperature),
                 **worst.report(),
             },
             len(self.labels),

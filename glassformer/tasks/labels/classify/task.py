@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from pydantic import Field, model_validator
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, DataError, NotFiniteError
 from glassformer.data.batches.order import Order
-from glassformer.data.settings import ClassifyData
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.baselines import Lesson
@@ -25,10 +23,10 @@ from glassformer.scoring.cross_entropy import widened
 from glassformer.scoring.measure import Reals
 from glassformer.scoring.score import Scores
 from glassformer.tasks import task_named
-from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.labels.classify.labelling import Labelling, OneLabel, SeveralLabels
+from glassformer.tasks.labels.classify.settings import ClassifyData, ClassifySection
 from glassformer.tasks.labels.labels import Class, Classes, Labelled, Unlearned
-from glassformer.tasks.labels.text_pair import Logits, TextPairSection, TextPairTask, two_segments
+from glassformer.tasks.labels.text_pair import Logits, TextPairTask, two_segments
 from glassformer.tasks.predict import predict
 from glassformer.tasks.predictor import Context, evaluating
 from glassformer.tasks.records import Record
@@ -38,41 +36,12 @@ from glassformer.tasks.task import Preparation
 from glassformer.tasks.values import check_columns, known_label, label_of, labels_of, text_of
 from glassformer.text.tokenizer import Tokenizer
 
-__all__ = ["Class", "Classes", "Classify", "ClassifySection", "Labelled"]
+__all__ = ["Class", "Classes", "Classify", "Labelled"]
 
 # Labels that a note names.
 _SHOWN = 10
 # Texts, and logits of them, that a temperature is fitted on.
 _FITTED, _LOGITS = 2048, 1 << 22
-
-
-class ClassifySection(TextPairSection):
-    """`labels` are found in the training records unless they are given. `several`: a text may have any number of them,
-    those whose probability is at least `threshold`. `class_weights` multiply the losses: `balanced` lets rare labels
-    weigh as much as frequent ones, a table gives the factors of single labels. `temperature` divides the logits of
-    predictions; it is fitted on the validation records.
-    """
-
-    found: ClassVar[tuple[str, ...]] = ("labels", "temperature")
-    name: Literal["classify"] = "classify"
-    labels: tuple[str, ...] = ()
-    several: bool = False
-    threshold: float = Field(default=0.5, gt=0, lt=1)
-    class_weights: Literal["none", "balanced"] | dict[str, float] = "none"
-    temperature: float = Field(default=1.0, gt=0)
-
-    @model_validator(mode="after")
-    def _possible(self) -> Self:
-        if len(set(self.labels)) < len(self.labels) or not all(label.strip() for label in self.labels):
-            raise ValueError("labels must be different words, none of them empty")
-        if self.threshold != 0.5 and not self.several:
-            raise ValueError("a threshold belongs to several labels: set several = true, or leave it out")
-        if not isinstance(self.class_weights, str):
-            if unknown := [label for label in self.class_weights if self.labels and label not in self.labels]:
-                raise ValueError(f"class_weights must name labels, got {unknown[0][:60]!r}")
-            if not all(weight > 0 for weight in self.class_weights.values()):
-                raise ValueError("class_weights must be above 0")
-        return self
 
 
 def _of_label_sets(task: Any, both: Both) -> Tensor:
@@ -91,7 +60,6 @@ class Classify(TextPairTask[Labelled, Any]):
     soft: ClassVar[Mapping[str, SoftLoss]] = {"label": _of_label_sets}
     weights: ClassVar[Mapping[str, float]] = {"label": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"label": "set"}
-    best = "accuracy"
     baseline_names = ("most_frequent", "tf_idf")
     section: ClassifySection
 
@@ -112,26 +80,6 @@ class Classify(TextPairTask[Labelled, Any]):
         self.frequencies, self.known, self.separator = frequencies or {}, records, separator
         kind = SeveralLabels if section.several else OneLabel
         self.labelling: Labelling = kind(section, self.frequencies, records)
-        self.best = self.best_of(section)
-
-    @classmethod
-    def best_of(cls, section: ClassifySection) -> str:
-        """Of several labels all are seldom right: their F1 tells models apart."""
-        return "micro_f1" if section.several else "accuracy"
-
-    @classmethod
-    def after_scores(cls, section: ClassifySection) -> tuple[str, ...]:
-        """They are divided by the temperature."""
-        if section.temperature == 1.0:
-            return ()
-        return (
-            f"The scores are first divided by the temperature {section.temperature:.4g}, fitted on held-out records.",
-        )
-
-    @classmethod
-    def card_of(cls, section: ClassifySection) -> CardWords:
-        """Of several labels those that are chosen are printed."""
-        return CardWords("chosen") if section.several else cls.card
 
     @property
     def outputs(self) -> int:
@@ -267,11 +215,11 @@ class Classify(TextPairTask[Labelled, Any]):
 
     def scores(self, pairs: Iterable[tuple[Labelled, Any]]) -> Scores:
         """Scores and a report, beside the most frequent label or labels."""
-        return self.labelling.scores(pairs)
+        return self.labelling.scores(pairs, self.section.temperature)
 
     def scores_of_stream(self, pairs: Iterable[tuple[Labelled, Any]]) -> Scores:
         """As `scores`, which keeps little of each prediction."""
-        return self.labelling.scores(pairs)
+        return self.labelling.scores(pairs, self.section.temperature)
 
     def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
         """With the temperature that makes the log loss of the validation records and `log_prior` together least; 1
@@ -293,17 +241,7 @@ class Classify(TextPairTask[Labelled, Any]):
         temperature = fitted_temperature(log_loss) if wrong else 1.0
         if doubt := limit_of(temperature):
             log(f"temperature {temperature:g}, fitted on {len(known):,} validation records, is {doubt}")
-        section = self.section.model_copy(update={"temperature": temperature})
-        return type(self)(
-            section,
-            self.tokenizer,
-            length=self.length,
-            segments=self.segments,
-            pairs=self.pairs,
-            frequencies=self.frequencies,
-            records=self.known,
-            separator=self.separator,
-        )
+        return self.with_settings(temperature=temperature)
 
 
 def _labels_in(record: Record, section: ClassifySection, data: ClassifyData) -> set[str]:

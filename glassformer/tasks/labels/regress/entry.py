@@ -11,6 +11,6 @@ TASK = TaskEntry(
     recipe="regress-from-scratch",
     tuning="regress",
     columns=("text", "pair", "label"),
-    data="glassformer.data.settings:TextPairData",
+    data="..settings:TextPairData",
     predictors={"classify": ".task:Regress"},
 )

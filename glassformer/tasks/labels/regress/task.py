@@ -9,15 +9,13 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from pydantic import Field, model_validator
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, DataError, NotFiniteError
 from glassformer.base.shown import Part, line
-from glassformer.data.settings import TextPairData
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring import agreement
@@ -27,8 +25,9 @@ from glassformer.scoring.measure import Reals
 from glassformer.scoring.report import Worst
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.answered import Answered, InWords, texts_of
-from glassformer.tasks.card_words import CardWords
-from glassformer.tasks.labels.text_pair import TextPairSection, TextPairTask, two_segments
+from glassformer.tasks.labels.regress.settings import RegressSection
+from glassformer.tasks.labels.settings import TextPairData
+from glassformer.tasks.labels.text_pair import TextPairTask, two_segments
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import Record
 from glassformer.tasks.rows import Axis, Row
@@ -36,23 +35,6 @@ from glassformer.tasks.soft_losses import Both, SoftLoss, answers
 from glassformer.tasks.task import Preparation
 from glassformer.tasks.values import check_columns, located
 from glassformer.text.tokenizer import Tokenizer
-
-
-class RegressSection(TextPairSection):
-    """`mean` and `deviation` are those of the numbers of the training records: the model learns (number − mean) /
-    deviation.
-    """
-
-    found: ClassVar[tuple[str, ...]] = ("mean", "deviation")
-    name: Literal["regress"] = "regress"
-    mean: float | None = None
-    deviation: float | None = Field(default=None, gt=0)
-
-    @model_validator(mode="after")
-    def _both_or_none(self) -> Self:
-        if (self.mean is None) != (self.deviation is None):
-            raise ValueError("mean and deviation belong together: give both or none")
-        return self
 
 
 class Rated(NamedTuple):
@@ -110,22 +92,12 @@ class Regress(TextPairTask[Rated, Number]):
     Data = TextPairData
     verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "classify"}
     head_use = "number"
-    card = CardWords("number")
     soft: ClassVar[Mapping[str, SoftLoss]] = {"number": _of_numbers}
     weights: ClassVar[Mapping[str, float]] = {"number": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"number": "row"}
-    best = "-loss"
     baseline_names = ("tf_idf", "the_mean")
     shares = ()
     section: RegressSection
-
-    @classmethod
-    def after_scores(cls, section: RegressSection) -> tuple[str, ...]:
-        """They are brought to the unit of the data."""
-        mean, deviation = section.mean, section.deviation
-        if deviation is None or (mean, deviation) == (0.0, 1.0):
-            return ()
-        return (f"The mean and the deviation of the training numbers: {mean:.4g} + {deviation:.4g} × score.",)
 
     # ------------------------------------------------------------------ for an existing model
 

@@ -11,7 +11,7 @@ TASK = TaskEntry(
     recipe="tag-from-scratch",
     tuning="tag",
     columns=("text", "words", "tags", "spans"),
-    data="glassformer.data.settings:TagData",
+    data=".settings:TagData",
 )
 VERBS = (
     VerbEntry(

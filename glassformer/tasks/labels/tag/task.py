@@ -11,11 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, model_validator
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, DataError, NotFiniteError
@@ -23,7 +22,6 @@ from glassformer.config import ModelConfig
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.readers.lines import OnBad
 from glassformer.data.readers.table_format import TableFormat
-from glassformer.data.settings import TagData
 from glassformer.models.chain import Chain
 from glassformer.models.crf import Crf
 from glassformer.models.families.heads import token_head_of
@@ -32,12 +30,12 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring.bio import OUTSIDE, is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
 from glassformer.scoring.cross_entropy import cross_entropy, widened
 from glassformer.scoring.score import Scores
-from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.labels.labels import Unlearned
 from glassformer.tasks.labels.tag.baselines import TagBaselines
 from glassformer.tasks.labels.tag.records import Sentence, sentence_of, tagged_format, tagged_rows
+from glassformer.tasks.labels.tag.settings import TagData, TagSection
 from glassformer.tasks.labels.tag.tagging import Tagging, decoded, tag_scores
-from glassformer.tasks.predictor import Context, TaskSection
+from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.soft_losses import Both, SoftLoss, answers, soft_loss
@@ -52,23 +50,6 @@ Found = tuple[npt.NDArray[Any], Chain | None]
 
 # Labels that a note names.
 _SHOWN = 10
-
-
-class TagSection(TaskSection):
-    """`labels` are found in the training records unless they are given. `crf`: the labels of a text are scored
-    together, each with the one before it (Lafferty et al. 2001).
-    """
-
-    name: Literal["tag"] = "tag"
-    labels: tuple[str, ...] = ()
-    crf: bool = False
-    dropout: float = Field(default=0.1, ge=0, lt=1)
-
-    @model_validator(mode="after")
-    def _labels_differ(self) -> Self:
-        if len(set(self.labels)) < len(self.labels) or not all(label.strip() for label in self.labels):
-            raise ValueError("labels must be different words, none of them empty")
-        return self
 
 
 class Tagged(NamedTuple):
@@ -99,11 +80,9 @@ class Tag(RecordTask[Tagged, Tagging]):
     Data = TagData
     verbs: ClassVar[Mapping[str, str]] = {"token_head": "tag"}
     head_use = "token labels"
-    card = CardWords("spans")
     soft: ClassVar[Mapping[str, SoftLoss]] = {"tag": _of_words}
     weights: ClassVar[Mapping[str, float]] = {"tag": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"tag": "token"}
-    best = "f1"  # of spans; where each word has a tag of its own, it is the accuracy
     baseline_names = ("most_frequent", "by_word")
     section: TagSection
     sample = ("A text in which you want to tag words.",)

@@ -11,5 +11,5 @@ TASK = TaskEntry(
     recipe="annotated-masks",
     tuning="annotated-masks",
     columns=("text", "answers"),
-    data="glassformer.data.settings:AnnotatedMasksData",
+    data=".settings:AnnotatedMasksData",
 )

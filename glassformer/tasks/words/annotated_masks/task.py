@@ -6,7 +6,7 @@ N masked tokens · V vocabulary
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -14,18 +14,17 @@ from torch import Tensor
 
 from glassformer.base.errors import DataError
 from glassformer.config import ModelConfig
-from glassformer.data.settings import AnnotatedMasksData
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram
-from glassformer.tasks.card_words import FILLED
-from glassformer.tasks.predictor import Context, TaskSection
+from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.soft_losses import SoftLoss, of_masked_words
 from glassformer.tasks.task import Preparation
 from glassformer.tasks.values import check_columns
+from glassformer.tasks.words.annotated_masks.settings import AnnotatedMasksData, AnnotatedMasksSection
 from glassformer.tasks.words.masked_words import (
     OF_MASKING,
     UNIT,
@@ -35,12 +34,6 @@ from glassformer.tasks.words.masked_words import (
     scored_in_each,
 )
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
-
-
-class AnnotatedMasksSection(TaskSection):
-    """A task without random choices and without settings."""
-
-    name: Literal["annotated-masks"] = "annotated-masks"
 
 
 class Annotated(NamedTuple):
@@ -61,12 +54,10 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
     Data = AnnotatedMasksData
     verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}
     formerly = "given"
-    card = FILLED
     soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
     plateau_causes = OF_MASKING
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"masked_words": "scored"}
-    best = "-loss"
     baseline_names = ("unigram",)
 
     def __init__(

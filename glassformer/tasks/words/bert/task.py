@@ -7,15 +7,14 @@ B rows · S tokens of a row · N masked words · V vocabulary
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig, SentenceHeadConfig
-from glassformer.data.batches.corrupt import IGNORED, MaskingSection
+from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.batches.pairs import SentencePairs
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
@@ -24,34 +23,12 @@ from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram, compared, guessed
-from glassformer.tasks.card_words import FILLED
-from glassformer.tasks.predictor import TaskSection
 from glassformer.tasks.soft_losses import SoftLoss, of_masked_words, of_texts
 from glassformer.tasks.task import Preparation, Source
+from glassformer.tasks.words.bert.settings import BertSection
 from glassformer.tasks.words.corpus import CorpusTask, MaskedRows, held_out_sources
 from glassformer.tasks.words.masked_words import OF_MASKING, answered, check_encoder, unigram_of
-from glassformer.tasks.words.pair_labels import NEXT_SENTENCE_LABELS, ORDER_LABELS, LabelCounts, check_rows_of_pairs
-
-
-class BertSection(TaskSection, MaskingSection):
-    """How words are masked and pairs are made.
-
-    `negatives`: with random the second text of a wrong pair comes from another document, as in BERT; with swapped the
-    two texts are neighbours that have changed places, as in ALBERT. `unrelated`: the probability of a wrong pair;
-    `short`: the share of documents that are cut to a random shorter length; `copies`: how many different ways each
-    document is cut into pairs.
-    """
-
-    name: Literal["bert"] = "bert"
-    negatives: Literal["random", "swapped"] = "random"
-    unrelated: float = Field(default=0.5, ge=0, le=1)
-    short: float = Field(default=0.1, ge=0, le=1)
-    copies: int = Field(default=1, ge=1, le=100)
-
-    @property
-    def labels(self) -> tuple[str, str]:
-        """The names of the two labels of a pair."""
-        return ORDER_LABELS if self.negatives == "swapped" else NEXT_SENTENCE_LABELS
+from glassformer.tasks.words.pair_labels import LabelCounts, check_rows_of_pairs
 
 
 class Bert(CorpusTask):
@@ -63,11 +40,9 @@ class Bert(CorpusTask):
     Section = BertSection
     of_pairs = True
     verbs: ClassVar[Mapping[str, str]] = {"head": "fill", "sentence_head": "classify"}
-    card = FILLED
     soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words, "next_sentence": of_texts}
     plateau_causes = OF_MASKING
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0, "next_sentence": 1.0}
-    best = "-loss"
     baseline_names = ("most_frequent",)
     shares = ("masked_words_accuracy",)  # there are fewer pairs than masked words
 

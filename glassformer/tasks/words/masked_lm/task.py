@@ -6,9 +6,8 @@ B rows · S tokens of a row · N masked words, padded to the same number in each
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
-from pydantic import Field
 from torch import Tensor
 
 from glassformer.config import ModelConfig
@@ -22,22 +21,12 @@ from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Baseline, Scores, Tally, Unigram, compared, guessed
-from glassformer.tasks.card_words import FILLED
-from glassformer.tasks.predictor import TaskSection
 from glassformer.tasks.soft_losses import SoftLoss, of_masked_words
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.words.corpus import CorpusTask, MaskedRows
+from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
 from glassformer.tasks.words.masked_words import OF_MASKING, UNIT, answered, check_encoder, unigram_of
 from glassformer.text.tokenizer import Tokenizer
-
-
-class MaskedLMSection(TaskSection, MaskingSection):
-    """Which words are masked, and how. `training_rate` is the share that is masked in training, by default `rate`, the
-    share in every evaluation: more masked words teach more in the same step (Wettig et al. 2023).
-    """
-
-    name: Literal["masked-lm"] = "masked-lm"
-    training_rate: float | None = Field(default=None, gt=0, lt=1)
 
 
 class MaskedLM(CorpusTask):
@@ -46,11 +35,9 @@ class MaskedLM(CorpusTask):
     Section = MaskedLMSection
     verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}
     of_imported = "encoder"
-    card = FILLED
     soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
     plateau_causes = OF_MASKING
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
-    best = "-loss"
     baseline_names = ("unigram",)
 
     def __init__(

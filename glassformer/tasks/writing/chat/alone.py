@@ -18,7 +18,7 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.config import ModelConfig
 from glassformer.data.readers.dialogues import Dialogue, read_dialogues
 from glassformer.data.readers.lines import OnBad
-from glassformer.data.settings import ChatData, RecordSection
+from glassformer.data.settings import RecordSection
 from glassformer.data.stores.split import Split
 from glassformer.decode.options import WritingOptions
 from glassformer.decode.request import Hypothesis
@@ -28,16 +28,18 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring.blocked_cross_entropy import token_cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, Unigram
 from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import Context, TaskSection, evaluating
+from glassformer.tasks.predictor import Context, evaluating
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.writing.chat.chatter import joined
 from glassformer.tasks.writing.chat.records import DialogueSource, Exchanges
 from glassformer.tasks.writing.chat.reply import Reply
 from glassformer.tasks.writing.chat.scores import replies_to_write, reply_scores, with_replies
+from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
 from glassformer.tasks.writing.chat.talker import Talk, Talker
-from glassformer.tasks.writing.chat.task import MOST, Chat, ChatSection, silent
+from glassformer.tasks.writing.chat.task import MOST, Chat, silent
 from glassformer.tasks.writing.chat.turns import Lesson, TurnWriter, lessons, told_apart
 from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, NEXT, NextTokenScores
 from glassformer.tasks.writing.writers import check_writes, special_ids_of
@@ -51,7 +53,7 @@ class ChatAlone(RecordTask[Talk, Reply]):
 
     Section: ClassVar[type[TaskSection]] = ChatSection
     Data: ClassVar[type[RecordSection]] = ChatData
-    verbs, card = Chat.verbs, Chat.card
+    verbs = Chat.verbs
     special: ClassVar = GPT2
     marks: ClassVar[tuple[str, ...]] = tuple(MARKS.values())
     weights: ClassVar[Mapping[str, float]] = {NEXT: 1.0}
@@ -60,7 +62,6 @@ class ChatAlone(RecordTask[Talk, Reply]):
     in_one_pass = False
     baseline_names = ("unigram", "trigram", "right_replies")
     of_tokens = ("loss", "perplexity", "accuracy")
-    best = "-loss"
     shares = ()
     section: ChatSection
     templates: ChatTemplates
@@ -70,11 +71,6 @@ class ChatAlone(RecordTask[Talk, Reply]):
         self.unigram = Unigram(np.zeros(1, np.int64))  # counted where there are training dialogues
         self.talker: Talker | None = None
         self.data: ChatData | None = None
-
-    @classmethod
-    def compared_by(cls, section: Any) -> str:
-        """Bits per byte: losses per token are of different tokens where vocabularies differ."""
-        return "-bits_per_byte"
 
     @classmethod
     def check_body(cls, section: ChatSection, body: ModelConfig) -> None:

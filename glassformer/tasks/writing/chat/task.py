@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import torch
 
@@ -15,16 +15,16 @@ from glassformer.base.errors import DataError
 from glassformer.data.batches.flat import Texts
 from glassformer.data.readers.dialogues import read_dialogues
 from glassformer.data.readers.lines import OnBad
-from glassformer.data.settings import ChatData, RecordSection
+from glassformer.data.settings import RecordSection
 from glassformer.data.stores.split import Split
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.scoring.trigram import Trigram
-from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import TaskSection, evaluating
+from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.records import Record
+from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.writing.chat.chatter import HISTORY, Chatter, joined
 from glassformer.tasks.writing.chat.scores import (
@@ -34,9 +34,10 @@ from glassformer.tasks.writing.chat.scores import (
     scores_of_replies,
     with_replies,
 )
+from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
 from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs
 from glassformer.tasks.writing.target_losses import target_losses
-from glassformer.tasks.writing.target_task import TargetSection, TargetTask
+from glassformer.tasks.writing.target_task import TargetTask
 from glassformer.tasks.writing.translator import Translator
 from glassformer.tasks.writing.writers import special_ids
 
@@ -46,33 +47,16 @@ MOST = 40
 _ALL = 1000
 
 
-class ChatSection(TargetSection):
-    """As for translation, but without label smoothing."""
-
-    name: Literal["chat"] = "chat"
-    best: Literal["loss"] = "loss"
-
-
 class Chat(TargetTask):
     """The probability of each token of a reply, given the turns before it. Replies alone are learned."""
 
     Section: ClassVar[type[TaskSection]] = ChatSection
     Data: ClassVar[type[RecordSection]] = ChatData
     verbs: ClassVar[Mapping[str, str]] = {"head": "chat"}
-    card = CardWords(
-        "reply",
-        cut="cut at their beginning: the last turns are read",
-        limit="It answers the last turns alone, and knows nothing but its dialogues: what it says is made up.",
-    )
     fits_baselines = True
     baseline_names = ("unigram", "trigram", "right_replies")
     of_tokens = ("loss", "perplexity", "accuracy")
     section: ChatSection
-
-    @classmethod
-    def compared_by(cls, section: Any) -> str:
-        """Bits per byte: losses per token are of different tokens where vocabularies differ."""
-        return "-bits_per_byte"
 
     def searching(self, beams: int) -> Translator:
         """What writes with so many beams; greedy with one."""

@@ -6,7 +6,7 @@ B rows · S tokens of a row · N = B·S · V vocabulary · W width
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from torch import Tensor
@@ -20,22 +20,16 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.blocked_cross_entropy import token_cross_entropy
 from glassformer.scoring.score import Scores, Unigram
-from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.words.corpus import CorpusTask
 from glassformer.tasks.writing.language_model.records import NextTokens
+from glassformer.tasks.writing.language_model.settings import LanguageModelSection
 from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, NEXT, NextTokenScores
-from glassformer.tasks.writing.writers import StreamSection, check_writes
+from glassformer.tasks.writing.writers import check_writes
 from glassformer.text.special import GPT2
 
 # Rows whose tokens are read together.
 _AT_ONCE = 4096
-
-
-class LanguageModelSection(StreamSection):
-    """A task without random choices and without settings."""
-
-    name: Literal["language-model"] = "language-model"
 
 
 class LanguageModel(CorpusTask):
@@ -44,14 +38,8 @@ class LanguageModel(CorpusTask):
     Section = LanguageModelSection
     verbs: ClassVar[Mapping[str, str]] = {"head": "generate"}
     of_imported = "decoder"
-    card = CardWords(
-        "text",
-        cut="scored in overlapping windows, and of a longer prompt the end is read",
-        limit="It writes one token after the other and plans nothing; what it tells is made up.",
-    )
     special: ClassVar = GPT2
     weights: ClassVar[Mapping[str, float]] = {NEXT: 1.0}
-    best = "-loss"
     baseline_names = ("unigram", "trigram")
     fits_baselines = True
     of_tokens = ("loss", "perplexity", "accuracy")
@@ -59,11 +47,6 @@ class LanguageModel(CorpusTask):
 
     def __init__(self, section: LanguageModelSection, unigram: Unigram, bytes_of: Integers | None) -> None:
         self.section, self.unigram, self.bytes_of = section, unigram, bytes_of
-
-    @classmethod
-    def compared_by(cls, section: LanguageModelSection) -> str:
-        """Bits per byte: losses per token are of different tokens where vocabularies differ."""
-        return "-bits_per_byte"
 
     @classmethod
     def check_data(cls, data: DataSection) -> None:

@@ -19,11 +19,11 @@ from glassformer.data.readers.pair_tables import pair_columns, unread_told
 from glassformer.data.readers.parallel import SOURCE, TARGET, read_parallel
 from glassformer.data.readers.rows import by_role, names_of, read_table
 from glassformer.data.readers.table_format import TableFormat, find_format
-from glassformer.data.settings import TranslateData
 from glassformer.data.stores.split import Split, shared, text_hash
 from glassformer.tasks.records import Record
 from glassformer.tasks.values import check_columns
 from glassformer.tasks.writing.pair_source import TextPairs, pair_of
+from glassformer.tasks.writing.translate.settings import TranslateData
 
 
 def columns_of(data: TranslateData) -> dict[str, str]:

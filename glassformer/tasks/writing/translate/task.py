@@ -8,28 +8,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import torch
-from pydantic import Field
 
 from glassformer.base.errors import DataError
 from glassformer.data.readers.files import files_for
 from glassformer.data.readers.lines import OnBad
-from glassformer.data.settings import RecordSection, TranslateData
+from glassformer.data.settings import RecordSection
 from glassformer.data.stores.split import Split
 from glassformer.decode.asked import search_settings
 from glassformer.decode.options import WritingOptions
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.score import THIS_MODEL, Scores
-from glassformer.tasks.card_words import CardWords
 from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import TaskSection, evaluating
+from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.records import Record
+from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs
 from glassformer.tasks.writing.target_losses import target_losses
-from glassformer.tasks.writing.target_task import TargetSection, TargetTask
+from glassformer.tasks.writing.target_task import TargetTask
 from glassformer.tasks.writing.translate.baselines import TargetWords, copied
 from glassformer.tasks.writing.translate.records import columns_of, pair_records, read_pairs, table_told, unread_columns
 from glassformer.tasks.writing.translate.scores import (
@@ -40,17 +39,10 @@ from glassformer.tasks.writing.translate.scores import (
     scores_of_translations,
     translation_scores,
 )
+from glassformer.tasks.writing.translate.settings import TranslateData, TranslateSection
 from glassformer.tasks.writing.translation import Translation
 from glassformer.tasks.writing.translator import Translator
 from glassformer.tasks.writing.writers import special_ids
-
-
-class TranslateSection(TargetSection):
-    """`best`: the score on validation pairs by which the best model is kept, and by which `train.patience` stops."""
-
-    name: Literal["translate"] = "translate"
-    label_smoothing: float = Field(default=0.1, ge=0, lt=1)
-    best: Literal["loss", "bleu"] = "loss"
 
 
 class Translate(TargetTask):
@@ -60,11 +52,6 @@ class Translate(TargetTask):
     Data: ClassVar[type[RecordSection]] = TranslateData
     verbs: ClassVar[Mapping[str, str]] = {"head": "translate"}
     of_imported = "both"
-    card = CardWords(
-        "translation",
-        cut="cut into sentences",
-        limit="A sentence is translated without those before it; what it has not learned to translate it makes up.",
-    )
     fits_baselines = False
     baseline_names: ClassVar[tuple[str, ...]] = ("unigram", "copy_source")
     of_tokens: ClassVar[tuple[str, ...]] = ("loss", "perplexity")
@@ -80,16 +67,6 @@ class Translate(TargetTask):
             search, ids = search_settings(WritingOptions(beams=beams, length_penalty=penalty)), None
         ids = ids or special_ids(self.tokenizer.target)
         return Translator(self.tokenizer, length=self.length, ids=ids, search=search, default=self.search)
-
-    @classmethod
-    def best_of(cls, section: TranslateSection) -> str:
-        """The score by which the best model is kept."""
-        return "bleu" if section.best == "bleu" else cls.best
-
-    @classmethod
-    def compared_by(cls, section: TranslateSection) -> str:
-        """BLEU: losses per token are of different tokens where vocabularies differ."""
-        return "bleu"
 
     # ------------------------------------------------------------------ records
 

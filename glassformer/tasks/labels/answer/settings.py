@@ -1,0 +1,39 @@
+"""The tables `task` and `data` of its recipes; without torch."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from glassformer.base.settings import MOST_TOKENS
+from glassformer.data.settings import RecordSection
+from glassformer.tasks.settings import CardWords, TaskSection
+
+
+class AnswerSection(TaskSection):
+    """`overlap`: tokens that two windows of a passage share. A longer question than `longest_question` tokens is cut,
+    and answers have at most `longest_answer` tokens. `no_answer`: whether a question may have no answer, which by
+    default the training records decide; then the best span is the answer where its score is above `threshold`, which is
+    chosen on validation data (0: where it is likelier than no answer).
+    """
+
+    found: ClassVar[tuple[str, ...]] = ("no_answer", "threshold")
+    kept_by: ClassVar[str] = "f1"
+    card: ClassVar[CardWords] = CardWords("text")
+    name: Literal["answer"] = "answer"
+    overlap: int = Field(default=128, ge=0)
+    longest_question: int = Field(default=64, ge=1)
+    longest_answer: int = Field(default=30, ge=1, le=512)
+    no_answer: bool | None = None
+    threshold: float = Field(default=0.0, allow_inf_nan=False)
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+
+
+class AnswerData(RecordSection):
+    """`text` (the question), `pair` (the passage) and `answers` are columns; the defaults are those of SQuAD's JSON."""
+
+    text: str = "question"
+    pair: str = "context"
+    answers: str = "answers"
+    length: int = Field(default=384, ge=8, le=MOST_TOKENS)

@@ -1,0 +1,28 @@
+"""The tables `task` and `data` of its recipes; without torch."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from glassformer.data.settings import RecordSection
+from glassformer.tasks.settings import TaskSection
+
+
+class ChooseSection(TaskSection):
+    """`pooling` makes one vector of the states of a text with a candidate, of which the head makes one score."""
+
+    kept_by: ClassVar[str] = "accuracy"
+    name: Literal["choose"] = "choose"
+    pooling: Literal["first", "pooler", "mean"] = "pooler"
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+
+
+class ChooseData(RecordSection):
+    """`text`, `choices` and `label` are columns: a text, its candidates, and the right one, by its place from 0 or by
+    its text. Of `choices` there is one column that holds a list (JSON lines), or one for each candidate.
+    """
+
+    choices: tuple[str, ...] = Field(default=("choices",), min_length=1)
+    label: str = "label"

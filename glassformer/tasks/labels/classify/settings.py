@@ -1,0 +1,62 @@
+"""The tables `task` and `data` of its recipes; without torch."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from glassformer.tasks.labels.settings import TextPairData, TextPairSection
+from glassformer.tasks.settings import CardWords
+
+
+class ClassifySection(TextPairSection):
+    """`labels` are found in the training records unless they are given. `several`: a text may have any number of them,
+    those whose probability is at least `threshold`. `class_weights` multiply the losses: `balanced` lets rare labels
+    weigh as much as frequent ones, a table gives the factors of single labels. `temperature` divides the logits of
+    predictions; it is fitted on the validation records.
+    """
+
+    found: ClassVar[tuple[str, ...]] = ("labels", "temperature")
+    name: Literal["classify"] = "classify"
+    labels: tuple[str, ...] = ()
+    several: bool = False
+    threshold: float = Field(default=0.5, gt=0, lt=1)
+    class_weights: Literal["none", "balanced"] | dict[str, float] = "none"
+    temperature: float = Field(default=1.0, gt=0)
+
+    @property
+    def kept_by(self) -> str:
+        """Of several labels all are seldom right: their F1 tells models apart."""
+        return "micro_f1" if self.several else "accuracy"
+
+    @property
+    def after_scores(self) -> tuple[str, ...]:
+        """They are divided by the temperature."""
+        if self.temperature == 1.0:
+            return ()
+        return (f"The scores are first divided by the temperature {self.temperature:.4g}, fitted on held-out records.",)
+
+    @property
+    def card(self) -> CardWords:
+        """Of several labels those that are chosen are printed."""
+        return CardWords("chosen") if self.several else CardWords()
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if len(set(self.labels)) < len(self.labels) or not all(label.strip() for label in self.labels):
+            raise ValueError("labels must be different words, none of them empty")
+        if self.threshold != 0.5 and not self.several:
+            raise ValueError("a threshold belongs to several labels: set several = true, or leave it out")
+        if not isinstance(self.class_weights, str):
+            if unknown := [label for label in self.class_weights if self.labels and label not in self.labels]:
+                raise ValueError(f"class_weights must name labels, got {unknown[0][:60]!r}")
+            if not all(weight > 0 for weight in self.class_weights.values()):
+                raise ValueError("class_weights must be above 0")
+        return self
+
+
+class ClassifyData(TextPairData):
+    """`separator` stands between the labels of one cell where a text may have several."""
+
+    separator: str = Field(default=",", min_length=1)

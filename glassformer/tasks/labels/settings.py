@@ -1,0 +1,26 @@
+"""What the settings of several tasks of labels share."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from glassformer.data.settings import RecordSection
+from glassformer.tasks.settings import TaskSection
+
+
+class TextPairData(RecordSection):
+    """`text`, `pair` and `label` are columns, by name or by number from 0; without a `pair` there are single texts."""
+
+    pair: str | None = None
+    label: str = "label"
+
+
+class TextPairSection(TaskSection):
+    """`pooling` makes one vector of a text's states: that of the first token, this through a dense layer and tanh
+    (`pooler`), their mean, or the largest number of each channel.
+    """
+
+    pooling: Literal["first", "pooler", "mean", "max"] = "pooler"
+    dropout: float = Field(default=0.1, ge=0, lt=1)

@@ -1,0 +1,41 @@
+"""The tables `task` and `data` of its recipes; without torch."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from glassformer.data.settings import Reads, RecordSection
+from glassformer.tasks.settings import CardWords, TaskSection
+
+
+class TagSection(TaskSection):
+    """`labels` are found in the training records unless they are given. `crf`: the labels of a text are scored
+    together, each with the one before it (Lafferty et al. 2001).
+    """
+
+    kept_by: ClassVar[str] = "f1"  # of spans; where each word has a tag of its own, it is the accuracy
+    card: ClassVar[CardWords] = CardWords("spans")
+    name: Literal["tag"] = "tag"
+    labels: tuple[str, ...] = ()
+    crf: bool = False
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+
+    @model_validator(mode="after")
+    def _labels_differ(self) -> Self:
+        if len(set(self.labels)) < len(self.labels) or not all(label.strip() for label in self.labels):
+            raise ValueError("labels must be different words, none of them empty")
+        return self
+
+
+class TagData(RecordSection):
+    """`words` and `tags` are columns of CoNLL files, by number from 0 or, in CoNLL-U, by name: by default the first and
+    the last, in CoNLL-U FORM and UPOS. In JSON lines they are lists, `words` and `tags` by default; or `text` is a text
+    and `spans` a list of {"start", "end", "label"} with character offsets in it.
+    """
+
+    reads: ClassVar[Reads] = "words"
+    words: str | None = None
+    tags: str | None = None
+    spans: str = "spans"

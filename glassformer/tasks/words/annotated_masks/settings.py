@@ -1,0 +1,27 @@
+"""The tables `task` and `data` of its recipes; without torch."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from glassformer.data.settings import RecordSection
+from glassformer.tasks.settings import CardWords, TaskSection
+from glassformer.tasks.words.settings import FILLED
+
+
+class AnnotatedMasksSection(TaskSection):
+    """A task without random choices and without settings."""
+
+    card: ClassVar[CardWords] = FILLED
+    name: Literal["annotated-masks"] = "annotated-masks"
+
+
+class AnnotatedMasksData(RecordSection):
+    """`text` and `answers` are columns: a text with [MASK], and a word for each mask, as a list or separated by
+    spaces.
+    """
+
+    validation: float = Field(default=0.0, ge=0, lt=1)
+    answers: str = "answers"

@@ -1,0 +1,29 @@
+"""What the settings of several tasks of writing share."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from glassformer.decode.asked import BEAMS, LENGTH_PENALTY
+from glassformer.decode.settings import LengthPenalty
+from glassformer.tasks.settings import TaskSection
+
+
+class TargetSection(TaskSection):
+    """`label_smoothing` is the share of the target probability that all tokens of the vocabulary get alike (Szegedy et
+    al. 2016). Targets are searched with `beams` hypotheses and the `length_penalty` of Wu et al. (2016, eq. 14).
+    `alignment` is the weight of the loss by which one head of the decoder's last block learns which words belong
+    together, λ of Garg et al. (2019, §4.2); 0 = none does.
+    """
+
+    found: ClassVar[tuple[str, ...]] = ()
+    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
+    beams: int = Field(default=BEAMS, ge=1, le=1000)
+    length_penalty: LengthPenalty = LENGTH_PENALTY
+    alignment: float = Field(default=0.0, ge=0, le=1)
+
+
+class StreamSection(TaskSection):
+    """Of a task that learns texts as one stream, with a token between two of them."""
