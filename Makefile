@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= 2
 
-.PHONY: demo test test-long lint format types bench results web web-check clean
+.PHONY: demo test test-long lint format types bench results architecture web web-check clean
 
 demo: $(VENV)/.package  ## train the slides' sentences and a masked-word model, and look inside
 	$(BIN)/glassformer demo
@@ -31,6 +31,9 @@ types: $(VENV)/.tests
 
 results: $(VENV)/.tests  ## the tables of docs/ from docs/results/*.json
 	$(BIN)/python -m experiments.tables
+
+architecture: $(VENV)/.tests  ## the picture and the table of docs/architecture.md, from the imports
+	$(BIN)/python -m tests.architecture
 
 bench: $(VENV)/.tests  ## ours against the named peers, in one run, as ratios
 	$(BIN)/python -m bench

@@ -21,8 +21,8 @@ BANDS = {
     "Foundations": ("base", "config"),
     "The Transformer": ("parts", "models", "text", "runtime", "data", "decode"),
     "Learning": ("scoring", "tasks", "training", "convert"),
-    "What is saved, and asked": ("bundled", "saved", "answering", "features"),
-    "What is seen and done": ("look", "run", "page", "api", "cli"),
+    "Saved models and their answers": ("bundled", "saved", "answering", "features"),
+    "Looking, running, showing": ("look", "run", "page", "api", "cli"),
 }
 """The rooms in groups, from the bottom up, so that the picture has few arrows."""
 BAND_OF = {room: band for band, rooms in BANDS.items() for room in rooms}
@@ -90,24 +90,28 @@ def _first_line(room: str) -> str:
 
 def table(of: House) -> str:
     """One line for each room, the highest first."""
-    lines = ["| room | holds | its folders | files | lines |", "| --- | --- | --- | ---: | ---: |"]
+    lines = ["| room | holds | its folders (files, lines) | files | lines |", "| --- | --- | --- | ---: | ---: |"]
     for room in reversed(ROOMS[:-1]):
-        folders = ", ".join(f"{name.partition('/')[2]} {of.sizes[name].lines:,}" for name in of.folders(room))
+        folders = ", ".join(f"{name.partition('/')[2]} ({_of(of.sizes[name])})" for name in of.folders(room))
         size = of.sizes[room]
-        lines.append(f"| **{room}** | {of.holds[room]} | {folders} | {size.files} | {size.lines:,} |")
-    lines.append(f"| | | all rooms | {of.whole.files} | {of.whole.lines:,} |")
+        lines.append(f"| **{room}** | {of.holds[room]} | {folders} | {_of(size, ' | ')} |")
+    lines.append(f"| | | all rooms | {_of(of.whole, ' | ')} |")
     return "\n".join(lines)
 
 
+def _of(size: Size, between: str = ", ") -> str:
+    return f"{size.files}{between}{size.lines:,}"
+
+
 def sizes_in(page: str) -> dict[str, Size]:
-    """The sizes that the table of a page says, those of folders with the files of none."""
+    """The sizes that the table of a page says."""
     found = {}
     for room, folders, files, lines in re.findall(
         r"^\| \*\*(\w+)\*\* \| .* \| ([^|]*) \| ([\d,]+) \| ([\d,]+) \|$", page, re.MULTILINE
     ):
         found[room] = Size(_number(files), _number(lines))
-        for name, count in re.findall(r"(\w+) ([\d,]+\d|\d)", folders):
-            found[f"{room}/{name}"] = Size(0, _number(count))
+        for name, its_files, its_lines in re.findall(r"(\w+) \((\d+), ([\d,]+)\)", folders):
+            found[f"{room}/{name}"] = Size(_number(its_files), _number(its_lines))
     return found
 
 
@@ -126,7 +130,7 @@ def with_table(page: str, rows: str) -> str:
 
 WIDTH, LEFT, RIGHT = 800, 12, 690  # of the picture, and the sides of the bands
 TOP, HEAD, ROW, GAP, FOOT = 44, 28, 24, 26, 8  # heights, in points
-NAMES, TEXT, BARS, LONGEST = 22, 112, 540, 96  # where names, texts and bars begin; the longest bar
+NAMES, TEXT, BARS, LONGEST = 22, 112, 566, 66  # where names, texts and bars begin; the longest bar
 LANE = 18  # from one arrow at the right to the next
 STRENGTHS = ((250, 5.0), (80, 3.0), (0, 1.5))  # from so many imports on, an arrow is so thick
 
@@ -154,7 +158,7 @@ def picture(of: House) -> str:
         "<title>The rooms of glassformer from the bottom up, and which of them import which</title>",
         f"<style>{STYLE}</style>",
         f'<rect class="paper" width="{WIDTH}" height="{height}"/>',
-        f'<text x="{LEFT}" y="27">An arrow: files up there import files down here; the thicker, the more.</text>',
+        f'<text x="{LEFT}" y="27">Rooms import rooms below them only. The thicker an arrow, the more imports.</text>',
         f'<text x="{BARS}" y="27" class="quiet small">lines of Python</text>',
     ]
     for band, top in tops.items():

@@ -1,1 +1,1 @@
-"""From a recipe to a saved model; evaluating, comparing, exporting."""
+"""From a recipe to a saved model; evaluate, compare, export."""
