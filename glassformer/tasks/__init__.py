@@ -118,7 +118,10 @@ def _tables() -> tuple[dict[str, TaskEntry], dict[str, VerbEntry]]:
     for folder in _folders():
         entry = importlib.import_module(f"{folder}.entry")
         tasks[entry.TASK.name] = replace(entry.TASK, folder=folder)
-        verbs |= {verb.name: replace(verb, folder=folder) for verb in getattr(entry, "VERBS", ())}
+        for verb in getattr(entry, "VERBS", ()):
+            if verb.name in verbs:
+                raise ConfigError(f"each verb belongs to one task: {folder} names {verb.name} again")
+            verbs[verb.name] = replace(verb, folder=folder)
     return tasks, verbs
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from glassformer.base.errors import ConfigError
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.text.tokenizer import Encoding, Tokenizer
@@ -84,6 +85,8 @@ def collate(
     scored_at = [index * length + place for index, row in enumerate(rows) for place in row.scored_at]
     room = len(scored_at) if scored is None else count * scored
     labels, counts = {}, {}
+    if axes and (others := {name for row in rows for name in row.labels} - axes.keys()):
+        raise ConfigError("labels of a row are named as the losses in axes", got=min(others), do=", ".join(axes))
     for name, axis in (axes or {}).items():
         labels[name] = _labels(rows, name, axis, count, length, room, most)
         counts[name] = math.fsum(count_of(row, name, axis) for row in rows)

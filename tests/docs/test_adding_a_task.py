@@ -74,6 +74,11 @@ def test_the_task_of_the_page_is_one_small_folder(place: Path) -> None:
     assert " order " in run(place, ["--help"])
 
 
+def test_the_short_form_begins_from_its_recipe(place: Path) -> None:
+    found = run(place, ["plan", "word-order", "texts.jsonl", "--steps", "2", "--json"])
+    assert json.loads(found)["steps"] == 2
+
+
 def test_it_is_trained_with_intervals_and_a_verdict(trained: Path) -> None:
     metrics = json.loads((trained / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["scores"]["accuracy"] > 0.9  # the order of these words is easy to tell

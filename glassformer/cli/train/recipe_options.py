@@ -203,6 +203,8 @@ def requested_recipe(
         changes = {"model": {}} | changes
     if "model.size" not in changes and (starts or not _keeps_size(resolve(name).model, changes)):
         changes["model.size"] = None
+    if what in TASKS and resolve(name).task.name != what:  # a task may begin from another one's recipe
+        changes["task.name"] = what
     resolved = resolve(name, changes)
     sized = what in TASKS and TASKS[what].sized and not starts and resolved.model.family == resolve(name).model.family
     return resolve(name, _sized(resolved, changes, recorded)) if sized else resolved
