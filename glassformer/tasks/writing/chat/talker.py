@@ -15,8 +15,7 @@ from glassformer.decode.request import Hypothesis
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Context
-from glassformer.tasks.rows import Row
-from glassformer.tasks.values import located
+from glassformer.tasks.rows import Row, located
 from glassformer.tasks.writing.chat.reply import OtherReply, Reply
 from glassformer.tasks.writing.chat.turns import TurnWriter, messages_of, opened
 from glassformer.tasks.writing.generation import Generation
