@@ -26,10 +26,10 @@ from glassformer.scoring.cross_entropy import cross_entropy, widened
 from glassformer.scoring.distillation import soft_loss
 from glassformer.scoring.exact_match import best_threshold, exact_and_f1
 from glassformer.scoring.score import Scores
+from glassformer.tasks.labels.answer.answers import BEST, Answer, Reals, best_spans, merged
 from glassformer.tasks.labels.answer.passage import Passage, Passages, right_answers
 from glassformer.tasks.labels.answer.scores import answer_scores
 from glassformer.tasks.labels.answer.settings import AnswerData, AnswerSection
-from glassformer.tasks.labels.answer.spans import BEST, Answer, Reals, best_spans, merged
 from glassformer.tasks.labels.text_pair import two_segments
 from glassformer.tasks.predict import predict
 from glassformer.tasks.predictor import Context, evaluating

@@ -26,7 +26,7 @@ from glassformer.scoring.cross_entropy import cross_entropy, widened
 from glassformer.scoring.distillation import soft_loss
 from glassformer.scoring.measure import losses_and_shares
 from glassformer.scoring.score import THIS_MODEL, Scores
-from glassformer.tasks.labels.choose.candidates import Choice, Question, candidates_of, listed, place_of, words_of
+from glassformer.tasks.labels.choose.answers import Choice, Question, candidates_of, listed, place_of, words_of
 from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
 from glassformer.tasks.labels.text_pair import two_segments
 from glassformer.tasks.predictor import SENTENCES, Context

@@ -32,10 +32,10 @@ from glassformer.scoring.cross_entropy import cross_entropy, widened
 from glassformer.scoring.distillation import soft_loss
 from glassformer.scoring.score import Scores
 from glassformer.tasks.labels.labels import Unlearned
+from glassformer.tasks.labels.tag.answers import Tagging, decoded, tag_scores
 from glassformer.tasks.labels.tag.baselines import TagBaselines
 from glassformer.tasks.labels.tag.records import Sentence, sentence_of, tagged_format, tagged_rows
 from glassformer.tasks.labels.tag.settings import TagData, TagSection
-from glassformer.tasks.labels.tag.tagging import Tagging, decoded, tag_scores
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row, known_label
