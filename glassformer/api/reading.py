@@ -10,9 +10,9 @@ from glassformer.answering.texts import Texts, options_for, records_for, texts_a
 from glassformer.saved.artefact import Artefact
 
 if TYPE_CHECKING:
-    from glassformer.tasks.labels.answer.spans import Answer
-    from glassformer.tasks.labels.choose.candidates import Choice
-    from glassformer.tasks.labels.tag.tagging import Tagging
+    from glassformer.tasks.labels.answer.answers import Answer
+    from glassformer.tasks.labels.choose.answers import Choice
+    from glassformer.tasks.labels.tag.answers import Tagging
     from glassformer.tasks.words.masked_lm.fill import Filled
 
 

@@ -16,7 +16,7 @@ from glassformer.saved.artefact import Artefact
 if TYPE_CHECKING:
     from glassformer.decode.settings import DecodeSettings
     from glassformer.look.texts.tree import SearchTree
-    from glassformer.tasks.writing.chat.reply import Reply
+    from glassformer.tasks.writing.chat.answers import Reply
     from glassformer.tasks.writing.generation import Generation
     from glassformer.tasks.writing.translation import Translation
 

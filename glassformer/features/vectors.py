@@ -26,8 +26,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import widened
 from glassformer.tasks.labels.tag.records import Sentence, sentence_of
 from glassformer.tasks.predictor import Context, Predictor
-from glassformer.tasks.rows import Axis, Row
-from glassformer.tasks.values import located
+from glassformer.tasks.rows import Axis, Row, located
 from glassformer.text.parts import PART, ids_of
 from glassformer.text.tokenizer import MASK, Tokenizer
 from glassformer.text.windows import room_beside, windows

@@ -16,7 +16,7 @@ from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_model
 from glassformer.saved.sections import OF_THE_TEACHER, DistilSection
 from glassformer.tasks import task_named
-from glassformer.tasks.distil import check_taught
+from glassformer.tasks.feed import check_taught
 from glassformer.tasks.labels.text_pair import two_segments
 from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Source, Task

@@ -30,12 +30,13 @@ from glassformer.scoring.verdict import Difference, differences, intervals
 from glassformer.tasks import task_named, task_where, verb_of
 from glassformer.tasks.labels.text_pair import two_segments
 from glassformer.tasks.predict import grouped, predict
-from glassformer.tasks.predictor import Predictor
+from glassformer.tasks.predictor import SENTENCES, Predictor
 from glassformer.tasks.rows import Row, collate
-from glassformer.tasks.sample_texts import LONG, SENTENCES
 from glassformer.text.windows import text_rows
 from glassformer.training.progress import Progress
 
+# A text of several windows.
+LONG = " ".join(SENTENCES * 4)
 # From the same numbers in float64 the graph may be so many times as far as the model in float32, and this share of the
 # largest number: each product is a sum of hundreds of terms, and one in another order rounds otherwise, by chance.
 FURTHER, SHARE = 8.0, 1e-6

@@ -37,8 +37,7 @@ from glassformer.saved.opening import open_model
 from glassformer.saved.recipe import Recipe
 from glassformer.saved.sections import ModelSection, TokenizerSection
 from glassformer.tasks import TASKS, task_named, task_of
-from glassformer.tasks.distil import TaughtFeed, Teaching
-from glassformer.tasks.feed import TaskFeed
+from glassformer.tasks.feed import TaskFeed, TaughtFeed, Teaching
 from glassformer.tasks.task import Preparation, Source, Task
 from glassformer.text.compatible import check_compatible
 from glassformer.text.tokenizer import Tokenizer

@@ -28,6 +28,14 @@ from glassformer.text.tokenizer import Tokenizer
 Example = TypeVar("Example")
 Prediction = TypeVar("Prediction")
 
+SENTENCES = (
+    "Yes.",
+    "The rain stopped at noon.",
+    "She reads letters by the window in summer, and nobody in the house asks her why.",
+    "A train that was two hours late left the station without its passengers; the driver had not been told.",
+    "Nobody liked the film, but the music was good, and the last ten minutes were better than all that came before.",
+)
+"""Texts to try any verb with."""
 
 # The options of a verb by name; of one that writes as one object.
 Options = Mapping[str, Any] | WritingOptions

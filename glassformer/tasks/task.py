@@ -12,7 +12,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar
 
 from torch import Tensor, nn
 
@@ -26,7 +26,6 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring.score import Scores
 from glassformer.tasks.rows import Shape
 from glassformer.tasks.settings import TaskSection
-from glassformer.tasks.soft_losses import SoftLoss
 from glassformer.text.chat_template import ChatTemplates
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
@@ -74,6 +73,29 @@ class Source(Protocol):
     def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
         """These examples in these epochs as a batch of a shape, padded with rows of weight 0."""
         ...
+
+
+class Both(NamedTuple):
+    """A student and its teacher, what both have answered about a batch, and the temperature of their probabilities."""
+
+    student: Transformer
+    teacher: Transformer
+    answered: Output
+    taught: Output
+    batch: Batch
+    temperature: float
+
+
+SoftLoss = Callable[[Any, Both], Tensor]
+"""Of a task and what both have answered, a weighted sum over as many labels as the loss has that it stands beside."""
+
+
+def answers(both: Both, head: str) -> tuple[Tensor, Tensor]:
+    """What one head of the student and that of its teacher have answered. No method: torch compiles none of a tuple."""
+    student, teacher = getattr(both.answered, head), getattr(both.taught, head)
+    assert student is not None
+    assert teacher is not None
+    return student, teacher
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,10 +13,10 @@ from rich.console import Console
 
 from glassformer.cli.ask.show import on_screen, show
 from glassformer.cli.terminal.screen import note, note_command, record
-from glassformer.tasks.labels.answer.spans import Answer, Span
-from glassformer.tasks.labels.choose.candidates import Choice
+from glassformer.tasks.labels.answer.answers import Answer, Span
+from glassformer.tasks.labels.choose.answers import Choice
 from glassformer.tasks.labels.labels import Class
-from glassformer.tasks.labels.tag.tagging import FoundSpan, Tagging
+from glassformer.tasks.labels.tag.answers import FoundSpan, Tagging
 from glassformer.tasks.words.masked_lm.fill import Filled, Guess, MaskedWord
 from glassformer.training.progress import ConsoleProgress
 from tests.writers import writing

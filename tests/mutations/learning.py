@@ -119,7 +119,7 @@ MUTATIONS = (
     ),
     Mutation(
         "soft-loss-without-its-square",
-        "glassformer/tasks/soft_losses.py",
+        "glassformer/scoring/distillation.py",
         "temperature**2 * (each",
         "temperature * (each",
         ("tests/tasks/test_distil.py::test_the_losses_are_those_of_torch",),

@@ -35,7 +35,7 @@ MUTATIONS = (
     ),
     Mutation(
         "span-into-the-closing-token",
-        "glassformer/tasks/labels/answer/spans.py",
+        "glassformer/tasks/labels/answer/answers.py",
         ">= ends_at[:, None]",
         "> ends_at[:, None]",
         ("tests/tasks/test_answer.py::test_the_best_spans_are_those_of_trying_all",),

@@ -13,7 +13,7 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build
-from glassformer.tasks.labels.choose.candidates import Choice, Question
+from glassformer.tasks.labels.choose.answers import Choice, Question
 from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
 from glassformer.tasks.labels.choose.task import Choose
 from glassformer.tasks.predict import predict

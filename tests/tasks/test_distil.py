@@ -21,8 +21,8 @@ from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.run.run_folder import earlier_recipe
 from glassformer.runtime import compiler
 from glassformer.saved.recipe import resolve, write_recipe
-from glassformer.tasks.distil import COSINE, SOFT, TaughtFeed, cosine_loss
-from glassformer.tasks.soft_losses import soft_loss
+from glassformer.scoring.distillation import cosine_loss, soft_loss
+from glassformer.tasks.feed import COSINE, SOFT, TaughtFeed
 from glassformer.training.checkpoint import weights
 from glassformer.training.compiled import LossAndGradient
 from glassformer.training.loop import counts_of, fit, step_seed

@@ -18,7 +18,7 @@ from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.runtime import compiler
 from glassformer.saved.recipe import resolve
 from glassformer.tasks import task_named
-from glassformer.tasks.distil import COSINE, SOFT, TaughtFeed
+from glassformer.tasks.feed import COSINE, SOFT, TaughtFeed
 from glassformer.training.compiled import LossAndGradient
 from glassformer.training.loop import counts_of
 from glassformer.training.progress import NoProgress

@@ -26,7 +26,7 @@ from glassformer.tasks.labels.labels import Class, Classes, Labelled
 from glassformer.tasks.labels.regress.settings import RegressSection
 from glassformer.tasks.labels.regress.task import Number, Rated, Regress, number_of
 from glassformer.tasks.records import RecordSource
-from glassformer.tasks.values import labels_of
+from glassformer.tasks.rows import labels_of
 from glassformer.training.progress import NoProgress
 from tests.refusals import refused
 

@@ -17,9 +17,9 @@ from glassformer.data.stores.split import hash_fraction, text_hash
 from glassformer.models.chain import Chain, viterbi
 from glassformer.models.families import gpt2
 from glassformer.scoring.bio import spans_of, tags_of
+from glassformer.tasks.labels.tag.answers import decoded
 from glassformer.tasks.labels.tag.records import Sentence, sentence_of
 from glassformer.tasks.labels.tag.settings import TagSection
-from glassformer.tasks.labels.tag.tagging import decoded
 from glassformer.tasks.labels.tag.task import Tag
 from glassformer.tasks.predict import predict
 from glassformer.text import parts

@@ -16,7 +16,7 @@ from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
-    from glassformer.tasks.writing.chat.reply import Reply
+    from glassformer.tasks.writing.chat.answers import Reply
     from glassformer.tasks.writing.generation import Generation
     from glassformer.tasks.writing.translation import Translation
 

@@ -53,7 +53,7 @@ def texts_of(files: Sequence[Path], text: str, label: str, bad: OnBad) -> Exampl
     """The texts of tables, each with its label; a row that cannot be used goes to `bad`."""
     from glassformer.data.readers.lines import of_each
     from glassformer.data.readers.rows import read_table
-    from glassformer.tasks.values import label_of, text_of
+    from glassformer.tasks.rows import label_of, text_of
 
     found = Examples()
     for row in of_each(files, lambda path: read_table(path, [text, label], bad=bad), bad):

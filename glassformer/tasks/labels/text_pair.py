@@ -19,8 +19,7 @@ from glassformer.scoring.cross_entropy import widened
 from glassformer.scoring.measure import Reals
 from glassformer.tasks.predictor import Context, Prediction, Predictor
 from glassformer.tasks.records import RecordTask
-from glassformer.tasks.rows import Row
-from glassformer.tasks.values import located, text_of
+from glassformer.tasks.rows import Row, located, text_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
+from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.batches.order import Order
 from glassformer.data.stores.split import Split
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import widened
+from glassformer.scoring.distillation import soft_loss
 from glassformer.scoring.score import Unigram
 from glassformer.tasks.predictor import evaluating
-from glassformer.tasks.task import Preparation, Source
+from glassformer.tasks.task import Both, Preparation, Source, answers
 from glassformer.tasks.words.corpus import HELD_OUT_EPOCH, MaskedRows, check_some_can_be_masked
 from glassformer.text.compatible import check_mask
 from glassformer.text.tokenizer import Tokenizer
@@ -99,3 +103,16 @@ def scored_in_each(batch: Batch) -> list[int]:
     assert batch.scored_at is not None
     rows, length = batch.inputs.shape
     return torch.bincount(batch.scored_at.cpu() // length, minlength=rows).tolist()
+
+
+def of_masked_words(task: Any, both: Both) -> Tensor:
+    """The vocabulary at each masked word."""
+    logits, its = answers(both, "logits")  # [N, V]
+    weights = (both.batch.labels["masked_words"] != IGNORED).flatten().float()  # [N]
+    return soft_loss(logits, its, weights, both.temperature)
+
+
+def of_texts(task: Any, both: Both) -> Tensor:
+    """The label of each row."""
+    logits, its = answers(both, "sentence_logits")  # [B, L]
+    return soft_loss(logits, its, both.batch.weights, both.temperature)

@@ -19,8 +19,7 @@ from glassformer.decode.words import before_stop
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Context
-from glassformer.tasks.rows import Row
-from glassformer.tasks.values import located
+from glassformer.tasks.rows import Row, located
 from glassformer.tasks.writing.generation import GeneratedToken, Generation, Sample, text_behind
 from glassformer.tasks.writing.writers import (
     Writer,

@@ -22,8 +22,7 @@ from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.score import compared
 from glassformer.tasks.predictor import Context, Predictor
-from glassformer.tasks.rows import Axis, Row
-from glassformer.tasks.values import located, text_of
+from glassformer.tasks.rows import Axis, Row, located, text_of
 from glassformer.tasks.writing.next_token_scores import NEXT
 from glassformer.tasks.writing.pair_source import TextPair
 from glassformer.tasks.writing.scored import ScoredPair, ScoredText, ScoredToken

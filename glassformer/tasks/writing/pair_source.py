@@ -22,8 +22,7 @@ from glassformer.data.batches.pack_pairs import PackedPairs, choose_rooms, pack_
 from glassformer.data.readers.parallel import TARGET
 from glassformer.data.stores.split import Split
 from glassformer.models.inputs import Batch, Inputs
-from glassformer.tasks.rows import Shape
-from glassformer.tasks.values import text_of
+from glassformer.tasks.rows import Shape, text_of
 from glassformer.text.tokenizer import Tokenizer
 
 # Pairs that are tokenized together.

@@ -25,8 +25,7 @@ from glassformer.models.alignment import ALIGNMENT_HEAD
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Context
-from glassformer.tasks.rows import Row
-from glassformer.tasks.values import located
+from glassformer.tasks.rows import Row, located
 from glassformer.tasks.writing.pair_source import TextPair
 from glassformer.tasks.writing.translation import (
     Alternative,

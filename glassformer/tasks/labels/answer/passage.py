@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from glassformer.base.errors import DataError
 from glassformer.data.readers.squad import StatedAnswer, placed
-from glassformer.tasks.values import located
+from glassformer.tasks.rows import located
 from glassformer.text.parts import encoded_parts
 from glassformer.text.tokenizer import Tokenizer
 

@@ -8,7 +8,7 @@ from typing import Any
 from glassformer.scoring.exact_match import answer_measure, exact_and_f1
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.scoring.sliding_window import answer_by_overlap
-from glassformer.tasks.labels.answer.spans import Answer
+from glassformer.tasks.labels.answer.answers import Answer
 
 # Wrong answers that a report quotes.
 _WORST = 10

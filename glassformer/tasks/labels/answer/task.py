@@ -23,24 +23,24 @@ from glassformer.models.families.heads import token_head_of
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy, widened
+from glassformer.scoring.distillation import soft_loss
 from glassformer.scoring.exact_match import best_threshold, exact_and_f1
 from glassformer.scoring.score import Scores
+from glassformer.tasks.labels.answer.answers import BEST, Answer, Reals, best_spans, merged
 from glassformer.tasks.labels.answer.passage import Passage, Passages, right_answers
 from glassformer.tasks.labels.answer.scores import answer_scores
 from glassformer.tasks.labels.answer.settings import AnswerData, AnswerSection
-from glassformer.tasks.labels.answer.spans import BEST, Answer, Reals, best_spans, merged
 from glassformer.tasks.labels.text_pair import two_segments
 from glassformer.tasks.predict import predict
 from glassformer.tasks.predictor import Context, evaluating
 from glassformer.tasks.records import Record, RecordTask
-from glassformer.tasks.rows import Axis, Row
-from glassformer.tasks.sample_texts import QUESTION
-from glassformer.tasks.soft_losses import Both, SoftLoss, answers, soft_loss
-from glassformer.tasks.task import Preparation, Source
-from glassformer.tasks.values import check_columns, located, text_of
+from glassformer.tasks.rows import Axis, Row, check_columns, located, text_of
+from glassformer.tasks.task import Both, Preparation, SoftLoss, Source, answers
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import Window, room_beside, windows
 
+# Asked of any text, to try a model with.
+_QUESTION = "Who reads letters by the window?"
 # Repaired answers that a note names.
 _NAMED = 3
 
@@ -93,7 +93,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
 
     def record_of(self, text: str) -> dict[str, object]:
         """The text as the passage of a question."""
-        return {"text": QUESTION, "pair": text}
+        return {"text": _QUESTION, "pair": text}
 
     def __init__(
         self, section: AnswerSection, tokenizer: Tokenizer, *, length: int | None, segments: bool, top: int = BEST

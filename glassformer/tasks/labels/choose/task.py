@@ -23,18 +23,16 @@ from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy, widened
+from glassformer.scoring.distillation import soft_loss
 from glassformer.scoring.measure import losses_and_shares
 from glassformer.scoring.score import THIS_MODEL, Scores
-from glassformer.tasks.labels.choose.candidates import Choice, Question, candidates_of, listed, place_of, words_of
+from glassformer.tasks.labels.choose.answers import Choice, Question, candidates_of, listed, place_of, words_of
 from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
 from glassformer.tasks.labels.text_pair import two_segments
-from glassformer.tasks.predictor import Context
+from glassformer.tasks.predictor import SENTENCES, Context
 from glassformer.tasks.records import Record, RecordTask, log_mean_of_columns
-from glassformer.tasks.rows import Axis, Row
-from glassformer.tasks.sample_texts import SENTENCES
-from glassformer.tasks.soft_losses import Both, SoftLoss, soft_loss
-from glassformer.tasks.task import Preparation
-from glassformer.tasks.values import check_different, text_of
+from glassformer.tasks.rows import Axis, Row, check_different, text_of
+from glassformer.tasks.task import Both, Preparation, SoftLoss
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
 

@@ -20,6 +20,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring.baselines import Lesson
 from glassformer.scoring.calibration import fitted_temperature, limit_of, log_prior
 from glassformer.scoring.cross_entropy import widened
+from glassformer.scoring.distillation import soft_loss
 from glassformer.scoring.measure import Reals
 from glassformer.scoring.score import Scores
 from glassformer.tasks import task_named
@@ -30,10 +31,8 @@ from glassformer.tasks.labels.text_pair import Logits, TextPairTask, two_segment
 from glassformer.tasks.predict import predict
 from glassformer.tasks.predictor import Context, evaluating
 from glassformer.tasks.records import Record
-from glassformer.tasks.rows import Axis, Row
-from glassformer.tasks.soft_losses import Both, SoftLoss, answers, soft_loss
-from glassformer.tasks.task import Preparation
-from glassformer.tasks.values import check_columns, known_label, label_of, labels_of, text_of
+from glassformer.tasks.rows import Axis, Row, check_columns, known_label, label_of, labels_of, text_of
+from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
 
 __all__ = ["Class", "Classes", "Classify", "Labelled"]

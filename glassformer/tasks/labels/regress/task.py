@@ -30,10 +30,8 @@ from glassformer.tasks.labels.settings import TextPairData
 from glassformer.tasks.labels.text_pair import TextPairTask, two_segments
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import Record
-from glassformer.tasks.rows import Axis, Row
-from glassformer.tasks.soft_losses import Both, SoftLoss, answers
-from glassformer.tasks.task import Preparation
-from glassformer.tasks.values import check_columns, located
+from glassformer.tasks.rows import Axis, Row, check_columns, located
+from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
 
 

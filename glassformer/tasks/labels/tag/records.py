@@ -15,7 +15,7 @@ from glassformer.data.readers.rows import read_table
 from glassformer.data.readers.table_format import TableFormat, conll_format, find_format, table_kind
 from glassformer.scoring.bio import TagSpan, tags_of
 from glassformer.tasks.labels.tag.settings import TagData
-from glassformer.tasks.values import label_of, located, text_of
+from glassformer.tasks.rows import label_of, located, text_of
 from glassformer.text.words import Span, align_words, find_words
 
 

@@ -29,18 +29,17 @@ from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.bio import OUTSIDE, is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
 from glassformer.scoring.cross_entropy import cross_entropy, widened
+from glassformer.scoring.distillation import soft_loss
 from glassformer.scoring.score import Scores
 from glassformer.tasks.labels.labels import Unlearned
+from glassformer.tasks.labels.tag.answers import Tagging, decoded, tag_scores
 from glassformer.tasks.labels.tag.baselines import TagBaselines
 from glassformer.tasks.labels.tag.records import Sentence, sentence_of, tagged_format, tagged_rows
 from glassformer.tasks.labels.tag.settings import TagData, TagSection
-from glassformer.tasks.labels.tag.tagging import Tagging, decoded, tag_scores
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import Record, RecordTask
-from glassformer.tasks.rows import Axis, Row
-from glassformer.tasks.soft_losses import Both, SoftLoss, answers, soft_loss
-from glassformer.tasks.task import Preparation
-from glassformer.tasks.values import known_label
+from glassformer.tasks.rows import Axis, Row, known_label
+from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside, windows
 from glassformer.text.words import find_words, word_tokens

@@ -20,10 +20,8 @@ from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import Record, RecordTask
-from glassformer.tasks.rows import Axis, Row
-from glassformer.tasks.soft_losses import SoftLoss, of_masked_words
-from glassformer.tasks.task import Preparation
-from glassformer.tasks.values import check_columns
+from glassformer.tasks.rows import Axis, Row, check_columns
+from glassformer.tasks.task import Preparation, SoftLoss
 from glassformer.tasks.words.annotated_masks.settings import AnnotatedMasksData, AnnotatedMasksSection
 from glassformer.tasks.words.masked_words import (
     OF_MASKING,
@@ -31,6 +29,7 @@ from glassformer.tasks.words.masked_words import (
     check_encoder,
     check_guesses,
     log_probabilities,
+    of_masked_words,
     scored_in_each,
 )
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer

@@ -23,11 +23,17 @@ from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram, compared, guessed
-from glassformer.tasks.soft_losses import SoftLoss, of_masked_words, of_texts
-from glassformer.tasks.task import Preparation, Source
+from glassformer.tasks.task import Preparation, SoftLoss, Source
 from glassformer.tasks.words.bert.settings import BertSection
 from glassformer.tasks.words.corpus import CorpusTask, MaskedRows, held_out_sources
-from glassformer.tasks.words.masked_words import OF_MASKING, answered, check_encoder, unigram_of
+from glassformer.tasks.words.masked_words import (
+    OF_MASKING,
+    answered,
+    check_encoder,
+    of_masked_words,
+    of_texts,
+    unigram_of,
+)
 from glassformer.tasks.words.pair_labels import LabelCounts, check_rows_of_pairs
 
 

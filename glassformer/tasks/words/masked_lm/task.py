@@ -21,11 +21,10 @@ from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Baseline, Scores, Tally, Unigram, compared, guessed
-from glassformer.tasks.soft_losses import SoftLoss, of_masked_words
-from glassformer.tasks.task import Preparation, Source
+from glassformer.tasks.task import Preparation, SoftLoss, Source
 from glassformer.tasks.words.corpus import CorpusTask, MaskedRows
 from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
-from glassformer.tasks.words.masked_words import OF_MASKING, UNIT, answered, check_encoder, unigram_of
+from glassformer.tasks.words.masked_words import OF_MASKING, UNIT, answered, check_encoder, of_masked_words, unigram_of
 from glassformer.text.tokenizer import Tokenizer
 
 

@@ -30,10 +30,9 @@ from glassformer.scoring.measure import losses_and_shares
 from glassformer.scoring.score import THIS_MODEL, Scores, compared
 from glassformer.tasks.labels.text_pair import two_segments
 from glassformer.tasks.rows import Shape
-from glassformer.tasks.soft_losses import SoftLoss, of_texts
-from glassformer.tasks.task import Preparation, Source
+from glassformer.tasks.task import Preparation, SoftLoss, Source
 from glassformer.tasks.words.corpus import CorpusTask, held_out_sources
-from glassformer.tasks.words.masked_words import answered
+from glassformer.tasks.words.masked_words import answered, of_texts
 from glassformer.tasks.words.pair_labels import LabelCounts, check_rows_of_pairs
 from glassformer.tasks.words.sentence_order.settings import SentenceOrderSection
 from glassformer.text.tokenizer import Tokenizer

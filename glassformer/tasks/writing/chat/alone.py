@@ -33,9 +33,9 @@ from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Preparation, Source
+from glassformer.tasks.writing.chat.answers import Reply
 from glassformer.tasks.writing.chat.chatter import joined
 from glassformer.tasks.writing.chat.records import DialogueSource, Exchanges
-from glassformer.tasks.writing.chat.reply import Reply
 from glassformer.tasks.writing.chat.scores import replies_to_write, reply_scores, with_replies
 from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
 from glassformer.tasks.writing.chat.talker import Talk, Talker

@@ -18,9 +18,8 @@ from glassformer.decode.settings import USUAL
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Context
-from glassformer.tasks.rows import Row
-from glassformer.tasks.values import located
-from glassformer.tasks.writing.chat.reply import OtherReply, Reply
+from glassformer.tasks.rows import Row, located
+from glassformer.tasks.writing.chat.answers import OtherReply, Reply
 from glassformer.tasks.writing.generation import GeneratedToken
 from glassformer.tasks.writing.translator import Translator
 from glassformer.tasks.writing.writers import Writer, of_sentence, refuse_several, special_ids

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from glassformer.base.errors import DataError
 from glassformer.data.readers.dialogues import ROLE_OF, Dialogue
-from glassformer.tasks.values import located
+from glassformer.tasks.rows import located
 from glassformer.text.chat_template import ASSISTANT, SYSTEM, USER, ChatTemplate, Message
 from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer

@@ -21,7 +21,7 @@ from glassformer.data.readers.rows import by_role, names_of, read_table
 from glassformer.data.readers.table_format import TableFormat, find_format
 from glassformer.data.stores.split import Split, shared, text_hash
 from glassformer.tasks.records import Record
-from glassformer.tasks.values import check_columns
+from glassformer.tasks.rows import check_columns
 from glassformer.tasks.writing.pair_source import TextPairs, pair_of
 from glassformer.tasks.writing.translate.settings import TranslateData
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from glassformer.base.errors import DataError
 from glassformer.base.shown import Grid, Part, Share, Tick, line
 from glassformer.tasks.answered import SHOWN, Answered, Guess, InWords
-from glassformer.tasks.values import label_of, located, text_of
+from glassformer.tasks.rows import label_of, located, text_of
 
 
 class Question(NamedTuple):
