@@ -222,7 +222,9 @@ def test_each_option_is_called_as_it_is_typed() -> None:
 def test_options_are_checked_before_a_model_is_read(
     run: Run, translator: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], told: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr("glassformer.cli.terminal.opened.open_model", lambda *given, **more: pytest.fail("a model was read"))
+    monkeypatch.setattr(
+        "glassformer.cli.terminal.opened.open_model", lambda *given, **more: pytest.fail("a model was read")
+    )
     done = run("translate", translator, ENGLISH[0], *words)
     assert (done.code, done.out) == (2, "")
     assert all(word in done.err for word in told)
