@@ -122,7 +122,7 @@ def test_a_stopped_command_goes_on(run: Run, translator: Path, tmp_path: Path, m
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("glassformer.cli.ask.ask.note_windows", interrupted)
+        patch.setattr("glassformer.cli.ask.in_batches.note_windows", interrupted)
         assert run(*words).code == 130
     assert not out.exists()
     assert run(*words, "--resume").code == 0
@@ -222,7 +222,9 @@ def test_each_option_is_called_as_it_is_typed() -> None:
 def test_options_are_checked_before_a_model_is_read(
     run: Run, translator: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], told: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr("glassformer.cli.ask.ask.open_model", lambda *given, **more: pytest.fail("a model was read"))
+    monkeypatch.setattr(
+        "glassformer.cli.terminal.opened.open_model", lambda *given, **more: pytest.fail("a model was read")
+    )
     done = run("translate", translator, ENGLISH[0], *words)
     assert (done.code, done.out) == (2, "")
     assert all(word in done.err for word in told)
