@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from glassformer.config import SentenceHeadConfig, TokenHeadConfig, TransformConfig, VocabularyHeadConfig
 from glassformer.look.formulas.named import Operand
-from glassformer.look.formulas.rules.across import CrossEntropy, Largest, LogSoftmax, Softmax
 from glassformer.look.formulas.rules.activations import Activation
 from glassformer.look.formulas.rules.chains import BestPath, ChainBest, ChainBestEnd, ChainEnd, ChainSum, Difference
 from glassformer.look.formulas.rules.evaluator import Rule
 from glassformer.look.formulas.rules.masks import FillSet
+from glassformer.look.formulas.rules.softmax_and_norms import CrossEntropy, Largest, LogSoftmax, Softmax
 from glassformer.look.formulas.rules.sums import ActivatedLinear, DotProduct
 from glassformer.look.formulas.writer import STREAM, Writer, weight
 

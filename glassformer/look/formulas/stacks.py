@@ -25,12 +25,12 @@ from glassformer.config import (
 )
 from glassformer.look.formulas.heads import HeadWriter
 from glassformer.look.formulas.named import Operand
-from glassformer.look.formulas.rules.across import Softmax
 from glassformer.look.formulas.rules.activations import Activation, Gate
 from glassformer.look.formulas.rules.evaluator import Rule
 from glassformer.look.formulas.rules.masks import FillAdd, FillSet, MayLook
 from glassformer.look.formulas.rules.positions import RelativeBias, Sinusoid
 from glassformer.look.formulas.rules.rotations import rotation
+from glassformer.look.formulas.rules.softmax_and_norms import Softmax
 from glassformer.look.formulas.rules.sums import Add, Concatenate, DotProduct, LookUp, Scale, WeightedSum
 from glassformer.look.formulas.statement import Statement
 from glassformer.look.formulas.writer import STREAM, weight

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from glassformer.config import ModelConfig, NormConfig
 from glassformer.look.formulas.named import Operand
-from glassformer.look.formulas.rules.across import LayerNorm, RMSNorm
 from glassformer.look.formulas.rules.evaluator import Formula, Rule
+from glassformer.look.formulas.rules.softmax_and_norms import LayerNorm, RMSNorm
 from glassformer.look.formulas.rules.sums import Linear
 
 STREAM = "sentence token channel"

@@ -5,13 +5,20 @@ Written out in elementary steps, in double precision, and sharing no code with `
 
 from __future__ import annotations
 
-from glassformer.look.formulas.rules.across import CrossEntropy, Largest, LayerNorm, LogSoftmax, RMSNorm, Softmax
 from glassformer.look.formulas.rules.activations import Activation, Gate
 from glassformer.look.formulas.rules.chains import BestPath, ChainBest, ChainBestEnd, ChainEnd, ChainSum, Difference
 from glassformer.look.formulas.rules.evaluator import Rule
 from glassformer.look.formulas.rules.masks import FillAdd, FillSet, MayLook
 from glassformer.look.formulas.rules.positions import RelativeBias, Sinusoid
 from glassformer.look.formulas.rules.rotations import STRETCHED, Rotate
+from glassformer.look.formulas.rules.softmax_and_norms import (
+    CrossEntropy,
+    Largest,
+    LayerNorm,
+    LogSoftmax,
+    RMSNorm,
+    Softmax,
+)
 from glassformer.look.formulas.rules.sums import (
     ActivatedLinear,
     Add,

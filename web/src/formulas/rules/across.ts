@@ -1,4 +1,4 @@
-/** Rules over a whole axis: see `look/formulas/rules/across.py`. */
+/** Rules over a whole axis: see `look/formulas/rules/softmax_and_norms.py`. */
 
 import { exactSum } from "../../numbers/arithmetic.ts";
 import type { Cell } from "../../record/axes.ts";
