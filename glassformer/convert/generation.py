@@ -1,7 +1,7 @@
 """How Hugging Face searches for a text: `generation_config.json`, or the same words in an older `config.json`.
 
-They travel in and out, so that an exported model generates what the source does; `convert/search.py` makes of them how
-we search ourselves.
+They travel in and out, so that an exported model generates what the source does; `convert/search_settings.py` makes
+of them how we search ourselves.
 """
 
 from __future__ import annotations

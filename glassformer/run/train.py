@@ -12,7 +12,7 @@ from glassformer.look.texts.watched import Sentences
 from glassformer.run import seeds
 from glassformer.run.finish import Fitted, finish
 from glassformer.run.prepare import Prepared, prepare_run
-from glassformer.run.run_folder import CHECKPOINTS, begin, holds_a_run, recorded, remove_files_if_refused
+from glassformer.run.resuming import CHECKPOINTS, begin, holds_a_run, recorded, remove_files_if_refused
 from glassformer.runtime.device import choose_device
 from glassformer.saved import store
 from glassformer.saved.artefact import Artefact

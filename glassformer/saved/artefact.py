@@ -228,7 +228,7 @@ class Artefact:
         writes = self.config.decoder is not None and self.config.head is not None
         if self.task is not None or not writes or not (self.generation or self.token_settings):
             return None, {}
-        from glassformer.convert.search import says_how, search_of
+        from glassformer.convert.search_settings import says_how, search_of
 
         found, aside = search_of(self.generation, self.token_settings, alone=self.alone)
         if not self.alone:

@@ -10,7 +10,7 @@ import pytest
 import transformers
 
 import glassformer as gf
-from glassformer.convert.search import search_of
+from glassformer.convert.search_settings import search_of
 from glassformer.saved.foreign import read_foreign, write_foreign
 from glassformer.training.progress import NoProgress
 from tests.contracts.tasks import TASKS

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from glassformer.convert.search import search_of
+from glassformer.convert.search_settings import search_of
 from glassformer.tasks.writing.writers import special_ids
 from tests.convert.translators import LONGEST, answered, ids_of, translator, written
 

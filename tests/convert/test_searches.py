@@ -13,7 +13,7 @@ from torch import Tensor
 
 from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError, ConfigError
-from glassformer.convert.search import search_of
+from glassformer.convert.search_settings import search_of
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.request import SpecialIds
 from glassformer.decode.settings import DecodeSettings

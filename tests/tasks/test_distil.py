@@ -18,7 +18,7 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.models.fingerprint import fingerprint
 from glassformer.run.distil import spread
 from glassformer.run.prepare import Prepared, prepare_run
-from glassformer.run.run_folder import earlier_recipe
+from glassformer.run.resuming import earlier_recipe
 from glassformer.runtime import compiler
 from glassformer.saved.recipe import resolve, write_recipe
 from glassformer.scoring.distillation import cosine_loss, soft_loss
