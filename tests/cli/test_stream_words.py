@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from glassformer.api.load import load
+from glassformer.cli.ask.job import Job
 from glassformer.cli.ask.stream_words import stream_words
+from glassformer.cli.terminal.destination import Unresumed
 from glassformer.cli.terminal.readers import Text
 from glassformer.decode.options import WritingOptions
 from tests.translators import ENGLISH, translating
@@ -68,7 +70,8 @@ def test_each_word_is_shown_when_it_is_there(translator: Path) -> None:
             answered.append(shown.getvalue().count("\n"))
             yield Text({"text": line})
 
-    stream_words(load(translator), "translate", typed(), WritingOptions(beams=1, max_tokens=9), shown)
+    options = WritingOptions(beams=1, max_tokens=9)
+    stream_words(Job(opened=load(translator), verb="translate", texts=typed(), options=options, out=Unresumed(shown)))
     assert answered == [0, 1]
     assert len({*shown.seen}) > 9
     assert all(after.startswith(before) for before, after in zip(shown.seen, shown.seen[1:], strict=False))

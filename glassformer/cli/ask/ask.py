@@ -14,7 +14,8 @@ from glassformer.base.errors import DataError
 from glassformer.cli.ask.conversation import converse, refuse_beside
 from glassformer.cli.ask.decoding_options import CHATTING, DECODING, WRITING
 from glassformer.cli.ask.in_batches import answer_records
-from glassformer.cli.ask.request import Request, request_typed
+from glassformer.cli.ask.job import Job
+from glassformer.cli.ask.request import Request, Way, request_typed
 from glassformer.cli.ask.show_tree import show_trees
 from glassformer.cli.ask.story import write_story
 from glassformer.cli.ask.stream_words import stream_words
@@ -108,7 +109,12 @@ _COLUMNS: dict[str, tuple[Any, object]] = {
     ),
 }
 
-
+_WAYS: Mapping[Way, Callable[[Job], None]] = {
+    "records": answer_records,
+    "stream": stream_words,
+    "tree": show_trees,
+    "page": write_story,
+}
 _SECOND: dict[str, Any] = {"pair": Pair, "passage": Passage}
 
 
@@ -167,10 +173,9 @@ def _files(kinds: str) -> Any:
 def _answer(asked: Request) -> None:
     """Open the model, find what is asked about, and answer, each step with what the one before has found."""
     opened = asked.machine.open(asked.model)
-    writing = asked.options if isinstance(asked.options, WritingOptions) else None
-    if writing and asked.way == "conversation":
-        refuse_beside(asked.output, writing)
-        converse(opened, writing, sys.stdout, kept=asked.save)
+    if asked.way == "conversation" and isinstance(asked.options, WritingOptions):
+        refuse_beside(asked.output, asked.options)
+        converse(opened, asked.options, sys.stdout, kept=asked.save)
         return
     if asked.save is not None:
         raise DataError(
@@ -189,15 +194,19 @@ def _answer(asked: Request) -> None:
         destination(opened, inputs, output, depends) as out,
         counted(output.out, out.done) as advance,
     ):
-        texts = records(inputs, bad=bad or stop_unless("rejects"))
-        if writing and asked.way == "stream":
-            stream_words(opened, verb, texts, writing, out.handle)
-        elif writing and asked.way == "tree":
-            show_trees(opened, verb, texts, writing, out.handle, json=output.json)
-        elif writing and asked.page:
-            write_story(opened, verb, texts, writing, asked.page, title=Path(asked.model).name)
-        else:
-            answer_records(opened, verb, texts, options, out, advance, json=output.json, bad=bad)
+        job = Job(
+            opened=opened,
+            verb=verb,
+            texts=records(inputs, bad=bad or stop_unless("rejects")),
+            options=options,
+            out=out,
+            advance=advance,
+            bad=bad,
+            json=output.json,
+            page=asked.page,
+            title=Path(asked.model).name,
+        )
+        _WAYS[asked.way](job)
 
 
 def _reader(entry: VerbEntry, opened: Model, named: Mapping[str, str | Sequence[str]], same: Iterable[str]) -> Reader:

@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from glassformer.base.errors import DataError
+from glassformer.cli.ask.job import Job
 from glassformer.cli.ask.show import show
-from glassformer.cli.terminal.destination import Answers
 from glassformer.cli.terminal.readers import Text
 from glassformer.cli.terminal.screen import Few, console, note, note_windows, record
 from glassformer.cli.terminal.texts import batches
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
-    from glassformer.data.readers.rejects import RejectsFile
     from glassformer.tasks.predictor import Options
 
 
-def answer_records(
-    opened: Model,
-    verb: str,
-    asked: Iterable[Text],
-    options: Options,
-    out: Answers,
-    advance: Callable[[int], None],
-    *,
-    json: bool,
-    bad: RejectsFile | None,
-) -> None:
+def answer_records(job: Job) -> None:
     """Answer all texts but those that have their answer already, and those that go to `bad`.
 
     A batch in which only some have it is computed again as a whole: in another batch an answer may round otherwise.
     """
     from glassformer.answering.answers import refusals  # not at the top: --help must not import torch
 
+    opened, verb, options, out, bad = job.opened, job.verb, job.options, job.out, job.bad
     number = empty = 0
     told, long = Few(), Few()
-    for texts in batches(asked):
+    for texts in batches(job.texts):
         batch = texts
         if bad is not None:
             why = list(refusals(opened, verb, ((one.values, one.where) for one in texts), options))
@@ -58,12 +48,12 @@ def answer_records(
             for sentence in getattr(its, "notes", ()):
                 told(sentence)
             empty += bool(getattr(its, "empty", 0))
-            if json:
+            if job.json:
                 record({**each.kept, **its.to_dict()}, out.handle)
             else:
                 show(its.shown(each.values, console(out.handle).width), out.handle)
             out.whole()
-        advance(number - before)
+        job.advance(number - before)
         out.handle.flush()  # who sends one line waits for its answer
     if empty > 1:
         note(f"{empty:,} translations are empty, in whole or in part")

@@ -4,18 +4,15 @@ JSON.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TextIO
+from collections.abc import Mapping
+from typing import Any
 
 from glassformer.base.errors import ConfigError
 from glassformer.base.wrapping import in_one_line
+from glassformer.cli.ask.job import Job
 from glassformer.cli.terminal.readers import Text
 from glassformer.cli.terminal.screen import note, record
-from glassformer.decode.options import WritingOptions
 from glassformer.tasks import VERBS
-
-if TYPE_CHECKING:
-    from glassformer.api.model import Model
 
 # What a tree and its page do not have, or have anyway.
 _NOT_BESIDE = ("stream", "alignment", "paragraphs", "out", "rejects")
@@ -37,18 +34,16 @@ def check_tree(values: Mapping[str, Any]) -> None:
         )
 
 
-def show_trees(
-    opened: Model, verb: str, asked: Iterable[Text], options: WritingOptions, handle: TextIO, *, json: bool
-) -> None:
+def show_trees(job: Job) -> None:
     """Answer each text by this verb, one after another, and show the tree."""
     from glassformer.base.lines import screen_width
     from glassformer.look.texts.search_tree import search_tree  # not at the top: --help must not import torch
     from glassformer.look.texts.tree import tree_lines
 
-    number = 0
-    for number, text in enumerate(asked, start=1):
-        tree = search_tree(opened, given(text), options, verb=verb)
-        if json:
+    number, handle = 0, job.out.handle
+    for number, text in enumerate(job.texts, start=1):
+        tree = search_tree(job.opened, given(text), job.writing, verb=job.verb)
+        if job.json:
             record({**text.kept, **tree.to_dict()}, handle)
             continue
         if number > 1:
@@ -56,8 +51,8 @@ def show_trees(
         for line in tree_lines(tree, screen_width()):
             handle.write(f"{in_one_line(line)}\n")
         handle.flush()
-    if number and not json:
-        draws = "explain MODEL TEXT" if VERBS[verb].writes == "translation" else f"{verb} MODEL TEXT"
+    if number and not job.json:
+        draws = "explain MODEL TEXT" if VERBS[job.verb].writes == "translation" else f"{job.verb} MODEL TEXT"
         note(f"glassformer {draws} --html page.html draws it, with the numbers behind each word")
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glassformer.base.errors import DataError
 from glassformer.base.paths import check_path
+from glassformer.cli.ask.job import Job
 from glassformer.cli.ask.show_tree import given
-from glassformer.cli.terminal.readers import Text
 from glassformer.cli.terminal.screen import note
-from glassformer.decode.options import WritingOptions
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
@@ -21,20 +19,20 @@ if TYPE_CHECKING:
 MEGABYTES = 64
 
 
-def write_story(
-    opened: Model, verb: str, asked: Iterable[Text], options: WritingOptions, out: Path, *, title: str
-) -> None:
+def write_story(job: Job) -> None:
     """Write behind the only text, and the page of it; raises DataError for several texts."""
     from glassformer.look.texts.search_tree import search_tree  # not at the top: --help must not import torch
 
+    out = job.page
+    assert out is not None, "only --html asks for a page"
     check_path(out, DataError)
     if not out.parent.is_dir():  # before a long text is written
         raise DataError(f"the page {out} needs a folder", got=f"none at {out.parent}")
-    texts = list(asked)
+    texts = list(job.texts)
     if len(texts) != 1:
         raise DataError("--html writes the page of one text", got=f"{len(texts)} texts", do="give one of them")
-    tree = search_tree(opened, given(texts[0]), options, verb=verb)
-    story_page(opened, tree, out, title=title)
+    tree = search_tree(job.opened, given(texts[0]), job.writing, verb=job.verb)
+    story_page(job.opened, tree, out, title=job.title)
 
 
 def story_page(

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from glassformer.base.errors import ConfigError
+from glassformer.cli.ask.job import Job
 from glassformer.cli.ask.show import on_screen
-from glassformer.cli.terminal.readers import Text
 from glassformer.cli.terminal.screen import Few, note, note_windows
 from glassformer.cli.terminal.texts import TYPED
-from glassformer.decode.options import WritingOptions
 from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:
-    from glassformer.api.model import Model
     from glassformer.tasks.writing.chat.answers import Reply
     from glassformer.tasks.writing.generation import Generation
     from glassformer.tasks.writing.translation import Translation
@@ -43,15 +41,16 @@ def can_stream(values: Mapping[str, Any]) -> bool:
     return sys.stdout.isatty() and not any(values.get(name) for name in _NOT_BESIDE) and (values["n_best"] or 1) == 1
 
 
-def stream_words(opened: Model, verb: str, asked: Iterable[Text], options: WritingOptions, handle: TextIO) -> None:
+def stream_words(job: Job) -> None:
     """Answer the texts one after another, each as it comes. Ctrl-C ends it; while a line that was typed in a terminal
     is answered, it ends that answer alone.
     """
     from glassformer.answering.answers import stream_answer  # not at the top: --help must not import torch
 
-    told, long, entry = Few(), Few(), VERBS[verb]
-    for text in asked:
-        words = stream_answer(opened, verb, text.values, text.where, options)
+    opened, handle, entry = job.opened, job.out.handle, VERBS[job.verb]
+    told, long = Few(), Few()
+    for text in job.texts:
+        words = stream_answer(opened, job.verb, text.values, text.where, job.writing)
         before = str(text.values["text"]) if entry.goes_on else ""
         lines = entry.goes_on or (handle.isatty() if entry.turns else "\n" in str(text.values["text"]))
         try:

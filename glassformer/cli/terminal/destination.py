@@ -35,7 +35,7 @@ class Answers(Protocol):
         ...
 
 
-class _Stream:
+class Unresumed:
     """Answers that are not resumed."""
 
     def __init__(self, handle: TextIO) -> None:
@@ -69,7 +69,7 @@ def destination(model: Model, inputs: Inputs, output: Output, options: Mapping[s
         if output.resume:
             raise DataError("--resume goes on with the answers about files, in a file", got=why, do="leave it out")
         with results(out) as handle:
-            yield _Stream(handle)
+            yield Unresumed(handle)
         return
     request = request_of(model, inputs, {**options, "json": output.json, "rejects": output.rejects is not None})
     with told_to_go_on(), resumable(out, request, resume=output.resume) as partial:
