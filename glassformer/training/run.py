@@ -231,9 +231,14 @@ class Run:
 
 
 def better_if_higher(best: str, scores: Mapping[str, float]) -> float:
-    """The score by which the best model is kept, negated where less is better (`-loss`)."""
-    value = scores[best.removeprefix("-")]
-    return -value if best.startswith("-") else value
+    """The score by which the best model is kept, negated where less is better (`-loss`).
+
+    Raises ConfigError where it is none of the scores: a task's section names a score that its evaluation does not give.
+    """
+    name = best.removeprefix("-")
+    if name not in scores:
+        raise ConfigError("the best model is kept by one of its scores", got=repr(name), do=", ".join(scores))
+    return -scores[name] if best.startswith("-") else scores[name]
 
 
 def place_frozen(feed: Feed, machine: Machine) -> None:

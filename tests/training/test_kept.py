@@ -12,10 +12,12 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
+from glassformer.base.errors import ConfigError
 from glassformer.models.transformer import Transformer
 from glassformer.training.cadence import Cadence
 from glassformer.training.checkpoint import Checkpoints
 from glassformer.training.loop import fit
+from glassformer.training.run import better_if_higher
 from tests.training.clock import Clock, Slow
 from tests.training.runs import train
 from tests.training.toy import Toy, toy_model, toy_settings
@@ -195,3 +197,13 @@ def test_only_the_last_checkpoints_stay(tmp_path: Path) -> None:
     train(tmp_path, steps=7, checkpoint_every=2, keep=2)
     kept = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
     assert kept == ["step-00000006", "step-00000007"]
+
+
+def test_the_score_that_a_model_is_kept_by_is_negated_where_less_is_better() -> None:
+    assert [better_if_higher(best, {"loss": 2.0, "accuracy": 0.5}) for best in ("-loss", "accuracy")] == [-2.0, 0.5]
+
+
+def test_a_score_that_is_not_measured_is_refused_with_those_that_are() -> None:
+    with pytest.raises(ConfigError) as refused:
+        better_if_higher("f1", {"loss": 2.0, "accuracy": 0.5})
+    assert (refused.value.got, refused.value.do) == ("'f1'", "loss, accuracy")
