@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Cell } from "../../src/record/axes.ts";
 import { Evaluator } from "../../src/formulas/evaluator.ts";
 import { compute } from "../../src/formulas/interpreter.ts";
-import type { Formula, Rule } from "../../src/record/record.ts";
 import type { Tensor } from "../../src/numbers/safetensors.ts";
+import type { Cell } from "../../src/record/axes.ts";
+import type { Formula, Rule } from "../../src/record/record.ts";
 
 type Tensors = Readonly<Record<string, Tensor>>;
 
