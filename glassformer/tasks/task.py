@@ -214,7 +214,7 @@ class Task(ABC):
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
         """The losses of what the model has answered about a batch."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} needs a method losses_of, or losses of its own")
 
     @abstractmethod
     def evaluate(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:
