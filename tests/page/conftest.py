@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test with a browser that fails runs once more, and the summary names it.
-
-    On a busy machine Chromium may draw later than a test waits for in vain; a defect of the page fails twice.
-    """
-    for item in items:
-        if "browser" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.flaky(reruns=1))
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _loosely_packed() -> Iterator[None]:
     """Pages are packed in a third of the time: how tightly is nothing that a browser shows."""
