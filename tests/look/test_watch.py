@@ -216,6 +216,8 @@ def test_weights_spread_over_processes_are_refused() -> None:
         model = distribute_module(bert_model(), init_device_mesh("cpu", (1,)))
         with refused(DeviceError, wanted="encoder.embed.word.weight", do="full_tensor"), watch(model):
             pass
+        with refused(DeviceError, wanted="encoder.embed.word.weight", do="full_tensor"):
+            trace(model, Inputs(ids=IDS))
 
 
 def test_taps_leave_no_graph_break_and_a_compiled_model_is_watched_through_its_original() -> None:

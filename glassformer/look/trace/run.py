@@ -27,7 +27,6 @@ from glassformer.look.trace.steps import Reader, listed
 from glassformer.look.trace.tensors import heads_of, weight_versions
 from glassformer.look.trace.trace import Trace
 from glassformer.look.trace.verify import LIMITS
-from glassformer.look.trace.watch import refuse_sharded
 from glassformer.models.inputs import Inputs
 from glassformer.models.names import HasModule, eager, parameter_names
 from glassformer.models.transformer import Transformer
@@ -102,7 +101,6 @@ def run_of(
     """What `trace` runs. `guess` tells what masked words are called, for the first run without interventions. `copy` is
     what `eval_copy` makes of the model, for one who has made it and lets nobody change the model.
     """
-    refuse_sharded(original)
     check_sides(original, inputs, decoder_inputs, candidates=candidates)
     own = original.dtype
     dtype = dtype or (own if own in LIMITS else torch.float32)
