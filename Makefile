@@ -5,7 +5,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= 2
 
-.PHONY: demo test test-long lint format types bench results architecture web web-check clean
+.PHONY: install demo test test-long lint format types bench results architecture web web-check clean
+
+install: $(VENV)/.tests web/node_modules/.installed  ## all that the tests, the checks and the page need
 
 demo: $(VENV)/.package  ## train the slides' sentences and a masked-word model, and look inside
 	$(BIN)/glassformer demo
