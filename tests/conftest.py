@@ -6,8 +6,10 @@ import gc
 import os
 import random
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -40,6 +42,21 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         gc.collect()
         gc.freeze()
         item.config.stash[FROZEN] = len(sys.modules)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test marked `sampled(n)`, n of its cases run in `make test` and all others in `make test-long`.
+
+    The checksums of their names decide which, so that they lie anywhere in a product of parameters.
+    """
+    cases: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if (mark := item.get_closest_marker("sampled")) is not None:
+            cases[item.nodeid.partition("[")[0], mark.args[0]].append(item)
+    for (_, count), of_test in cases.items():
+        for item in sorted(of_test, key=lambda item: crc32(item.name.encode()))[count:]:
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(autouse=True)

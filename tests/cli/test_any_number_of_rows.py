@@ -70,6 +70,7 @@ def megabytes(classifier: Path, folder: Path, *counts: int) -> list[int]:
     return [int(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is read from Linux' /proc")
 def test_memory_does_not_grow_with_the_rows(classifier: Path, tmp_path: Path) -> None:
     """The first, two batches of those that are read ahead, needs all that is ever needed; a kilobyte kept for each

@@ -33,6 +33,7 @@ def given(task: str) -> list[str]:
     return ["Who went?", "--context", TEXT] if task == "answer" else [TEXT]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("task", SETTINGS)
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_no_line_is_too_long(task: str, width: int, models: dict[str, Path], run: Run, monkeypatch: Any) -> None:

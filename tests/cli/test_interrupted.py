@@ -18,6 +18,7 @@ from glassformer.training.stopping import Interrupted
 Run = Callable[..., Any]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("wish", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ctrl_c_saves_and_says_how_to_go_on(text_file: Path, tmp_path: Path, wish: signal.Signals, code: int) -> None:
     command = [sys.executable, "-m", "glassformer", "train", "masked-lm", str(text_file), "--steps", "1000"]

@@ -32,6 +32,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert seen & set(HEAVY) == set()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("verb", with_parts)
 def test_help_of_a_verb_does_not_wait_for_torch(verb: str) -> None:
     seen = modules_after(f"from glassformer.cli.__main__ import main; assert main([*{verb!r}.split(), '--help']) == 0")

@@ -47,6 +47,7 @@ TEXTS: dict[str, tuple[str, str]] = {
 }
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_recipe_that_is_none(run: Run, tmp_path: Path, name: str) -> None:
     text, told = TEXTS[name]
@@ -65,6 +66,7 @@ def test_a_recipe_that_is_none(run: Run, tmp_path: Path, name: str) -> None:
 VALUES = ("[" * MANY, "{a=" * MANY, "{a" + ".a" * MANY + " = 1}", "1" * 10_000, '"' + "x" * MANY + '"', "2020-01-31")
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("value", VALUES, ids=range(len(VALUES)))
 @pytest.mark.parametrize("name", ["train.steps", "model.settings.width", "data.files", "a.b", "a" + ".a" * MANY])
 def test_a_setting_that_is_none(run: Run, text_file: Path, name: str, value: str) -> None:

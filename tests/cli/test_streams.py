@@ -104,6 +104,7 @@ def told(done: Done) -> str:
     return sentences[0]
 
 
+@pytest.mark.long
 def test_every_verb_with_an_output_that_takes_nothing(done: dict[str, tuple[Case, Done]]) -> None:
     found = [one for name, one in done.items() if " to " in name and name != "to a file"]
     assert {asked["words"][0] for asked, _ in found} >= set(KNOWN)

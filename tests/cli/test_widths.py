@@ -71,6 +71,7 @@ def test_the_list_of_models_fits(width: int, run: Run, monkeypatch: pytest.Monke
     assert "…" not in shown
 
 
+@pytest.mark.sampled(2)
 @WIDTHS
 def test_an_evaluation_and_a_comparison_fit(
     width: int, models: dict[str, Path], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -102,6 +102,7 @@ def compare(together: Output, alone: Output, sentence: int, real: Tensor | None)
     torch.testing.assert_close(states, alone.states[0], rtol=0, atol=TOLERANCE)
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("padding", ["right", "left", "uneven"])
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_lock_and_among_others(row: Row, padding: Padding) -> None:
@@ -199,6 +200,7 @@ def test_a_mask_of_ones_own_that_leaves_a_row_without_a_key(rule: str, value: fl
         compare(together, model(cut(side, sentence)), sentence, side.real)
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("padding", ["none", "right", "left", "uneven"])
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_formulas_hold_and_looking_changes_nothing(row: Row, padding: Padding) -> None:
@@ -218,6 +220,7 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", range(60))
 def test_whatever_is_chosen_and_whatever_is_hidden(seed: int) -> None:
     rng, generator = random.Random(seed), torch.Generator().manual_seed(seed)

@@ -24,6 +24,7 @@ DECODERS = [row for row in OF_ANY_LENGTH if row.config().decoder is not None]
 BITES = {"one by one": (1,) * 6, "three at first": (3, 1, 1, 1), "in bites": (2, 3, 1), "at once": (6,)}
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("padding", ["none", "left", "right"])
 @pytest.mark.parametrize("row", DECODERS, ids=str)
 def test_cached_is_uncached(row: Row, padding: Padding) -> None:
@@ -41,6 +42,7 @@ def test_cached_is_uncached(row: Row, padding: Padding) -> None:
         torch.testing.assert_close(torch.cat(found, dim=1)[real], whole[real], rtol=0, atol=TOLERANCE)
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("padding", ["none", "left"])
 @pytest.mark.parametrize("row", DECODERS, ids=str)
 def test_beams_may_change_places(row: Row, padding: Padding) -> None:
@@ -71,6 +73,7 @@ TOLD = {
 }
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("what", ["documents", "masked_words"])
 @pytest.mark.parametrize("row", [Row(row.name, row.family, row.settings, hides_words) for row in DECODERS], ids=str)
 def test_document_mask_and_masked_words_hold_for_the_tokens_that_come_later(row: Row, what: str) -> None:

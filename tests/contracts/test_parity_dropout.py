@@ -76,6 +76,7 @@ def test_dropout_falls_where_the_references_does(family: str, tmp_path: Path, mo
     assert (ours - calm).abs().max() > 1e-2
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("row", [row.with_dropout() for row in ROWS], ids=str)
 @pytest.mark.parametrize("explicit", [True, False], ids=["explicit", "fused where it can be"])
 @pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
@@ -91,6 +92,7 @@ def test_each_path_runs_forward_and_backward(row: Row, explicit: bool, training:
         assert torch.isfinite(parameter.grad).all(), name
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("row", [row.with_dropout() for row in ROWS], ids=str)
 def test_both_paths_drop_the_same_cells(row: Row) -> None:
     for training in (True, False):

@@ -18,6 +18,7 @@ TOLERANCE = 1e-12
 PADDINGS: tuple[Padding, ...] = ("right", "left", "uneven")
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("padding", PADDINGS)
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_lock_and_among_others(row: Row, padding: Padding) -> None:
@@ -29,6 +30,7 @@ def test_lock_and_among_others(row: Row, padding: Padding) -> None:
         compare(together, alone, sentence, real_of(decoder_inputs or inputs)[sentence])
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("row", [row.with_dropout() for row in ROWS], ids=str)
 def test_lock_and_among_others_while_training(row: Row) -> None:
     """A row's dropout comes from its number and positions, so padding behind it and batch mates change nothing."""
@@ -48,6 +50,7 @@ def test_lock_and_among_others_while_training(row: Row) -> None:
         compare(together, model(*alone), sentence, real[sentence])
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_what_stands_in_the_padding_is_nobodys_to_see(row: Row) -> None:
     model = row.model()

@@ -71,6 +71,7 @@ def test_what_was_learned_is_known_again_when_it_is_measured(row: Row, tmp_path:
 # --------------------------------------------------------------------------- training
 
 
+@pytest.mark.sampled(9)
 @EVERY
 @pytest.mark.parametrize("parts", [2, 3, 8])
 def test_parts_of_a_step_give_the_gradient_of_the_whole(row: Row, parts: int, tmp_path: Path) -> None:
@@ -93,6 +94,7 @@ def test_parts_of_a_step_give_the_gradient_of_the_whole(row: Row, parts: int, tm
         assert (gradient - of_cut[name]).abs().max() <= ORDER, name
 
 
+@pytest.mark.sampled(6)
 @EVERY
 def test_rows_that_only_fill_the_shape_change_nothing(row: Row, tmp_path: Path) -> None:
     prepared = prepared_for(row, tmp_path)
@@ -112,6 +114,7 @@ def _first(count: int) -> tuple[Any, Any]:
     return np.arange(count), np.zeros(count, np.int64)
 
 
+@pytest.mark.sampled(6)
 @EVERY
 def test_the_loss_of_a_step_is_the_weighted_sum_of_its_losses(row: Row, tmp_path: Path) -> None:
     prepared = prepared_for(row, tmp_path)
@@ -122,6 +125,7 @@ def test_the_loss_of_a_step_is_the_weighted_sum_of_its_losses(row: Row, tmp_path
         assert all(count > 0 for count in step.counts.values())
 
 
+@pytest.mark.sampled(5)
 @EVERY
 def test_killed_and_resumed_it_ends_with_the_same_bits(row: Row, tmp_path: Path) -> None:
     def train(out: Path, stop_after: int | None = None, *, resume: bool = False) -> Transformer:
@@ -144,6 +148,7 @@ def test_killed_and_resumed_it_ends_with_the_same_bits(row: Row, tmp_path: Path)
         assert torch.equal(tensor, weights(resumed)[name]), name
 
 
+@pytest.mark.sampled(5)
 @EVERY
 def test_adapted_it_ends_with_plain_weights_of_which_only_heads_and_adapted_layers_moved(
     row: Row, tmp_path: Path
@@ -172,6 +177,7 @@ COMPILED = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.sampled(3)
 @COMPILED
 def test_compiled_it_learns_as_eager_does(row: Row, tmp_path: Path) -> None:
     """One shape of each task, forward and back, by torch's own compiler."""
@@ -234,6 +240,7 @@ def asked(row: Row, model: gf.Model, records: Any) -> list[Any]:
     return [plain(found) for found in answer(model, row.verb, ((each, "") for each in records), {})]
 
 
+@pytest.mark.sampled(6)
 def test_an_answer_is_the_same_alone_and_among_others_in_any_order(trained: tuple[Row, gf.Model, Path]) -> None:
     row, model, _ = trained
     exact = gf.Model(
@@ -310,6 +317,7 @@ def test_windows_of_a_text_share_a_weight_of_one(trained: tuple[Row, gf.Model, P
         assert all(len(each.ids) <= 24 for each in rows)
 
 
+@pytest.mark.sampled(6)
 def test_saved_and_loaded_it_gives_the_same_answers(trained: tuple[Row, gf.Model, Path], tmp_path: Path) -> None:
     row, model, folder = trained
     loaded = gf.load(folder / "run")
@@ -357,6 +365,7 @@ def test_an_unknown_key_is_refused_with_a_known_one(row: Row, table: str, tmp_pa
     assert near in raised.value.do
 
 
+@pytest.mark.sampled(8)
 @EVERY
 def test_a_bad_row_is_named_with_its_line_before_training(row: Row, tmp_path: Path) -> None:
     if row.bad is None:

@@ -71,6 +71,7 @@ def same(ours: Tensor, theirs: Tensor) -> None:
     torch.testing.assert_close(ours[real], theirs[real], rtol=FLOAT32, atol=FLOAT32)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", WITH_LABELS)
 def test_what_they_wrote_gives_the_same_scores_here(name: str, tmp_path: Path) -> None:
     save(name, tmp_path, pad_token_id=0)
@@ -90,6 +91,7 @@ def body(family: str) -> ModelConfig:
     return FAMILIES[family](**{**sizes, **more.get(family, {"max_length": 14})}, vocabulary_head=False)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("use", "ending", "problem"),
     [

@@ -37,6 +37,7 @@ def sentences_of(module: ModuleType) -> list[str]:
     return [" ".join(part.split()) for text in texts for part in re.split(r"(?<=[.!?])\s+|\n\n", text)]
 
 
+@pytest.mark.long
 def test_it_agrees_with_transformers_on_a_hundred_sentences() -> None:
     folder = get_model_path()
     config, state, tokenizer, report, _ = read_huggingface(folder)

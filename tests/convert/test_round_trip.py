@@ -20,6 +20,7 @@ from tests.convert.sources import SOURCES, change_settings, change_tensors, save
 from tests.refusals import refused
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", SOURCES)
 def test_export_of_import_is_the_same_to_the_bit(name: str, tmp_path: Path) -> None:
     save(name, tmp_path / "theirs")
@@ -35,6 +36,7 @@ def test_export_of_import_is_the_same_to_the_bit(name: str, tmp_path: Path) -> N
         assert written[key] == value
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", SOURCES)
 def test_transformers_loads_what_we_write(name: str, tmp_path: Path) -> None:
     """The settings come back as well: each one that the class knows is what it was."""
@@ -99,6 +101,7 @@ def test_the_one_bias_of_an_older_untied_file_is_believed(name: str, tmp_path: P
     assert not report.tensors_aside
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("row", COMPARED, ids=str)
 def test_import_of_export_is_the_same_to_the_bit(row: Row, tmp_path: Path) -> None:
     model = row.model(dtype=torch.float32)

@@ -66,6 +66,7 @@ def test_long_cells_of_parquet_that_are_stored_once_are_decoded_a_few_at_a_time(
     assert peak < 200 * len(cell)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("content", ["[]", "{}", "1", '"ab"', "[1]"])
 def test_a_json_line_of_many_values_takes_30_times_its_size_at_most(content: str, tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"

@@ -69,6 +69,7 @@ def folder(texts: list[str], tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_text(texts: list[str], folder: Path) -> None:
     small, few = peak(folder, 2, texts)
     large, many = peak(folder, 6, texts)

@@ -100,6 +100,7 @@ def drawn(
     return [rows[at : at + SAMPLES] for at in range(0, len(rows), SAMPLES)]
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("draw", DRAWS)
 def test_the_tokens_that_transformers_draws(
     pair: tuple[Any, Transformer], draw: str, monkeypatch: pytest.MonkeyPatch

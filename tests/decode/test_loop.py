@@ -23,6 +23,7 @@ SAMPLES = DecodeSettings(method="sample", n_best=3, max_tokens=7, temperature=1.
 METHODS = {"greedy": GREEDY, "beam": BEAM, "sample": SAMPLES}
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("row", DECODERS, ids=str)
 def test_with_a_cache_as_without(row: Row) -> None:
     """The log-probability of each token, of hypotheses of all depths side by side, is that of a run without a cache."""

@@ -74,6 +74,7 @@ def test_the_task_of_the_page_is_one_small_folder(place: Path) -> None:
     assert " order " in run(place, ["--help"])
 
 
+@pytest.mark.long
 def test_the_short_form_begins_from_its_recipe(place: Path) -> None:
     found = run(place, ["plan", "word-order", "texts.jsonl", "--steps", "2", "--json"])
     assert json.loads(found)["steps"] == 2
@@ -106,6 +107,7 @@ def test_its_verb_answers_on_the_command_line_and_in_python(place: Path, trained
     assert record(done.stdout) == found
 
 
+@pytest.mark.long
 def test_it_is_measured_looked_into_and_exported(place: Path, trained: Path) -> None:
     scores = json.loads(run(place, ["evaluate", "run", "--json"]))
     assert scores["accuracy"] > 0.9

@@ -138,6 +138,7 @@ def test_files_that_cannot_hold_what_is_asked_for() -> None:
 # ------------------------------------------------------------------- the command
 
 
+@pytest.mark.long
 def test_a_command_killed_twice_has_each_row_exactly_once(saved: Path, tmp_path: Path, capsys: Any) -> None:
     """Killed by SIGKILL at two moments, the file is the same to the byte as that of a command nobody stopped."""
     from glassformer.cli.__main__ import main

@@ -28,6 +28,7 @@ def two_threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
+@pytest.mark.long
 def test_many_texts_have_the_same_vectors(model: Model, two_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[int] = []
 

@@ -24,6 +24,7 @@ from tests.look.rows import ALL, FILLS, row_named, with_stack
 LOOK = Path(glassformer.__file__).parent / "look"
 
 
+@pytest.mark.sampled(36)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
 @pytest.mark.parametrize("row", ALL, ids=str)
 def test_every_tensor_agrees_with_its_formula(row: Row, dtype: torch.dtype) -> None:
@@ -35,6 +36,7 @@ def test_every_tensor_agrees_with_its_formula(row: Row, dtype: torch.dtype) -> N
     assert checked.holds, str(checked)
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("row", ALL, ids=str)
 def test_cells_explained_one_by_one_agree_with_the_whole_tensor(row: Row) -> None:
     rng = random.Random(row.name)
@@ -145,6 +147,7 @@ def test_the_second_statement_imports_nothing_of_the_first() -> None:
         assert all(name.startswith(("glassformer.look.", "glassformer.config", "glassformer.base.")) for name in ours)
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("row", ALL, ids=str)
 def test_every_formula_has_words_and_mathml(row: Row) -> None:
     inputs, decoder_inputs = row.batch()

@@ -57,6 +57,7 @@ def numbers(lines: list[str]) -> list[str]:
     return NUMBER.findall("\n".join(lines))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["slides' own", *map(str, FAMILIES)])
 def test_no_line_is_wider_than_the_screen_and_no_number_is_broken(name: str) -> None:
     whole = set(numbers(lines_of(name, 100_000)))

@@ -124,6 +124,7 @@ WRONG: list[Any] = [
 ]
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("step", WRONG, ids=lambda step: repr(step).split(" at 0x")[0])
 def test_a_wrong_one_is_one_sentence(step: Any) -> None:
     base = plain()

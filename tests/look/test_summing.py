@@ -123,6 +123,7 @@ def guessed(found: Trace, weights: Mapping[str, Array], x: Array) -> Array:
     return probabilities
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", WITH_HEAD)
 def test_the_lens_is_norm_and_head_on_every_state(name: str) -> None:
     row = row_named(name)
@@ -177,6 +178,7 @@ def trace_without_head() -> Trace:
 # --------------------------------------------------------------------------- gradients
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [*NAMES, "bert, pooler alone", "bert, tags"])
 def test_gradients_are_the_slopes_of_small_steps(name: str) -> None:
     if name == "bert, pooler alone":

@@ -26,6 +26,7 @@ from tests.refusals import refused
 IDS = torch.tensor([[3, 4, 5, 6], [7, 8, 9, 10]])
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("row", FAMILIES, ids=str)
 def test_what_is_computed_again_is_what_was_computed(row: Row) -> None:
     inputs, decoder_inputs = row.batch(padding="left")
@@ -59,6 +60,7 @@ def base_bytes(layers: int) -> int:
     return trace(model, Inputs(ids=torch.full((1, 512), 5), masked_words=masked_words)).nbytes
 
 
+@pytest.mark.long
 def test_a_default_trace_of_bert_base_at_512_words_stays_under_80_megabytes() -> None:
     two, three = base_bytes(2), base_bytes(3)
     vocabulary = 3 * (30522 - 1000) * 4

@@ -35,6 +35,7 @@ def same(one: Trace, two: Trace) -> None:
         torch.testing.assert_close(one[name], two[name], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("family", ["bert", "t5", "slides"])
 def test_saved_with_its_weights_or_loaded_with_its_model_all_is_within_reach(family: str, tmp_path: Path) -> None:
     row = row_named(family)

@@ -29,6 +29,7 @@ from tests.refusals import refused
 IDS = torch.tensor([[3, 4, 5, 6], [7, 8, 9, 10]])
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("row", ROWS + MORE, ids=str)
 def test_names_listed_are_exactly_the_names_seen(row: Row) -> None:
     model = row.model()
@@ -37,6 +38,7 @@ def test_names_listed_are_exactly_the_names_seen(row: Row) -> None:
     assert set(seen) == set(tensor_names(model))
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("padding", ["none", "uneven"])
 @pytest.mark.parametrize("row", ROWS + MORE, ids=str)
 def test_watched_equals_unwatched(row: Row, padding: str) -> None:

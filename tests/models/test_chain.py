@@ -103,6 +103,7 @@ def test_a_part_of_a_sequence_is_as_likely_as_all_sequences_with_it(
         assert found == pytest.approx(right, abs=ORDER * scale)
 
 
+@pytest.mark.long
 def test_a_very_long_text_is_decoded_in_little_time_and_memory() -> None:
     """A million tokens took minutes in a loop over torch tensors, and a table of all of them three times."""
     rng, count, chain = np.random.default_rng(0), 60_000, drawn(5, forbid=True)

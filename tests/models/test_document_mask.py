@@ -40,6 +40,7 @@ def first_stack(row: Row) -> tuple[Stack, list[Tensor]]:
     return stack, draw_documents(stack.embed.word.weight.shape[0])
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("row", OF_ANY_LENGTH, ids=str)
 def test_each_packed_document_equals_its_lone_run(row: Row) -> None:
     """Learned, sinusoidal, rotary and relative positions, windows and causal stacks: walls hold in all of them."""

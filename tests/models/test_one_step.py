@@ -28,6 +28,7 @@ def gradients_of(model: Transformer) -> dict[str, Tensor]:
     return {name: parameter.grad for name, parameter in model.named_parameters() if parameter.grad is not None}
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_every_matrix_has_a_gradient_and_moves(row: Row) -> None:
     model = row.model().train()

@@ -8,6 +8,7 @@ import torch
 from tests.contracts.families import ROWS, Row
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_a_run_from_any_block_ends_as_the_whole_run(row: Row) -> None:
     model, (inputs, own) = row.model(dtype=torch.float32), row.batch()

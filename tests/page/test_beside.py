@@ -43,6 +43,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     return gf.load(small_model(tmp_path_factory.mktemp("beside"), layers=4))
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("row", ALL, ids=lambda row: row.name)
 def test_the_layers_of_a_run_are_those_that_features_are_made_of(row: Any) -> None:
     module = row.model(dtype=torch.float64)

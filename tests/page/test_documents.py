@@ -136,6 +136,7 @@ def test_every_document_is_listed_as_far_as_it_goes() -> None:
     assert counts["post"] >= 4
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PAGES)
 def test_each_link_opens_its_picture(name: str, runs: Opened, repository: Path) -> None:
     known = scenes(repository)
@@ -192,6 +193,7 @@ def test_the_list_greys_what_a_run_lacks_and_says_why(runs: Opened) -> None:
 # --------------------------------------------------------------------------- the pictures
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("example", ["slides", "en-fr", "padded"])
 def test_a_number_of_each_picture_is_followed_home(example: str, runs: Opened) -> None:
     lacks = {"slides": ("writing", "padding"), "en-fr": ("padding",), "padded": ("writing",)}

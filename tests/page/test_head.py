@@ -47,6 +47,7 @@ def headline(page: Page, part: str = "looks at") -> str:
     return page.locator(".answered h1").inner_text()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("family", "weights"), ATTENTIONS)
 def test_the_table_of_scores_has_the_numbers_of_the_trace_and_each_leads_on(
     family: str, weights: str, opened: Page, tmp_path: Path

@@ -57,6 +57,7 @@ def rule_from(record: Mapping[str, Any]) -> Rule:
     return RULES[record["rule"]](**fields)
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("row", ALL, ids=str)
 def test_the_formulas_as_json_are_the_formulas(row: Row) -> None:
     inputs, decoder_inputs = row.batch()

@@ -220,6 +220,7 @@ def test_any_request_is_answered_in_a_sentence_and_in_time(
         assert len(answer) < 5000
 
 
+@pytest.mark.long
 def test_requests_of_chance_leave_nothing_behind() -> None:
     with served(desk_of(most_runs=3)) as page:
         key = page.overview()["run"]

@@ -44,6 +44,7 @@ def asked_trace(page: Page, model: str, texts: tuple[str, ...]) -> tuple[str, Tr
     return key, Trace.of(page.desk.run(key).trace)
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("row", ALL, ids=str)
 @pytest.mark.parametrize("padding", ["none", "uneven"])
 def test_sizes_are_told_before_anything_is_computed(row: Row, padding: str) -> None:

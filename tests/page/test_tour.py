@@ -216,6 +216,7 @@ def test_the_whole_tour_by_keyboard(opened: Page, demo: Trace, demo_page: Path) 
     assert "tour=" in opened.evaluate("location.hash")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "family", ["t5", pytest.param("gpt2", marks=pytest.mark.long), pytest.param("llama", marks=pytest.mark.long)]
 )

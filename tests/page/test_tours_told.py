@@ -50,6 +50,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     }
 
 
+@pytest.mark.long
 def test_each_step_of_the_slides_is_told_on_every_family_or_says_why_not(told: Told) -> None:
     def is_told(name: str) -> None:
         found, answer = told["slides"][name]

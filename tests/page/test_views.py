@@ -177,6 +177,7 @@ CELLS = [
 ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("model", "views"), CELLS)
 def test_a_number_of_each_view_is_followed_home(model: str, views: list[View], runs: Opened) -> None:
     """All views of a model in one page; of each way to a number, one is followed further to one of its operands."""

@@ -27,6 +27,7 @@ from tests.look.rows import ALL
 NAMES = [row.name for row in FAMILIES]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", [*NAMES, "gpt2, untied", "bert, norm on the branch", "llama, one key-value head"])
 def test_losses_without_a_head_are_those_of_a_run_with_it_at_zero(name: str) -> None:
     row = next(row for row in ALL if row.name == name)

@@ -59,6 +59,7 @@ def train(reading: str, out: Path, settings: dict[str, object]) -> gf.Model:
     return gf.train("mask-matrix", set=changes, out=out, progress=NoProgress())
 
 
+@pytest.mark.long
 def test_the_more_a_reading_shows_the_less_is_lost(trained: dict[Reading, gf.Model]) -> None:
     """A word that sees itself alone knows no more than the frequencies; the first word of a text has none before it."""
     scores = {reading: model.metrics["scores"] for reading, model in trained.items()}

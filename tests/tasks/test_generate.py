@@ -55,6 +55,7 @@ def test_greedy_writes_the_likeliest_token_after_another(model: gf.Model, prompt
     assert found == model.generate(prompt, beams=1, max_tokens=9)
 
 
+@pytest.mark.sampled(1)
 def test_a_text_is_the_same_alone_and_among_others(model: gf.Model) -> None:
     for options in ({"seed": 3}, {"beams": 3}, {"n_best": 3, "temperature": 1.5}):
         together = list(answer(model, "generate", [({"text": text}, "") for text in PROMPTS * 2], options))

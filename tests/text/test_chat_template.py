@@ -44,6 +44,7 @@ def theirs(template: Any) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=backend, chat_template=template, **TOKENS)
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("ask", [True, False])
 @pytest.mark.parametrize("conversation", CONVERSATIONS)
 @pytest.mark.parametrize("style", [*COMMON, "with marks", "with names"])
@@ -66,6 +67,7 @@ def test_the_text_is_that_of_transformers(style: str, conversation: str, ask: bo
         ]
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("name", [*ENDLESS, *REACHING, *WRONG])
 def test_what_does_not_end_reaches_out_or_is_wrong_is_refused_soon(name: str) -> None:
     template = ChatTemplate({**ENDLESS, **REACHING, **WRONG}[name], TOKENS)

@@ -87,6 +87,7 @@ def without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiler, "_build", lambda graph, examples: graph.forward)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("without_kernels")
 def test_more_shapes_than_torch_would_compile() -> None:
     """Rows in buckets have up to 21 lengths, and torch alone stops at the ninth shape."""

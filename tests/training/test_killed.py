@@ -110,6 +110,7 @@ def begin() -> Iterator[Begin]:
             begun[-1].send(signal.SIGKILL)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kills", "settings"),
     [
@@ -166,6 +167,7 @@ def test_asked_to_stop_it_saves_and_says_how_to_go_on(
     assert newest.step == child.steps[-1]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux can fill another process's disk")
 def test_a_full_disk_stops_with_a_sentence_and_loses_nothing(begin: Begin, tmp_path: Path) -> None:
     """From a moment on the system refuses files of more than 20 kB, as a full disk would; then there is room again."""
