@@ -34,10 +34,11 @@ def test_what_was_not_run_again_keeps_its_machine(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(results, "products", lambda: "bfloat16")
     monkeypatch.setattr(torch, "__version__", "2.0")
     monkeypatch.setattr(time, "strftime", lambda _: "2000-01-01")
-    second = run(tmp_path / "report.xml", CASE.format("twice", 7, "<failure/>"))
+    second = run(tmp_path / "report.xml", CASE.format("twice[a]", 7, "<failure/>"), CASE.format("twice[b]", 0.5, ""))
     assert second["once"] == first["once"]
     assert second["once"] == {
         "outcome": "passed",
+        "cases": 1,
         "seconds": 1.0,
         "date": "1999-12-31",
         "machine": "an abacus",
@@ -46,9 +47,20 @@ def test_what_was_not_run_again_keeps_its_machine(tmp_path: Path, monkeypatch: p
     }
     assert second["twice"] == {
         "outcome": "failure",
-        "seconds": 7.0,
+        "cases": 2,
+        "seconds": 7.5,
         "date": "2000-01-01",
         "machine": "a loom",
         "torch": "2.0",
         "products": "bfloat16",
     }
+
+
+def test_the_slowest_cases_are_kept_with_the_sum_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    cases = [CASE.format(f"of[{seconds}]", seconds, "") for seconds in (3, 9, 1)]
+    (tmp_path / "report.xml").write_text(REPORT.format("".join(cases)), encoding="utf-8")
+    proofs.keep_slowest(tmp_path / "report.xml", most=2)
+    kept = results.read(proofs.SLOWEST)
+    assert kept is not None
+    assert (kept["cases"], kept["seconds"], list(kept["slowest"].values())) == (3, 13.0, [9.0, 3.0])
