@@ -18,10 +18,7 @@ RECIPE_KEYS: dict[str, str] = {
 # The setting of the table `task` that is a separate task now.
 _SEPARATE = "given"
 # Keys of glassformer.json; * matches any key.
-MODEL_KEYS: dict[str, str] = {
-    "tokens": "token_settings",
-    "model.*.embed.hidden_words": "model.*.embed.masked_words",
-}
+MODEL_KEYS: dict[str, str] = {"tokens": "token_settings", "model.*.embed.hidden_words": "model.*.embed.masked_words"}
 
 
 def refuse_old_keys(values: Mapping[str, Any], where: str) -> None:

@@ -20,12 +20,7 @@ from glassformer.saved.artefact import Artefact
 from glassformer.saved.foreign import read_foreign
 from glassformer.saved.recipe import HUB, RECIPE
 
-DTYPES = {
-    "float32": torch.float32,
-    "float64": torch.float64,
-    "bfloat16": torch.bfloat16,
-    "int8": torch.int8,
-}
+DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16, "int8": torch.int8}
 
 
 Kind = TypeVar("Kind", bound=Artefact)

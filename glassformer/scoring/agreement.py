@@ -118,8 +118,7 @@ def bounded(measure: Measure, labels: int) -> Measure:
     if labels <= MOST_LABELS or not isinstance(statistics, Counts):
         return measure
     return Measure(
-        statistics.dense,
-        lambda sums: {"loss": sums[..., 1] / sums[..., 0], "accuracy": sums[..., 2] / sums[..., 0]},
+        statistics.dense, lambda sums: {"loss": sums[..., 1] / sums[..., 0], "accuracy": sums[..., 2] / sums[..., 0]}
     )
 
 

@@ -90,11 +90,7 @@ class Reliability:
 
     def report(self, temperature: float) -> dict[str, Any]:
         """As a part of `Scores.report`."""
-        return {
-            "temperature": temperature,
-            "expected_calibration_error": self.expected_error,
-            "bins": self.table(),
-        }
+        return {"temperature": temperature, "expected_calibration_error": self.expected_error, "bins": self.table()}
 
 
 def log_softmax(logits: Reals) -> Reals:

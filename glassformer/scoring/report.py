@@ -24,10 +24,7 @@ def confusion(true: Sequence[int], guessed: Sequence[int], names: Sequence[str])
     }
     if len(names) <= MATRIX_LABELS:
         places = range(len(names))
-        found["confusion"] = {
-            "labels": list(names),
-            "counts": [[counts[one, two] for two in places] for one in places],
-        }
+        found["confusion"] = {"labels": list(names), "counts": [[counts[one, two] for two in places] for one in places]}
     return found
 
 

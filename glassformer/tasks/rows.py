@@ -212,7 +212,5 @@ def check_different(columns: Mapping[str, Columns]) -> None:
             role for role, of in columns.items() for name in ([of] if isinstance(of, str) else of) if name == twice
         ]
         raise ConfigError(
-            "each column has one role",
-            got=f"column {twice!r} as {' and '.join(roles)}",
-            do="name different columns",
+            "each column has one role", got=f"column {twice!r} as {' and '.join(roles)}", do="name different columns"
         )

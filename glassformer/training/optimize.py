@@ -45,11 +45,7 @@ class Optimizers:
 
 
 def build_optimizer(
-    model: nn.Module,
-    settings: TrainSection,
-    *,
-    tune: TuneSection | None = None,
-    products: torch.dtype = torch.float32,
+    model: nn.Module, settings: TrainSection, *, tune: TuneSection | None = None, products: torch.dtype = torch.float32
 ) -> Optimizers:
     """The optimizer of the settings for all parameters that have a gradient now, with all its state allocated, so that
     it can be saved and restored at any time. `products` is the type in which the machine computes matrix products:
@@ -72,11 +68,7 @@ def build_optimizer(
 
 def _adamw(groups: list[dict[str, Any]], settings: TrainSection) -> torch.optim.AdamW:
     optimizer = torch.optim.AdamW(
-        groups,
-        lr=settings.rate,
-        betas=(settings.beta1, settings.beta2),
-        eps=settings.epsilon,
-        fused=True,
+        groups, lr=settings.rate, betas=(settings.beta1, settings.beta2), eps=settings.epsilon, fused=True
     )
     first = NO_BIAS_CORRECTION_STEP if settings.optimizer == "bert-adam" else 0.0
     for parameter in (parameter for group in groups for parameter in group["params"]):

@@ -121,12 +121,7 @@ class Watching:
 
     @classmethod
     def begin(
-        cls,
-        folder: Path,
-        sentences: WatchedSentences,
-        model: AbstractContextManager[Transformer],
-        step: int,
-        log: Log,
+        cls, folder: Path, sentences: WatchedSentences, model: AbstractContextManager[Transformer], step: int, log: Log
     ) -> Self:
         """Go on with the records of the steps before, drop those of steps that will be done again, and make the first
         one of a run that begins.

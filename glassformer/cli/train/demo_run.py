@@ -228,10 +228,7 @@ def show_english(out: Path, console: Console) -> Promise:
             "task": {"name": "masked-lm", "training_rate": 0.3},
             "data": {"files": [str(corpus)], "validation": 0.05, "length": 64},
             "tokenizer": {"kind": "wordpiece", "vocabulary": 4000},
-            "model": {
-                "family": "modernbert",
-                "size": "tiny",
-            },
+            "model": {"family": "modernbert", "size": "tiny"},
             "watch": {"sentences": list(SENTENCES[:2])},
             "train": {
                 "minutes": ENGLISH_MINUTES,

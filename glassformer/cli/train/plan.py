@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 @with_recipe_options
 def plan(
-    what: What,
-    files: Files = None,
-    set: Set = None,
-    json: Json = False,
-    settings: Mapping[str, object] | None = None,
+    what: What, files: Files = None, set: Set = None, json: Json = False, settings: Mapping[str, object] | None = None
 ) -> None:
     """Estimate what train would need with the same arguments: parameters, memory and time, from a probe of a few
     steps.

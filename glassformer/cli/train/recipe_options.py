@@ -29,11 +29,7 @@ What = Annotated[
 ]
 Files = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="FILES",
-        help=f"Files, folders and patterns: .txt, .md, {DATA_FILES}.",
-        show_default=False,
-    ),
+    typer.Argument(metavar="FILES", help=f"Files, folders and patterns: .txt, .md, {DATA_FILES}.", show_default=False),
 ]
 
 # The sizes that `run/sizes.py` chooses.
@@ -233,10 +229,7 @@ def _sized(recipe: Recipe, changes: Mapping[str, object], recorded: Recipe | Non
 
     translates = TASKS[recipe.task.name].pairs and not _is_alone(recipe.model.family)
     if recorded is not None:
-        of_run = {
-            "model.size": recorded.model.size,
-            "tokenizer.vocabulary": recorded.tokenizer.vocabulary,
-        }
+        of_run = {"model.size": recorded.model.size, "tokenizer.vocabulary": recorded.tokenizer.vocabulary}
         if not translates:
             of_run["train.batch"] = recorded.train.batch
         else:

@@ -47,8 +47,7 @@ def search_build(
         typer.Option("--strategy", "-s", help="Layers of the vectors, as of glassformer embed.  [default: last]"),
     ] = None,
     pooling: Annotated[
-        list[str] | None,
-        typer.Option("--pooling", "-p", help="first, mean, max or last-token.  [default: mean]"),
+        list[str] | None, typer.Option("--pooling", "-p", help="first, mean, max or last-token.  [default: mean]")
     ] = None,
     resume: Resume = False,
     rejects: Rejects = None,

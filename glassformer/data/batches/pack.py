@@ -51,14 +51,7 @@ class PackedRows:
     """
 
     def __init__(
-        self,
-        store: TokenStore,
-        length: int,
-        *,
-        frame: Frame,
-        document_mask: bool,
-        pad_id: int = 0,
-        overlap: int = 0,
+        self, store: TokenStore, length: int, *, frame: Frame, document_mask: bool, pad_id: int = 0, overlap: int = 0
     ) -> None:
         around = len(frame.before) + len(frame.after)
         self._body = length - around if frame.close else length

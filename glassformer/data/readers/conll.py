@@ -49,12 +49,7 @@ class _Layout:
 
 
 def conll_rows(
-    path: Path,
-    columns: Sequence[str] = (),
-    *,
-    words: str | None = None,
-    tags: str | None = None,
-    bad: OnBad = stop,
+    path: Path, columns: Sequence[str] = (), *, words: str | None = None, tags: str | None = None, bad: OnBad = stop
 ) -> Iterator[Row]:
     """The sentences of a file: `words`, `offsets` (characters [start, end) of each word in the text), `text`, and
     `tags`. These and further `columns` are lists of one cell for each word.

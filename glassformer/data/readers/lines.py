@@ -19,12 +19,7 @@ LONGEST_LINE = 32 << 20
 # Lines are read in parts of this size, so that a file of one huge line is never in memory as a whole.
 _BLOCK = 1 << 20
 # Beginnings of files in other encodings; that of UTF-32 begins like one of UTF-16.
-_MARKS = {
-    b"\xff\xfe\0\0": "UTF-32",
-    b"\0\0\xfe\xff": "UTF-32",
-    b"\xff\xfe": "UTF-16",
-    b"\xfe\xff": "UTF-16",
-}
+_MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 UTF8_MARK = b"\xef\xbb\xbf"
 
 

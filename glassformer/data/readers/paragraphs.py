@@ -47,11 +47,7 @@ _TITLE_WORDS, _GOES_ON_WORDS, _NUMBER_WORDS = (
 _NUMBERED = re.compile(r"(?:^|\n)[ \t]*(?:\d{1,3}|[A-Za-z])\.$")
 
 # Where a sentence that is too long is cut, the best first: after a mark between clauses, after a comma, before a blank.
-_CUTS = (
-    re.compile(r"[;:—–…)\]»](?=\s)|[；：。！？]"),
-    re.compile(r",(?=\s)|[，、،]"),
-    re.compile(r"(?=\s)(?<=\S)"),
-)
+_CUTS = (re.compile(r"[;:—–…)\]»](?=\s)|[；：。！？]"), re.compile(r",(?=\s)|[，、،]"), re.compile(r"(?=\s)(?<=\S)"))
 _NO_BLANK = re.compile(r"\S")
 _JOINERS = "\u200d\ufe0e\ufe0f"
 

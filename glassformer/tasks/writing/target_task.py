@@ -51,12 +51,7 @@ class TargetTask(RecordTask[TextPair, Translation]):
     section: TargetSection
 
     def __init__(
-        self,
-        section: TargetSection,
-        tokenizer: Tokenizer,
-        *,
-        length: int | None,
-        search: SearchDefaults | None = None,
+        self, section: TargetSection, tokenizer: Tokenizer, *, length: int | None, search: SearchDefaults | None = None
     ) -> None:
         self.section, self.tokenizer, self.length, self.search = section, tokenizer, length, search
         self.translator = self.searching(section.beams)

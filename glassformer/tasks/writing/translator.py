@@ -325,9 +325,7 @@ class Translator(Writer[TextPair, Translation]):
             ranked.setdefault(
                 whole if self.settings.method == "beam" else rank,
                 Alternative(
-                    whole,
-                    math.fsum(each.score for each in chosen),
-                    math.fsum(each.log_probability for each in chosen),
+                    whole, math.fsum(each.score for each in chosen), math.fsum(each.log_probability for each in chosen)
                 ),
             )
         return tuple(ranked.values())

@@ -87,12 +87,7 @@ class Tag(RecordTask[Tagged, Tagging]):
     sample = ("A text in which you want to tag words.",)
 
     def __init__(
-        self,
-        section: TagSection,
-        tokenizer: Tokenizer,
-        *,
-        length: int | None,
-        baselines: TagBaselines | None = None,
+        self, section: TagSection, tokenizer: Tokenizer, *, length: int | None, baselines: TagBaselines | None = None
     ) -> None:
         self.section, self.tokenizer, self.length = section, tokenizer, length
         self.baselines = baselines or TagBaselines(section.labels)

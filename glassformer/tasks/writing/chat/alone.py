@@ -105,11 +105,7 @@ class ChatAlone(RecordTask[Talk, Reply]):
 
     @classmethod
     def from_records(
-        cls,
-        section: ChatSection,
-        preparation: Preparation,
-        records: Sequence[Record],
-        held_out: Sequence[Record] = (),
+        cls, section: ChatSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record] = ()
     ) -> Self:
         """Nothing is determined by the records."""
         return cls(section, preparation.tokenizer, preparation.templates or own_templates(preparation.tokenizer))

@@ -82,11 +82,7 @@ class Chatter(Writer[Conversation, Reply]):
         search = asked_search(options, default=USUAL if default is None else default.settings, where="chat")
         ids = None if default is None else default.ids
         translator = Translator(
-            tokenizer,
-            length=context.length,
-            ids=ids or special_ids(tokenizer.target),
-            search=search,
-            default=default,
+            tokenizer, length=context.length, ids=ids or special_ids(tokenizer.target), search=search, default=default
         )
         learned: int | None = getattr(context.data, "history", None)
         return cls(translator, history=options.history or learned or HISTORY)

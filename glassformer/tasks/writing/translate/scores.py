@@ -177,10 +177,7 @@ class System:
 
 
 def translation_scores(
-    sources: Sequence[str],
-    references: References,
-    model: System,
-    baselines: Mapping[str, System] | None = None,
+    sources: Sequence[str], references: References, model: System, baselines: Mapping[str, System] | None = None
 ) -> Scores:
     """The scores of a model beside those of its baselines, all on the same sentences; the report has the signatures of
     sacreBLEU, the parts of BLEU, and the translations with the lowest chrF.
