@@ -91,7 +91,6 @@ def _listed(given: object) -> object:
 
 
 def texts_of(text: str | Texts) -> list[dict[str, object]]:
-    """Records of a text, or of several."""
     return [{"text": each} for each in listed(text)]
 
 

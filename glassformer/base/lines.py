@@ -30,7 +30,6 @@ def columns_of(text: str) -> int:
 
 
 def padded(text: str, width: int, *, right: bool = False) -> str:
-    """A text filled up with blanks."""
     blanks = " " * (width - columns_of(text))
     return blanks + text if right else text + blanks
 
@@ -44,7 +43,6 @@ def label(word: str, most: int = WORD) -> str:
 
 
 def indented(lines: Iterable[str], by: int = 3) -> Iterator[str]:
-    """Lines moved to the right."""
     return (f"{' ' * by}{line}".rstrip() for line in lines)
 
 

@@ -66,10 +66,8 @@ Parts = Iterable[Part]
 
 
 def line(*parts: Words, style: Style = "", after: bool = False) -> Line:
-    """A line of these words."""
     return Line(parts, style, after)
 
 
 def bold(text: str) -> Words:
-    """These words in bold."""
     return (text, "bold")

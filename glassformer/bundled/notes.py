@@ -31,7 +31,6 @@ class Note:
 
 @cache
 def notes() -> tuple[Note, ...]:
-    """All corrections, in their order."""
     return tuple(
         Note(
             number,

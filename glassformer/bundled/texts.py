@@ -21,17 +21,14 @@ class Sentence:
 
     @property
     def text(self) -> str:
-        """The whole sentence."""
         return " ".join(self.words)
 
     @property
     def masked(self) -> str:
-        """The sentence with [MASK] in place of each masked word."""
         return " ".join("[MASK]" if place in self.masked_words else word for place, word in enumerate(self.words))
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """The masked words, from left to right."""
         return tuple(self.words[place] for place in self.masked_words)
 
 
@@ -43,7 +40,6 @@ class Slides:
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        """The fifteen words in the order in which they appear."""
         return tuple(dict.fromkeys(word for sentence in self.sentences for word in sentence.words))
 
 
@@ -85,7 +81,6 @@ class ThinkingMachines:
 
 
 def slides() -> Slides:
-    """The slides' three sentences."""
     return Slides(
         tuple(
             Sentence(tuple(sentence["words"]), tuple(sentence["masked_words"]))
@@ -100,7 +95,6 @@ def slides_model() -> Path:
 
 
 def quick_brown_fox() -> QuickBrownFox:
-    """The mask-matrix post."""
     table = read_table("quick_brown_fox")
     return QuickBrownFox(
         sentence=Sentence(tuple(table["words"]), tuple(table["masked_words"])),
@@ -114,13 +108,11 @@ def quick_brown_fox() -> QuickBrownFox:
 
 
 def score_table() -> ScoreTable:
-    """The illustrated guide's two tables."""
     table = read_table("score_table")
     return ScoreTable(tuple(table["words"]), _matrix(table["scores"]), _matrix(table["weights"]))
 
 
 def thinking_machines() -> ThinkingMachines:
-    """The two-word example."""
     table = read_table("thinking_machines")
     return ThinkingMachines(
         words=tuple(table["words"]),

@@ -34,7 +34,6 @@ class DataSection(Settings):
 
     @property
     def shares(self) -> dict[str, float]:
-        """The parts of the text or the records that are not learned from."""
         return {"validation": self.validation, "test": self.test}
 
     @property

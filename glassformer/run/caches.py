@@ -151,7 +151,6 @@ def _caches_in_use(folder: Path) -> dict[str, Path]:
 
 
 def _size(folder: Path) -> int:
-    """The bytes of all files in a folder."""
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:

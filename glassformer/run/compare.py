@@ -45,7 +45,6 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """The verdict in plain words, of the first model beside the second."""
         opening = {
             "better": "the first model is better",
             "worse": "the second model is better",
@@ -54,7 +53,6 @@ class Comparison:
         return f"{opening}: {self.judged.told}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
         return {
             "count": self.count,
             "unit": self.unit,

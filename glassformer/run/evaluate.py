@@ -163,7 +163,6 @@ def _nothing(message: str) -> None:
 
 
 def _note_repeats(task: Any, train: Any, source: Any, progress: Progress) -> None:
-    """Note how many measured records repeat a training record."""
     if count := repeated(task, train.examples, source.examples):
         progress.note(
             f"{count:,} of the {len(source.examples):,} records have the text of a training record: "

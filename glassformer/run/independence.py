@@ -36,7 +36,6 @@ class Independence:
 
     @property
     def holds(self) -> bool:
-        """Whether the output is independent of padding and batch mates."""
         return max(self.padding or 0.0, self.batch_mates) <= self.limit
 
     def __str__(self) -> str:
@@ -108,5 +107,4 @@ class Side:
 
     @property
     def others(self) -> list[Row]:
-        """The other rows of the batch."""
         return [Row(ids=list(self.mine.ids)[::-1]), *[self.longer] * (_BATCH_MATES - 1)]

@@ -126,7 +126,6 @@ class Check:
         self.drawn = list(self._drawn())
 
     def _rows(self, texts: Sequence[str]) -> Iterator[Row]:
-        """Rows of the texts."""
         if self.predictor is not None:
             for example in self.examples:
                 yield from self.predictor.rows(example)
@@ -183,7 +182,6 @@ class Check:
         return Checked(deviations, len(rows), min(sizes), max(sizes), same, answers)
 
     def _answers(self, module: Transformer, inputs: Inputs) -> dict[str, Tensor]:
-        """The answers of a model by their names in the graph."""
         ids = inputs.ids
         assert ids is not None
         masked = inputs.masked_words
@@ -196,7 +194,6 @@ class Check:
             return {answer.name: answer.of(output, whole) for answer in self.head.answers}
 
     def graph(self, session: Session) -> Transformer:
-        """A graph in the model's place."""
         return OnnxTransformer(self.model.module, session, self.head)
 
     def _same(self, one: Transformer, two: Transformer) -> tuple[int, int]:

@@ -48,7 +48,6 @@ class OnnxExport:
     left_behind: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and words, for JSON."""
         return asdict(self)
 
 
@@ -158,7 +157,6 @@ def _neutral(section: TaskSection | None) -> TaskSection | None:
 
 
 def _bytes(folder: Path) -> dict[str, int]:
-    """The bytes of each graph, with weights that stand beside it."""
     return {
         name: sum(path.stat().st_size for path in folder.glob(f"{name}*"))
         for name in (GRAPH, INT8)
@@ -167,7 +165,6 @@ def _bytes(folder: Path) -> dict[str, int]:
 
 
 def _write_beside(folder: Path, model: Artefact, head: ExportedHead, report: OnnxExport, title: str) -> None:
-    """Tokenizer, settings and README."""
     write_tokenizer_of(folder, model.config, model.tokenizer, model.length)
     write_json(folder / FACTS, {**report.to_dict(), **facts(model, head), "opset": OPSET})
     with contextlib.suppress(ConfigError):  # a model that transformers has no class for

@@ -148,7 +148,6 @@ def _check(kind: type[Task], recipe: Recipe, progress: Progress) -> int:
 
 
 def _size(data: DataSection, which: str, progress: Progress) -> int:
-    """The bytes of the files for training, or of those for validation."""
     paths, targets = getattr(data, which), getattr(data, _TARGETS[which], ())
     if not paths:
         return 0
@@ -161,7 +160,6 @@ def _size(data: DataSection, which: str, progress: Progress) -> int:
 
 
 def _start(checked: Checked, progress: Progress) -> Start:
-    """Open the models that the recipe names."""
     asked, length = checked.recipe, checked.recipe.data.length
     taught = None if asked.distil.teacher is None else teacher_of(asked.distil, asked.task)
     own = None if asked.model.start is None else _opened(asked.model.start, asked.model, length)

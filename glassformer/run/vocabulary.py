@@ -23,7 +23,6 @@ def read_tokenizer(section: TokenizerSection) -> Tokenizer | None:
 
 
 def sizes_of(tokenizer: Tokenizer) -> list[int]:
-    """The size of the vocabulary, or of those of source and target."""
     return [side.vocabulary_size for side in tokenizer.sides]
 
 

@@ -32,7 +32,6 @@ class Machine:
 
     @property
     def products(self) -> torch.dtype:
-        """The type in which matrix products are computed."""
         return torch.bfloat16 if self.autocast else self.weights
 
     def context(self) -> AbstractContextManager[None]:

@@ -86,5 +86,4 @@ def to_int8(model: Transformer) -> None:
 
 
 def is_int8(model: Transformer) -> bool:
-    """Whether matrices of this model are held in 8 bits."""
     return any(isinstance(module, Int8Matrix) for module in model.modules())

@@ -81,7 +81,6 @@ class Artefact:
 
     @property
     def can_be_fast(self) -> bool:
-        """Whether it would predict in bfloat16 where that is asked for."""
         return has_fast_bfloat16(self.device) and self._converted
 
     @property
@@ -107,7 +106,6 @@ class Artefact:
 
     @property
     def int8(self) -> bool:
-        """Whether its matrices are held in 8 bits, for prediction alone."""
         return is_int8(self.module)
 
     def needs_weights(self, what: str) -> None:
@@ -144,7 +142,6 @@ class Artefact:
 
     @property
     def config(self) -> ModelConfig:
-        """The tree of settings the model was built from."""
         return self.module.config
 
     @property
@@ -158,7 +155,6 @@ class Artefact:
 
     @property
     def has_tokenizer(self) -> bool:
-        """Whether the model has a tokenizer."""
         return self._tokenizer is not None
 
     @cached_property
@@ -168,7 +164,6 @@ class Artefact:
 
     @property
     def device(self) -> torch.device:
-        """The device of the weights."""
         return next(self.module.parameters()).device
 
     @property
@@ -208,7 +203,6 @@ class Artefact:
         return None if self.row_tokens is None else self.row_tokens - sum(self.tokenizer.frame)
 
     def context(self, options: Options) -> Context:
-        """The facts about this model that a predictor uses, with the options of its verb."""
         return Context(
             section=self.task,
             data=self.data,
@@ -241,7 +235,6 @@ class Artefact:
 
     @property
     def alone(self) -> bool:
-        """Whether it is a decoder alone."""
         return self.config.encoder is None and self.config.decoder is not None
 
     def __repr__(self) -> str:

@@ -84,7 +84,6 @@ class TfIdf:
             yield from self._predict(self._features(lessons[start : start + together])).tolist()
 
     def _features(self, lessons: Sequence[Lesson]) -> Any:
-        """[E, F], sparse."""
         from scipy.sparse import csr_matrix, hstack
 
         if self._vectorizer is None:

@@ -133,6 +133,5 @@ def legal_steps(labels: Sequence[str]) -> Chain:
 
 
 def _parts(tag: str) -> tuple[str, str]:
-    """The prefix and the type of a tag, both empty outside."""
     found = _TAG.fullmatch(tag)
     return (found[1], found[2]) if found else ("", "")

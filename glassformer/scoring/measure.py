@@ -65,11 +65,9 @@ class Measure:
 
     @property
     def sums(self) -> Reals:
-        """The statistics added up over all examples. [K]"""
         return np.ones(len(self)) @ self.statistics
 
     def values(self) -> dict[str, float]:
-        """The scores on all examples."""
         return {name: float(value) for name, value in self.scores(self.sums).items()}
 
     def intervals(self, *, samples: int = SAMPLES, seed: int = 0) -> dict[str, Interval]:

@@ -108,7 +108,6 @@ class Tally:
     targets: int = 0
 
     def add(self, losses: Tensor, right: Tensor) -> None:
-        """Losses [N] and whether each guess was right [N]."""
         self.losses.append(float(losses.cpu().double().sum()))  # not every device has float64
         self.right += int(right.sum())
         self.targets += right.numel()
@@ -181,7 +180,6 @@ class Unigram:
 
     @property
     def entropy(self) -> float:
-        """The entropy of the text that was counted, in nats per token."""
         shares = self.counts[self.counts > 0] / self.counts.sum()
         return float(-(shares * np.log(shares)).sum())
 
@@ -192,5 +190,4 @@ class Unigram:
         return probability
 
     def guess(self, ids: Integers, places: Integers, labels: Integers) -> tuple[Reals, Flags]:
-        """Losses and right answers of always guessing the most frequent token."""
         return -np.log(self.probability(labels)), labels == self.counts.argmax()

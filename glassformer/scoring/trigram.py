@@ -59,7 +59,6 @@ class _Contexts:
 
 
 def _of(keys: Integers, wanted: Integers, values: Integers) -> Integers:
-    """The value of each wanted key, 0 where there is none."""
     if not len(keys):
         return np.zeros_like(wanted)
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)

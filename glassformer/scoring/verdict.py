@@ -77,7 +77,6 @@ class Difference:
 
     @property
     def told(self) -> str:
-        """The numbers in words."""
         value, low, high = (difference(self.score, each) for each in (self.difference, self.low, self.high))
         points = " points" if self.score.endswith(_SHARES) else ""
         return (
@@ -86,7 +85,6 @@ class Difference:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
         return {**asdict(self), "verdict": self.verdict}
 
 
@@ -111,7 +109,6 @@ class Verdict:
 
     @property
     def sentence(self) -> str:
-        """In plain words."""
         told = {
             "better": f"better than the baseline {self.baseline}",
             "worse": f"worse than the baseline {self.baseline}",
@@ -151,7 +148,6 @@ def intervals_by_flat_name(scores: Scores) -> dict[str, list[float]]:
 
 
 def to_dict(scores: Scores, best: str) -> dict[str, Any]:
-    """All scores, their intervals, the verdict and the report, for JSON."""
     found = verdict(scores, best)
     flat: dict[str, Any] = {**scores.flat()}
     bounds = {system: its for system, its in systems(scores) if its}

@@ -33,7 +33,6 @@ class Answered:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences for the user about this answer."""
         return ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,7 +72,6 @@ class Answered:
 
 
 def texts_of(values: Mapping[str, object], roles: Iterable[str] = ("text", "pair")) -> Iterable[Part]:
-    """The texts of a record, as lines."""
     for role in roles:
         if role in values:
             yield line(str(values[role]), style="dim")

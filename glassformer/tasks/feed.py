@@ -121,12 +121,10 @@ class TaskFeed:
 
     @property
     def fingerprint(self) -> str:
-        """Identifies the data and how it is cut."""
         return self.source.fingerprint
 
     @property
     def steps_per_epoch(self) -> float:
-        """Steps until each example was seen once."""
         return len(self.source) / self._order.batch if isinstance(self._order, Order) else float(len(self._order))
 
     @property
@@ -136,11 +134,9 @@ class TaskFeed:
 
     @property
     def baseline_loss(self) -> float | None:
-        """The loss that is reached without looking at the text."""
         return self.task.baseline_loss
 
     def rows(self, step: int) -> int:
-        """The largest number of parts that a step can be cut into."""
         return self._shape(step)[0]
 
     def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
@@ -161,15 +157,12 @@ class TaskFeed:
         return replace(batch, counts=counts, present=batch.counts, row_ids=torch.from_numpy(numbered.astype(np.int32)))
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """By name, the weighted sum of the losses of a batch."""
         return self.task.losses(model, batch)
 
     def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
-        """The task's scores on all examples, or on `limit` of them."""
         return self.task.evaluate_in_training(model, self.source, limit=limit).flat()
 
     def _shape(self, step: int) -> list[int]:
-        """The examples of a step, and the tokens of its rows."""
         if isinstance(self._order, Order):
             return [self._order.batch, *self._lengths[0].tolist()]
         bucket = self._order.bucket_of_step(step)
@@ -225,7 +218,6 @@ class TaughtFeed(TaskFeed):
 
     @property
     def baseline_loss(self) -> None:
-        """Not known: the sum of several losses."""
         return None
 
     def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
@@ -243,7 +235,6 @@ class TaughtFeed(TaskFeed):
         return replace(batch, counts=more(batch.counts), present=more(present))
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """By name, the weighted sums of the losses of a batch; both models read it once."""
         output = model(batch.inputs, scored_at=batch.scored_at)
         with torch.no_grad():
             taught = self.teacher(batch.inputs, scored_at=batch.scored_at)
@@ -257,7 +248,6 @@ class TaughtFeed(TaskFeed):
 
 
 def check_taught(task: type[Task]) -> None:
-    """Raise ConfigError for a task that has no students."""
     if not task.soft:
         raise ConfigError(
             "a student learns from a teacher what encoders answer",

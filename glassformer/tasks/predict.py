@@ -105,7 +105,6 @@ def _answer(
     *,
     fast: bool,
 ) -> None:
-    """Store for each of these rows what the model predicts."""
     device = next(model.parameters()).device
     by_length = sorted(range(len(ahead)), key=lambda index: -len(ahead[index][2].ids))
     lengths = [len(ahead[index][2].ids) for index in by_length]

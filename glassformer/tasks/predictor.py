@@ -58,7 +58,6 @@ class Context:
 
     @property
     def writing(self) -> WritingOptions:
-        """The options of a verb that writes."""
         return WritingOptions(**self.options) if self.asked is None else self.asked
 
 

@@ -76,12 +76,10 @@ class RecordSource(Generic[Example]):
 
     @property
     def rows_of_each(self) -> int:
-        """The rows of a group."""
         return len(self._groups[0])
 
     @cached_property
     def fingerprint(self) -> str:
-        """Identifies the rows and the task's settings."""
         digest = hashlib.sha256(repr([self._task.section.model_dump(mode="json"), self._length]).encode())
         for group in self._groups:
             for row in group:
@@ -91,7 +89,6 @@ class RecordSource(Generic[Example]):
 
     @cached_property
     def total_counts(self) -> dict[str, float]:
-        """By loss, the sum of the weights of all labels."""
         rows = [row for group in self._groups for row in group]
         return {name: math.fsum(count_of(row, name, axis) for row in rows) for name, axis in self._task.axes.items()}
 
@@ -110,17 +107,14 @@ class RecordSource(Generic[Example]):
 
     @cached_property
     def _scored(self) -> int:
-        """The most tokens that are scored in a row."""
         return max(len(row.scored_at) for group in self._groups for row in group)
 
     @cached_property
     def _most(self) -> int:
-        """The most labels of a set in a row."""
         sets = [name for name, axis in self._task.axes.items() if axis == "set"]
         return max((len(row.labels[name]) for group in self._groups for row in group for name in sets), default=0)
 
     def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
-        """These groups, the same in each epoch, padded to a shape (rows, tokens)."""
         rows = [row for number in examples.tolist() for row in self._groups[number]]
         batch = collate(
             rows,
@@ -182,12 +176,10 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     @classmethod
     def records(cls, data: Any, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
-        """The records of these files by role; raises DataError for a missing column."""
         yield from of_each(files_for(data, files), lambda path: cls.records_of(data, path, bad), bad)
 
     @classmethod
     def records_of(cls, data: Any, path: Path, bad: OnBad) -> Iterator[Record]:
-        """The records of a file."""
         columns = cls.columns(data)
         found = cls.format_of(data, path)
         for row in read_table(path, names_of(columns), format=found, bad=bad):
@@ -200,7 +192,6 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     @classmethod
     def resolve_shares(cls, data: DataSection) -> dict[str, float]:
-        """The shares of the records that are held out."""
         shares = {"validation": 0.0 if data.validation_files else data.validation, "test": data.test}
         texts = (cls.split_text(record) for record in cls.records(data, data.files, on_bad(data)))
         try:
@@ -215,14 +206,12 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     @classmethod
     def training_texts(cls, data: DataSection, shares: Mapping[str, float]) -> Iterable[str]:
-        """The texts of the training records."""
         for split, record in cls._split(data, shares, on_bad(data)):
             if split == "train":
                 yield from cls.texts_of(record)
 
     @classmethod
     def texts_of(cls, record: Record) -> tuple[str, ...]:
-        """The texts of a record that a tokenizer learns from."""
         return tuple(str(value) for role, value in record.values.items() if role.startswith(("text", "pair")))
 
     @classmethod
@@ -236,7 +225,6 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     @classmethod
     def prepared(cls, section: Any, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
-        """Read the records, derive the settings that they determine, and make their rows."""
         with bad_rows(preparation.data, preparation.log) as bad:
             return cls._prepared(section, preparation, bad)
 
@@ -274,7 +262,6 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     # ------------------------------------------------------------------ measuring
 
     def evaluate(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:
-        """Scores on all examples of a source, or on `limit` of them, always the same ones."""
         examples = _measured(source, limit)
         with evaluating(model):
             # In the arithmetic of the caller: an evaluation is of what is used.
@@ -297,7 +284,6 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     def beside(
         self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Callable[[str], None]
     ) -> Scores:
-        """With TF-IDF and a linear model, where the task says what they learn."""
         return beside_tfidf(self, scores, train.examples, _measured(source, limit), log)
 
 
@@ -315,7 +301,6 @@ def _log_records(
     sources: Mapping[Split, Source],
     preparation: Preparation,
 ) -> None:
-    """Log what a user should know of the records before training."""
     counts = {split: len(source.examples) for split, source in sources.items() if isinstance(source, RecordSource)}
     held_out = ", ".join(f"{counts[split]:,} {split}" for split in ("validation", "test") if split in counts)
     preparation.log(f"{counts['train']:,} records to learn from, {held_out or 'none held out'}")

@@ -149,12 +149,10 @@ def _labels(rows: Sequence[Row], name: str, axis: Axis, count: int, length: int,
 
 
 def located(where: str, sentence: str) -> str:
-    """A sentence about a record, with its file and line where it has any."""
     return f"{where}: {sentence}" if where else sentence
 
 
 def known_label(value: object, numbers: Mapping[str, int], where: str) -> int:
-    """The number of a label; raises DataError for one that was not seen in training."""
     number = numbers.get(label_of(value, where))
     if number is None:
         shown = ", ".join(list(numbers)[:10]) + (" …" if len(numbers) > 10 else "")
@@ -204,7 +202,6 @@ def check_columns(columns: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def check_different(columns: Mapping[str, Columns]) -> None:
-    """Raise ConfigError when a column is named twice."""
     names = names_of(columns)
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

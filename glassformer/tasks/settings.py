@@ -46,5 +46,4 @@ class TaskSection(Settings):
 
     @property
     def card(self) -> CardWords:
-        """What the model card says."""
         return CardWords()

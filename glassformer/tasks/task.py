@@ -49,9 +49,7 @@ class Source(Protocol):
         """Changes with anything that changes an example."""
         ...
 
-    def __len__(self) -> int:
-        """How many examples there are."""
-        ...
+    def __len__(self) -> int: ...
 
     @property
     def lengths(self) -> Integers | int:
@@ -161,7 +159,6 @@ class Task(ABC):
 
     @classmethod
     def reads_pairs(cls, data: DataSection | None) -> bool:
-        """Whether its rows are two texts, where its data are these."""
         return cls.of_pairs or getattr(data, "pair", None) is not None
 
     of_tokens: ClassVar[tuple[str, ...]] = ()

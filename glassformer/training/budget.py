@@ -79,5 +79,4 @@ class Budget:
         return min(1.0, max(by_steps, by_clock))
 
     def reached(self, progress: RunProgress) -> bool:
-        """Whether the run is over."""
         return self.fraction(progress) >= 1.0

@@ -56,7 +56,6 @@ class Cadence:
 
     @property
     def due(self) -> bool:
-        """Whether the next checkpoint is due."""
         return self.clock() - self._since >= self.interval
 
     @contextmanager

@@ -126,7 +126,6 @@ class Checkpoints:
         return read_checkpoint(named[-1]) if named else None
 
     def all(self) -> list[Checkpoint]:
-        """The checkpoints that are kept, oldest first."""
         return [read_checkpoint(folder) for folder in self._named("step")]
 
     def _named(self, kind: str) -> list[Path]:

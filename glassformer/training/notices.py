@@ -54,7 +54,6 @@ def smoothed_loss(progress: RunProgress) -> float:
 
 
 def _causes(settings: TrainSection) -> list[str]:
-    """Those that a run of any task may have."""
     rate = f"{settings.rate:g}"
     batch = f"{settings.batch:,} rows" if settings.batch_tokens is None else f"{settings.batch_tokens:,} tokens"
     causes = ["too few steps so far: this plateau is normal at first, and lasts longer for larger models"]

@@ -26,7 +26,6 @@ class Optimizers:
 
     @property
     def param_groups(self) -> list[dict[str, Any]]:
-        """The groups of all: the loop sets their learning rates."""
         return [group for one in self.each for group in one.param_groups]
 
     def state_of(self, parameter: nn.Parameter) -> dict[str, Tensor]:
@@ -34,12 +33,10 @@ class Optimizers:
         return next((one.state[parameter] for one in self.each if parameter in one.state), {})
 
     def step(self) -> None:
-        """Change the parameters once."""
         for one in self.each:
             one.step()
 
     def zero_grad(self, *, set_to_none: bool = True) -> None:
-        """Forget the gradients."""
         for one in self.each:
             one.zero_grad(set_to_none=set_to_none)
 
@@ -114,13 +111,11 @@ class MovingAverage:
         self.tensors = {name: parameter.detach().clone() for name, parameter in trained(model).items()}
 
     def update(self, model: nn.Module, step: int) -> None:
-        """Add the weights after `step` steps."""
         decay = min(self.decay, (1 + step) / (10 + step))
         for name, average in self.tensors.items():
             average.lerp_(model.get_parameter(name).detach(), 1 - decay)
 
     def copy_to(self, model: nn.Module) -> None:
-        """Copy the average into the model's weights."""
         with torch.no_grad():
             for name, average in self.tensors.items():
                 model.get_parameter(name).copy_(average)

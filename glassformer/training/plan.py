@@ -63,7 +63,6 @@ class Plan:
     )
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain numbers and strings, for JSON."""
         return asdict(self)
 
 

@@ -52,7 +52,6 @@ class NoProgress:
         yield lambda done: None
 
     def training(self, steps: Iterator[Step]) -> Iterator[Step]:
-        """Yields the steps unchanged."""
         return steps
 
 
@@ -64,7 +63,6 @@ class ToldOnce:
         self.reading, self.training = progress.reading, progress.training
 
     def note(self, message: str) -> None:
-        """Show one sentence, where it is new."""
         if message not in self._told:
             self._told.add(message)
             self.progress.note(message)
@@ -94,14 +92,12 @@ class ConsoleProgress:
         self._console = console or standard_error()
 
     def note(self, message: str) -> None:
-        """Print one sentence, in lines that end between words."""
         width = self._console.width if self._console.is_terminal else table_width(self._console.file)
         shown = wrapped(printable(message), width)
         self._console.print(shown, markup=False, style="dim", soft_wrap=True)
 
     @contextmanager
     def reading(self, title: str, characters: int) -> Iterator[Advance]:
-        """A bar over the characters of the text."""
         if not self._console.is_terminal:
             self.note(title)
             yield lambda done: None

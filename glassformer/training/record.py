@@ -108,7 +108,6 @@ class Record:
                 self._board.add_scalar(name, value, step.step)
 
     def close(self) -> None:
-        """Write what TensorBoard has buffered."""
         if self._board is not None:
             self._board.close()
 

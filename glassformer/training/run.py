@@ -138,7 +138,6 @@ class Run:
 
     @property
     def progress(self) -> RunProgress:
-        """How far the run has come."""
         return self.state.progress
 
     @property
@@ -198,7 +197,6 @@ class Run:
 
     @property
     def saving_due(self) -> bool:
-        """Whether a checkpoint is due, by steps or by the clock."""
         every = self.settings.checkpoint_every
         return self.cadence.due or (every is not None and self.progress.step % every == 0)
 

@@ -97,7 +97,6 @@ class TrainSection(Settings):
 
     @property
     def rate(self) -> float:
-        """The highest learning rate."""
         return _RATE if self.learning_rate is None else self.learning_rate
 
     @property
@@ -160,5 +159,4 @@ class TuneSection(Settings):
 
     @property
     def gradually(self) -> bool:
-        """Whether blocks are added while the run goes on."""
         return GRADUALLY in self.freeze

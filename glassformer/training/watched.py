@@ -156,7 +156,6 @@ class Watching:
             self.record(model, facts | {"learning_rate": step.learning_rate})
 
     def record(self, model: AbstractContextManager[Transformer], facts: Mapping[str, Any]) -> None:
-        """Look at the sentences, and add the line."""
         if self.stopped:
             return
         began = time.monotonic()
@@ -180,7 +179,6 @@ class Watching:
         self.cost += time.monotonic() - began
 
     def write(self) -> None:
-        """Write the whole file anew; raises OSError."""
         with atomic_write(self.path) as draft:
             first = sealed_line({"format": FORMAT, **self.sentences.header})
             draft.write_text("".join((first, *self.lines.values())), encoding="utf-8")
@@ -191,7 +189,6 @@ class Watching:
         self.log(f"{self.path} cannot be written ({error.strerror or error}): the sentences are not watched any more")
 
     def close(self) -> None:
-        """Tell what watching has cost."""
         if self.made and self.elapsed:
             size = sum(map(len, self.lines.values())) / 1e6
             kept = f"{len(self.lines)} records of the watched sentences, {size:.2f} MB"
@@ -199,5 +196,4 @@ class Watching:
 
 
 def counted(lines: int) -> str:
-    """So many lines, with the verb."""
     return "1 line is" if lines == 1 else f"{lines} lines are"

@@ -24,7 +24,6 @@ def recipe_files() -> MappingProxyType[str, Traversable]:
 
 
 def ready_recipes() -> tuple[str, ...]:
-    """Names of the recipes in the package."""
     return tuple(recipe_files())
 
 

@@ -165,7 +165,6 @@ def asking(verb: str) -> Callable[..., None]:
 
 
 def _files(kinds: str) -> Any:
-    """The option for files of these kinds."""
     help = f"A file of texts, one a line, or a {kinds}; - and pipes too: texts or JSON (repeatable).  [default: none]"
     return Annotated[list[str] | None, typer.Option("--file", "-f", help=help)]
 

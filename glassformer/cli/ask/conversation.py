@@ -79,7 +79,6 @@ def converse(opened: Model, options: WritingOptions, handle: TextIO, *, kept: Pa
 
 
 def refuse_beside(output: Output, options: WritingOptions) -> None:
-    """Raise DataError for options that are for texts and files."""
     given = {"--json": output.json, "--out": output.out, "--rejects": output.rejects, "--n-best": options.n_best}
     beside = [name for name, value in given.items() if value]
     if beside:

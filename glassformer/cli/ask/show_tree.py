@@ -19,7 +19,6 @@ _NOT_BESIDE = ("stream", "alignment", "paragraphs", "out", "rejects")
 
 
 def check_tree(values: Mapping[str, Any]) -> None:
-    """Raise ConfigError for options that a tree, or the page of a text that is written, is not beside."""
     mine = "--tree" if values.get("tree") else "--html"
     others = _NOT_BESIDE if mine == "--tree" else (*_NOT_BESIDE, "json")
     beside = [f"--{name}" for name in others if values.get(name)]

@@ -219,7 +219,6 @@ def _search(opened: Model, text: str) -> SearchTree | None:
 
 
 def _importance(opened: Model, files: Sequence[str]) -> Any:
-    """What is lost without each head, for the page."""
     from glassformer.cli.look.heads import MOST_TEXTS, of_files
     from glassformer.look.texts.importance import head_importance
     from glassformer.page.sections.summed import importance_section
@@ -333,7 +332,6 @@ def _notes_for(config: ModelConfig) -> NotesOf:
 
 
 def _note(text: str) -> None:
-    """A note on lines that fit the screen."""
     from glassformer.base.lines import screen_width, wrapped
 
     for line in wrapped(text, screen_width()):
@@ -346,5 +344,4 @@ def _print(lines: Iterable[str]) -> None:
 
 
 def _plain(value: object) -> Any:
-    """Dataclasses as values that JSON has."""
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value

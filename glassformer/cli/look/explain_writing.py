@@ -49,7 +49,6 @@ Seed = Annotated[int | None, typer.Option("--seed", help="With --write, seed of 
 
 
 def refuse_without(options: Mapping[str, object]) -> None:
-    """Raise ConfigError for options of writing where nothing is written."""
     for name, value in options.items():
         if value is not None:
             typed = f"--{name.replace('_', '-')}"
@@ -57,7 +56,6 @@ def refuse_without(options: Mapping[str, object]) -> None:
 
 
 def refuse_beside_write(**options: object) -> None:
-    """Raise ConfigError for options of a text that is only read."""
     for name, value in options.items():
         if value:
             typed = f"--{name.replace('_', '-')}"
@@ -103,7 +101,6 @@ def explain_writing(
 def show_writing(
     tree: SearchTree, trace: Trace, block: int | None, head: int | None, compared: Mapping[str, Any], *, json: bool
 ) -> None:
-    """The steps on the screen, or as one record."""
     from glassformer.base.lines import screen_width
     from glassformer.cli.look.written_lines import written_lines
     from glassformer.look.texts.written import Looks

@@ -101,7 +101,6 @@ def jobs(model: Model, given: Given) -> Sequence[Head]:
 
 
 def of_command(texts: Sequence[str]) -> Given:
-    """The texts of the command, and for - the lines of standard input."""
     from glassformer.cli.terminal.texts import texts_to_explain
 
     found = list(texts_to_explain(texts))
@@ -109,7 +108,6 @@ def of_command(texts: Sequence[str]) -> Given:
 
 
 def of_files(model: Model, files: Sequence[str], rows: int) -> Given:
-    """The first texts of files, with their targets where the model translates."""
     from itertools import islice
 
     from glassformer.cli.terminal.inputs import find_inputs
@@ -130,7 +128,6 @@ def of_files(model: Model, files: Sequence[str], rows: int) -> Given:
 
 
 def of_package(model: Model) -> Given:
-    """The sentences of the package: those of the slides for their model, which has no other words."""
     from glassformer.bundled.texts import slides
     from glassformer.look.texts.origin import reads_by_word
     from glassformer.page.sections.held_out import held_out
@@ -167,7 +164,6 @@ SHORT: Mapping[str, str] = {
 
 
 def show(found: Sequence[Head], lost: Importance | None, attention_on: str, lost_on: str) -> None:
-    """The table of heads, and what its columns mean."""
     from glassformer.look.summaries.head_jobs import RULE
 
     screen = console()
@@ -228,5 +224,4 @@ def as_records(found: Sequence[Head], lost: Importance | None) -> list[dict[str,
 
 
 def known(value: float) -> float | None:
-    """A number, or null for one that is not known."""
     return None if math.isnan(value) else value

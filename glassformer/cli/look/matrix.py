@@ -121,11 +121,9 @@ class _Shown:
 
     @property
     def seen(self) -> tuple[str, ...]:
-        """The words with [MASK] in place of each masked one."""
         return tuple(MASK if place in self.masked_words else word for place, word in enumerate(self.words))
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists, for JSON."""
         matrix = self.matrix
         return {
             "words": self.words,
@@ -142,13 +140,11 @@ class _Shown:
         }
 
     def write_page(self, path: str) -> None:
-        """The same as a page."""
         from glassformer.page.matrix_page import write_matrix_page
 
         write_matrix_page(path, self.words, self.masked_words, self.features, self.matrix)
 
     def lines(self, width: int) -> Iterator[str]:
-        """The steps as text of at most this width."""
         matrix, count = self.matrix, len(self.words)
         shape = f"[{count}, {count}]"
         words = tuple(_printable(word) for word in self.words)
@@ -247,7 +243,6 @@ def _width() -> int:
 
 
 def _flowing(words: Sequence[str], width: int) -> Iterator[str]:
-    """Words side by side on lines of at most this width."""
     line = ""
     for word in words:
         shown = _cut(word, width - 3)
@@ -264,7 +259,6 @@ def _printable(word: str) -> str:
 
 
 def _size(text: str) -> int:
-    """The columns of a terminal that a text takes."""
     from rich.cells import cell_len
 
     return cell_len(text)

@@ -95,7 +95,6 @@ def step_lines(
 
 
 def candidate_lines(tree: SearchTree, node: Node, width: int) -> Iterator[str]:
-    """The likeliest tokens of a step with the model's probability, and what it was drawn with or added up to."""
     drawn = tree.settings.method == "sample"
     parent = None if node.parent is None else tree.nodes[node.parent]
     # Behind the prompt several samples have the same parent.
@@ -124,7 +123,6 @@ def candidate_lines(tree: SearchTree, node: Node, width: int) -> Iterator[str]:
 
 
 def why(tree: SearchTree, node: Node) -> str:
-    """Why this token was chosen, in a sentence."""
     if node.draw is not None:
         chance, begin, end = node.draw
         return (
@@ -141,12 +139,10 @@ def why(tree: SearchTree, node: Node) -> str:
 
 
 def word_of(tree: SearchTree, node: Node) -> str:
-    """The text of a node's token, its blanks to be seen."""
     return marked(tree.texts[node.token])
 
 
 def _shares(row: Tensor, words: Sequence[str]) -> str:
-    """The words that were looked at most, with their shares."""
     order = row.argsort(descending=True)[:NAMED].tolist()
     named = [f"{in_one_line(words[place])} {float(row[place]):.2f}" for place in order if place < len(words)]
     left = len(row) - len(named)

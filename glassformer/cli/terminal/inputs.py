@@ -37,12 +37,10 @@ class Inputs:
 
     @property
     def once(self) -> bool:
-        """Whether some of it can be read only once."""
         return "-" in self.texts or any(source.found is None for source in self.sources)
 
     @property
     def files(self) -> list[Path]:
-        """The files that were found."""
         return [path for source in self.sources if source.found for path in source.found.used]
 
     @property

@@ -94,7 +94,6 @@ def _narrowed(natural: list[int], least: list[int], words: list[bool], width: in
 
 
 def _with_widths(table: Table, widths: list[int], kept: Iterable[int]) -> Table:
-    """The table with these of its columns, at these widths."""
     columns = [table.columns[place] for place in kept]
     for place, (column, width) in enumerate(zip(columns, widths, strict=True)):
         columns[place] = replace(column, _index=place, width=width, min_width=width, no_wrap=False, overflow="fold")
@@ -116,7 +115,6 @@ def _print_below_each_other(screen: Console, columns: list[list[str]]) -> None:
 
 
 def _write(screen: Console, table: Table, columns: list[list[str]], widths: list[int]) -> None:
-    """What rich prints where there are no colours."""
     for cells, width, column in zip(columns, widths, table.columns, strict=True):
         right = column.justify == "right"
         for place, cell in enumerate(cells):

@@ -37,7 +37,6 @@ class Machine:
     int8: bool | None = None
 
     def open(self, path: str | Path) -> Model:
-        """The model in a folder or of a name, on this machine."""
         dtype = "int8" if self.int8 else None
         return open_model(path, device=self.device, dtype=dtype, fast=self.fast, threads=self.threads)
 
@@ -179,7 +178,6 @@ def second_text(model: Model, pair: str | None, target: str | None) -> str | Non
 def open_model(
     path: str | Path, *, device: str = "auto", dtype: str | None = None, fast: bool = False, threads: int | None = None
 ) -> Model:
-    """The model in a folder or of a name, on the device and threads asked for."""
     from glassformer.api.load import load  # not at the top: --help must not import torch
     from glassformer.runtime.device import use_threads
 

@@ -44,7 +44,6 @@ class Mark(NamedTuple):
     checksum: int = 0
 
     def line(self) -> bytes:
-        """The mark as a line of _SLOT bytes, with its own checksum."""
         text = f"{self.results:>18} {self.size:>18} {self.checksum:08x}".encode()
         return (text + f" {zlib.crc32(text):08x}".encode()).ljust(_SLOT - 1) + b"\n"
 
@@ -78,7 +77,6 @@ class Partial:
 
     @property
     def results(self) -> int:
-        """The whole results so far, those of before included."""
         return self._mark.results
 
     def _write(self, slot: int) -> None:
@@ -102,7 +100,6 @@ class _Counted(io.RawIOBase):
         return self._file.fileno()
 
     def write(self, data: Buffer) -> int:
-        """The number of bytes written."""
         view = memoryview(data).cast("B")
         written = self._file.write(view)
         self.size += written

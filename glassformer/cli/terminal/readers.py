@@ -49,9 +49,7 @@ class Reader(Protocol):
         """The records of a file; what it was taken for is told where its name does not say so."""
         ...
 
-    def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
-        """The record of a line of JSON."""
-        ...
+    def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]: ...
 
 
 class TableReader:
@@ -121,7 +119,6 @@ class TableReader:
         return found
 
     def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
-        """The record of an object."""
         from glassformer.data.readers.named_rows import json_row
         from glassformer.data.readers.rows import named, names_of
 
@@ -162,7 +159,6 @@ class SentenceReader:
             yield from self._lines.of_file(path, bad, tell)
 
     def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
-        """The sentence of an object."""
         from glassformer.data.readers.named_rows import json_row
         from glassformer.tasks.labels.tag.records import sentence_rows
 

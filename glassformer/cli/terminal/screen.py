@@ -33,7 +33,6 @@ def note(message: str) -> None:
 
 
 def note_command(begin: str, words: Sequence[str]) -> None:
-    """Print a command to be copied, after a few words, to standard error."""
     print(wrapped_command(begin, words, width_of(sys.stderr)), file=sys.stderr)
 
 
@@ -55,13 +54,11 @@ class Few:
         self.most, self.count = most, 0
 
     def __call__(self, message: str) -> None:
-        """Print one of the first notes, count another one."""
         self.count += 1
         if self.count <= self.most:
             note(message)
 
     def rest(self) -> None:
-        """Note how many were not printed."""
         if self.count > self.most:
             note(f"{self.count - self.most:,} more notes of this kind")
 

@@ -75,7 +75,6 @@ def run(out: Path) -> list[str]:
 
 
 def write_pages(small: Path, english: Path) -> list[Path]:
-    """The page of each model, with its training: the slides' three sentences as one batch, one sentence of English."""
     from glassformer.api.load import load
 
     texts: dict[Path, list[str]] = {small: [each.masked for each in slides().sentences], english: [SENTENCES[0]]}
@@ -160,7 +159,6 @@ def show_slides(out: Path, console: Console) -> Promise:
 
 
 def train_slides(out: Path, settings: Mapping[str, Any], steps: int) -> Model:
-    """Train the slides' recipe with some of the family's settings changed, for so many steps."""
     from glassformer.api.train import train
 
     changes: dict[str, object] = {"model.settings": dict(settings), "train.steps": steps}
@@ -171,7 +169,6 @@ def train_slides(out: Path, settings: Mapping[str, Any], steps: int) -> Model:
 
 
 def weight_table(sentence: Sentence, rows: Sequence[Sequence[float]], title: str) -> Any:
-    """A table of one head's weights with their words."""
     from rich.table import Table
 
     table = Table(title=title, title_justify="left")
@@ -194,7 +191,6 @@ def head_distance(model: Model) -> float | None:
 
 
 def promise_of_slides(model: Model) -> Promise:
-    """The demo promises that all four masked words are found."""
     right = _all_right(model)
     if right == 4:
         return Promise(True, "Promise kept: all four masked words are right.")
@@ -214,7 +210,6 @@ def _right(model: Model, sentence: Sentence) -> int:
 
 
 def show_english(out: Path, console: Console) -> Promise:
-    """Train a masked-word model on Python's own documentation."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -266,7 +261,6 @@ def show_english(out: Path, console: Console) -> Promise:
 
 
 def promise_of_english(scores: Mapping[str, float]) -> Promise:
-    """The demo promises an accuracy on held-out text well above the baseline's."""
     accuracy, baseline = scores["accuracy"], scores["unigram_accuracy"]
     reached = (
         f"{accuracy / baseline:.2f} x the baseline's accuracy" if baseline else f"{accuracy:.1%} beside a baseline of 0"
@@ -281,7 +275,6 @@ def promise_of_english(scores: Mapping[str, float]) -> Promise:
 
 
 def show_translation(console: Console) -> Promise:
-    """Translate the sentence of the illustrated guide, and show which words looked at which."""
     from rich.table import Table
 
     from glassformer.api.load import load
@@ -299,7 +292,6 @@ def show_translation(console: Console) -> Promise:
 
 
 def promise_of_translation(translation: str) -> Promise:
-    """The demo promises the guide's translation of the guide's sentence."""
     if translation == TRANSLATION:
         return Promise(True, f"Promise kept: {TRANSLATED!r} is translated as {TRANSLATION!r}.")
     return Promise(False, f"Promise broken: {TRANSLATED!r} is translated as {translation!r}, not {TRANSLATION!r}.")
@@ -309,7 +301,6 @@ def promise_of_translation(translation: str) -> Promise:
 
 
 def promise_of_reply(reply: str) -> Promise:
-    """The demo promises the guide's reply to the guide's question."""
     if reply.strip() == REPLY:
         return Promise(True, f"Promise kept: the reply to {ASKED!r} is {REPLY!r}.")
     return Promise(False, f"Promise broken: the reply to {ASKED!r} is {reply.strip()!r}, not {REPLY!r}.")

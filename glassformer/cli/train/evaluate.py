@@ -92,7 +92,6 @@ def evaluate(
 
 
 def _show(scores: Scores, best: str, handle: TextIO) -> None:
-    """The scores of the model with their intervals, beside those of the baselines, and the verdict in words."""
     from glassformer.scoring.score import THIS_MODEL, interval
     from glassformer.scoring.verdict import intervals, shown, told_lower, verdict
 

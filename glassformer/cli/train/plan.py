@@ -73,5 +73,4 @@ def _show(found: Plan) -> None:
 
 
 def megabytes(count: int) -> str:
-    """Bytes in a readable unit."""
     return f"{count / 1e6:,.0f} MB" if count < 1e10 else f"{count / 1e9:,.1f} GB"

@@ -213,7 +213,6 @@ def _recipe_of(task: str, family: object) -> str:
 
 
 def _is_alone(family: object) -> bool:
-    """Whether the models of a family are decoders alone."""
     if family is None:
         return False
     from glassformer.models.families import FAMILIES, family_config

@@ -72,7 +72,6 @@ def _fits(confusion: Mapping[str, Any], screen: Console) -> bool:
 
 
 def _shaded(number: str, share: float, width: int) -> str:
-    """A number between characters that are as dark as its share is large."""
     shade = _SHADES[min(round(share * (len(_SHADES) - 1) + 0.49 * (share > 0)), len(_SHADES) - 1)]
     around = width - len(number)
     return shade * (around - around // 2) + number + shade * (around // 2)
@@ -124,7 +123,6 @@ def _worst(rows: Sequence[Mapping[str, Any]], screen: Console, report: Mapping[s
 
 
 def _other(name: str, value: object, screen: Console, report: Mapping[str, Any]) -> None:
-    """A part that is not known here."""
     title = name.replace("_", " ")
     if isinstance(value, list) and all(isinstance(row, Mapping) for row in value):
         _title(screen, f"{title[0].upper()}{title[1:]}")

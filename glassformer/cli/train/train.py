@@ -52,7 +52,6 @@ def train(
 
 
 def trained(recipe: Recipe, folder: Path, *, resume: bool) -> Model:
-    """The model that a recipe makes; an interrupt carries the command that goes on."""
     from glassformer.api.train import train as run
 
     try:
@@ -80,7 +79,6 @@ def tell(model: Model, folder: Path, *, json: bool) -> None:
 
 
 def _show_seeds(found: Mapping[str, Any], folder: Path) -> None:
-    """The mean and the deviation of each score over the runs, on standard error."""
     from glassformer.run.seeds import lines
 
     table = plain_table("", "mean", "deviation", "lowest … highest")
@@ -113,7 +111,6 @@ def _recorded(out: Path | None, *, resume: bool) -> str:
 
 
 def recipe_of_run(folder: Path) -> Recipe | None:
-    """The recipe of the run in a folder, None where there is none."""
     from glassformer.saved.recipe import read_saved_recipe
 
     return read_saved_recipe(folder)

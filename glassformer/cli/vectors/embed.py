@@ -132,7 +132,6 @@ def embed(
 
 
 def told_of(model: Model, poolings: Sequence[str]) -> None:
-    """Note what a user should know of the features of this model."""
     from glassformer.features.vectors import note_of
 
     if said := note_of(model.module, poolings):

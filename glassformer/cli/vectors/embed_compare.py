@@ -216,7 +216,6 @@ def _has(name: str, blocks: int) -> bool:
 
 
 def as_record(found: Ranking, each: Ranked) -> dict[str, Any]:
-    """A line of the table for machines."""
     strategy, _, pooling = each.name.rpartition(".")
     named = {"strategy": strategy, "pooling": pooling} if each in found.vectors else {"baseline": each.name}
     shares = {"shares": list(found.mixes[pooling].shares)} if strategy == "mix" else {}

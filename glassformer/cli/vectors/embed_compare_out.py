@@ -51,7 +51,6 @@ def refuse_outs(outs: Sequence[Path | None], files: Sequence[Path]) -> None:
 
 
 def write_mix_of(path: Path, found: Ranking) -> None:
-    """The mix that did best. Raises DataError where it cannot be written."""
     from glassformer.features.mix import write_mix
 
     names = [each.name for each in found.vectors if each.name.startswith("mix.")]
@@ -64,7 +63,6 @@ def write_mix_of(path: Path, found: Ranking) -> None:
 
 
 def write_probe_of(path: Path, made: Made, model: Model, files: Sequence[Path]) -> None:
-    """The logistic regression on the best vectors, of all labels. Raises DataError where it cannot be written."""
     import numpy as np
 
     from glassformer.features.probe import learn_probe, write_probe

@@ -27,7 +27,6 @@ class Examples:
         self.labels: list[tuple[str, ...]] = []
 
     def add(self, values: dict[str, object], where: str, labels: Sequence[str]) -> None:
-        """One more text, or sentence."""
         self.records.append((values, where))
         self.labels.append(tuple(labels))
 

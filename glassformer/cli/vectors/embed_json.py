@@ -66,7 +66,6 @@ class JsonRecords:
 
 
 def as_record(each: Vectors) -> dict[str, Any]:
-    """The vectors of a text as JSON."""
     words = {} if each.offsets is None else {"words": _spans(each, slice(None))}
     return {"text": each.text, **words, **{name: of.tolist() for name, of in each.vectors.items()}}
 

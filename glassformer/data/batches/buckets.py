@@ -123,7 +123,6 @@ class BucketOrder:
         return int(np.searchsorted(self._batches, place, side="right")), place
 
     def bucket_of_step(self, step: int) -> int:
-        """The bucket of a training step."""
         return self._place(*divmod(step, len(self)))[0]
 
     def of_epoch(self, epoch: int, number: int) -> Integers:

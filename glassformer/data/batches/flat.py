@@ -40,7 +40,6 @@ class Flat:
 
     @property
     def lengths(self) -> Integers:
-        """The numbers in each sequence, [E]."""
         return np.diff(self.offsets)
 
     def joined(self, chosen: Integers) -> tuple[npt.NDArray[np.int32], Integers, Integers]:
@@ -62,7 +61,6 @@ class Texts(Sequence[str]):
             self.append(text)
 
     def append(self, text: str) -> None:
-        """Add one at the end."""
         self._bytes += text.encode("utf-8", "surrogatepass")
         self._offsets.append(len(self._bytes))
 

@@ -77,7 +77,6 @@ class PackedRows:
 
     @property
     def lengths(self) -> int:
-        """The length of every row."""
         return self.length
 
     def rows(self, row_ids: Integers, length: int | None = None) -> Batch:

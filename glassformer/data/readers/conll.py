@@ -28,8 +28,6 @@ WORDS, TAGS, TEXT, OFFSETS = "words", "tags", "text", "offsets"
 
 @dataclass(frozen=True)
 class _Cells:
-    """The cells of a line, and its number."""
-
     cells: list[str]
     line: int
 

@@ -78,7 +78,6 @@ class _Numbered:
         return line.text + "\n"
 
     def never_closed(self, got: str) -> DataError:
-        """What is wrong when a record does not end."""
         where = self._opened if self._open else self.first
         return DataError(
             f"{self._path}, line {where}: a quoted field must end with a quote",

@@ -67,7 +67,6 @@ def _count(number: int, thing: str) -> str:
 
 
 def _reasons(left_aside: Sequence[LeftAside]) -> str:
-    """The first files of the first reasons, and how many more there are."""
     by_reason: dict[str, list[Path]] = {}
     for each in left_aside:
         by_reason.setdefault(each.reason, []).append(each.path)
@@ -128,7 +127,6 @@ class _Search:
     left_aside: list[LeftAside] = field(default_factory=list)
 
     def add_named(self, path: Path) -> None:
-        """A file or folder by its own name."""
         if path.is_dir():
             self._add_found(sorted(_below(path, self._leave)), str(path), any_suffix=False)
             return
@@ -139,7 +137,6 @@ class _Search:
         self._use(path)
 
     def add_pattern(self, pattern: Path) -> None:
-        """All that a pattern matches; a folder among them gives its files."""
         parts = pattern.parts
         fixed = next(place for place, part in enumerate(parts) if _PATTERN_SIGNS & set(part))
         start = Path(*parts[:fixed])

@@ -35,7 +35,6 @@ OnBad = Callable[[DataError], None]
 
 
 def stop(error: DataError) -> None:
-    """Raise the error of the first bad row."""
     raise error
 
 
@@ -97,7 +96,6 @@ def of_each(files: Sequence[Path], read: Callable[[Path], Iterator[Read]], bad: 
 
 
 def is_zipped(path: Path) -> bool:
-    """Whether a file's name says it is compressed."""
     return path.suffix.lower() == ".gz"
 
 

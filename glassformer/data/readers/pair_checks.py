@@ -43,7 +43,6 @@ class PairReport:
         return len(self.places)
 
     def count(self, problem: Problem) -> int:
-        """How many pairs have it."""
         return int(self.flags[problem].sum())
 
     def kept(self, remove: Collection[Problem]) -> Flags:

@@ -43,7 +43,6 @@ class RejectsFile(Skipped):
         self._order = (array("q"), array("q"), array("q"))
 
     def __call__(self, error: DataError) -> None:
-        """Set the row of an error aside."""
         super().__call__(error)
         found_at = _PLACE.fullmatch(error.where)
         file, number, place = found_at.group("file", "number", "place") if found_at else (None, None, None)
@@ -79,7 +78,6 @@ class RejectsFile(Skipped):
 
     @property
     def sentence(self) -> str:
-        """What was set aside, for a note."""
         return f"{left_out(self.count, self.files, self.first[0])}; set aside in {self.path}"
 
 

@@ -76,7 +76,6 @@ def read_table(
 
 
 def names_of(columns: Mapping[str, Columns]) -> tuple[str, ...]:
-    """The names of all columns of these roles."""
     return tuple(name for of in columns.values() for name in ([of] if isinstance(of, str) else of))
 
 

@@ -37,7 +37,6 @@ def sentence_starts(text: str) -> list[int]:
 
 
 def _begins(found: re.Match[str]) -> bool:
-    """Whether a sentence begins after this match."""
     if found["mark"] is None:
         return True
     if not (found["next"].isupper() or found["next"].isdecimal()):

@@ -40,19 +40,13 @@ class TextRows(Protocol):
     """Rows of tokens cut from a store. `lengths` [R] are the lengths of the rows, or one number where all are equal."""
 
     @property
-    def store(self) -> TokenStore:
-        """Where the tokens come from."""
-        ...
+    def store(self) -> TokenStore: ...
 
     @property
-    def length(self) -> int:
-        """The tokens of the longest row."""
-        ...
+    def length(self) -> int: ...
 
     @property
-    def lengths(self) -> Integers | int:
-        """The length of each row [R], or of all."""
-        ...
+    def lengths(self) -> Integers | int: ...
 
     def __len__(self) -> int: ...
 
@@ -102,11 +96,9 @@ class MaskedRows:
 
     @property
     def lengths(self) -> Integers | int:
-        """The length of each row [R], or of all."""
         return self.text.lengths
 
     def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
-        """These rows as they are masked in these epochs, [B] each, padded to a shape (rows, tokens)."""
         count, length = shape
         missing = count - len(examples)
         filled = np.concatenate([examples, np.repeat(examples[-1:], missing)])
@@ -183,12 +175,10 @@ class CorpusTask(Task):
 
     @classmethod
     def resolve_shares(cls, data: CorpusSection) -> dict[str, float]:  # type: ignore[override]
-        """The shares of the documents that are held out."""
         return resolve_shares(data)
 
     @classmethod
     def training_texts(cls, data: CorpusSection, shares: Mapping[str, float]) -> Iterable[str]:  # type: ignore[override]
-        """The texts of the training split."""
         return training_texts(data, shares)
 
     @classmethod
@@ -233,7 +223,6 @@ def held_out_sources(
 
 
 def check_some_can_be_masked(unigram: Unigram) -> None:
-    """Raise DataError for a text of which nothing can be masked."""
     if not unigram.counts.any():
         raise DataError(
             "text must have words that can be masked", got="none that the tokenizer knows", do="train a tokenizer on it"

@@ -67,7 +67,6 @@ def unigram_of(preparation: Preparation, sources: Mapping[Split, Source]) -> Uni
 
 
 def check_encoder(body: ModelConfig) -> None:
-    """Raise ConfigError unless the model is an encoder with a vocabulary head."""
     if body.encoder is None or body.decoder is not None or body.head is None:
         raise ConfigError(
             "masked words are learned by an encoder with a vocabulary head",
@@ -106,13 +105,11 @@ def scored_in_each(batch: Batch) -> list[int]:
 
 
 def of_masked_words(task: Any, both: Both) -> Tensor:
-    """The vocabulary at each masked word."""
     logits, its = answers(both, "logits")  # [N, V]
     weights = (both.batch.labels["masked_words"] != IGNORED).flatten().float()  # [N]
     return soft_loss(logits, its, weights, both.temperature)
 
 
 def of_texts(task: Any, both: Both) -> Tensor:
-    """The label of each row."""
     logits, its = answers(both, "sentence_logits")  # [B, L]
     return soft_loss(logits, its, both.batch.weights, both.temperature)

@@ -29,7 +29,6 @@ class LabelCounts:
 
     @classmethod
     def of(cls, labels: Any, saved: Sequence[int] | None = None) -> LabelCounts:
-        """Of these labels [P], or as they were saved."""
         return cls(saved or np.bincount(labels, minlength=2).tolist())
 
     @property
@@ -39,7 +38,6 @@ class LabelCounts:
 
     @property
     def most_frequent(self) -> int:
-        """The number of the label that most pairs have."""
         return self.prior.index(max(self.prior))
 
     def guess(self, labels: Any) -> Measure:
@@ -62,7 +60,6 @@ class LabelCounts:
 
 
 def check_rows_of_pairs(data: DataSection) -> None:
-    """Raise ConfigError for settings of the data that rows of pairs do not have."""
     assert isinstance(data, CorpusSection)
     if not data.pack or data.document_mask is not None:
         raise ConfigError(

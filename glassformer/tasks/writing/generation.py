@@ -54,12 +54,10 @@ class Generation(Answered):
 
     @property
     def text(self) -> str:
-        """The prompt and what follows it."""
         return self.prompt + self.generated
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the reader of this text should know, a sentence each."""
         shown = self.prompt if len(self.prompt) <= _SHOWN else f"{self.prompt[:_SHOWN]}…"
         if not self.left_out:
             return ()
@@ -67,18 +65,15 @@ class Generation(Answered):
 
     @property
     def says(self) -> str:
-        """The whole text."""
         return self.text
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
-        """The whole text, or each of several."""
         if not self.n_best:
             yield Written(self.text, lines=True)
         for number, each in enumerate(self.n_best, start=1):
             yield Written(self.prompt + each.generated, True, f"{number}\t")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
         return asdict(self)
 
 

@@ -105,7 +105,6 @@ class Generate(Writer[Prompt, Generation]):
     # ------------------------------------------------------------------ a prompt
 
     def example(self, values: Mapping[str, object], where: str) -> Prompt:
-        """The prompt of a record, which may be empty. Raises DataError for a value that is no text."""
         text = values["text"]
         if not isinstance(text, str):
             raise DataError(located(where, "a prompt must be a text"), got=repr(text)[:60])
@@ -144,11 +143,9 @@ class Generate(Writer[Prompt, Generation]):
         return max(1, room - len(self.opening) - free)
 
     def rows(self, example: Prompt) -> Iterator[Row]:
-        """One row: the prompt."""
         yield Row(ids=example.ids)
 
     def request(self, ids: Sequence[int]) -> Request:
-        """What is asked of the decoding loop for a prompt."""
         most = self.settings.max_tokens
         if self.room is not None:
             most = min(most, self.room + 1 - len(ids))
@@ -159,13 +156,11 @@ class Generate(Writer[Prompt, Generation]):
     # ------------------------------------------------------------------ writing
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """What is written behind each row; rows with the same tokens are continued once."""
         return answered(batches, self.request, lambda asked: self.steps(model, asked, slots=SLOTS))
 
     def steps(
         self, model: Transformer, requests: Iterable[Request], *, slots: int, recorder: Recorder | None = None
     ) -> Iterator[Step]:
-        """The steps of the decoding loop, so many requests at a time; a recorder keeps what was looked at."""
         return decode(
             model,
             requests,
@@ -195,7 +190,6 @@ class Generate(Writer[Prompt, Generation]):
         raise AssertionError("the loop answers each request")
 
     def merge(self, example: Prompt, found: Sequence[list[Hypothesis]]) -> Generation:
-        """The text behind a prompt. Raises DataError where there is none."""
         (hypotheses,) = found
         if not hypotheses:
             raise DataError(
@@ -227,9 +221,7 @@ class Generate(Writer[Prompt, Generation]):
 
     @property
     def stop(self) -> tuple[str, ...]:
-        """The strings before which a text ends."""
         return self.settings.stop
 
     def written(self, example: Prompt, answer: Hypothesis) -> str:
-        """The text of an answer, up to a stop string."""
         return before_stop(text_behind(self.tokenizer, example.ids, answer.ids), self.stop)

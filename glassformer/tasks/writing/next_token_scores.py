@@ -37,15 +37,11 @@ class NextTokenRows(Protocol):
     fingerprint: str
 
     @property
-    def lengths(self) -> int:
-        """The tokens that are read of each row."""
-        ...
+    def lengths(self) -> int: ...
 
     def __len__(self) -> int: ...
 
-    def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
-        """These rows, padded to a shape (rows, tokens)."""
-        ...
+    def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch: ...
 
 
 class NextTokenScores:
@@ -107,7 +103,6 @@ class NextTokenScores:
 
 
 def _batches(source: NextTokenRows, limit: int | None) -> Iterator[Batch]:
-    """All rows of a source, or a fixed choice of `limit` of them."""
     order, count = Order(len(source), _ROWS, source.fingerprint, 0), min(limit or len(source), len(source))
     for number in range(math.ceil(count / _ROWS)):
         numbers = order.of_epoch(0, number)[: count - number * _ROWS]

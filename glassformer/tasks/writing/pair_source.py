@@ -30,8 +30,6 @@ _TOGETHER = 4096
 
 
 class TextPair(NamedTuple):
-    """A source text, and its translation where it is known."""
-
     text: str
     target: str | None = None
 
@@ -47,7 +45,6 @@ class TextPairs(Sequence[TextPair]):
 
     @property
     def sides(self) -> tuple[Texts, Texts]:
-        """All sources and all targets."""
         return self.sources, self.targets
 
     @overload
@@ -91,7 +88,6 @@ class PairSource:
 
     @property
     def left_out(self) -> int:
-        """How many pairs have a side that is longer than a row may be."""
         return len(self.packed.left_out)
 
     @property
@@ -108,16 +104,13 @@ class PairSource:
 
     @property
     def targets(self) -> Flat:
-        """The tokens of each target, its end among them."""
         return self._sides[1]
 
     @property
     def target_tokens(self) -> npt.NDArray[np.int32]:
-        """The tokens of all targets, one after the other."""
         return self._sides[1].values
 
     def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
-        """These rows, the same in each epoch, padded to a shape (rows, tokens of the source, of the target)."""
         rows, sources, targets = shape
         filled = np.concatenate([examples, np.repeat(examples[-1:], rows - len(examples))])
         members, row, _ = self.packed.members.joined(filled)
@@ -151,7 +144,6 @@ class _Side(NamedTuple):
     positions: Integers
 
     def inputs(self) -> Inputs:
-        """What a stack reads."""
         return Inputs(
             ids=torch.from_numpy(self.ids),
             documents=torch.from_numpy(self.documents),
@@ -176,8 +168,6 @@ def _side_by_side(
 
 
 def _tokens(tokenizer: Tokenizer, texts: Iterable[str]) -> Flat:
-    """The tokens of each text between the tokenizer's special ones."""
-
     def encoded() -> Iterable[Sequence[int]]:
         waiting: list[str] = []
         for text in texts:
@@ -198,7 +188,6 @@ def pair_of(values: Mapping[str, object], where: str) -> TextPair:
 
 
 def log_rows(sources: Mapping[Split, PairSource], length: int, log: Callable[[str], None]) -> None:
-    """Log how many pairs there are, in which rows, and how many are too long for them."""
     held_out = ", ".join(f"{len(sources[split].examples):,} {split}" for split in sources if split != "train")
     train = sources["train"]
     shapes = " and ".join(f"{source} + {target}" for source, target in train.packed.shapes.tolist())

@@ -29,13 +29,10 @@ class ScoredToken:
 
     @property
     def probability(self) -> float:
-        """The probability, between 0 and 1."""
         return math.exp(self.log_probability)
 
 
 class _ScoredTokens(Answered):
-    """What follows from the log-probabilities of at least one token."""
-
     measure: ClassVar[str] = "log-probability"
     tokens: tuple[ScoredToken, ...]
 
@@ -53,21 +50,17 @@ class _ScoredTokens(Answered):
 
     @property
     def says(self) -> str:
-        """Nothing in words."""
         return ""
 
     @property
     def place_names(self) -> list[str]:
-        """What the places are called."""
         return [token.text.strip() or token.token for token in self.tokens]
 
     @property
     def places(self) -> list[list[Guess]]:
-        """Each token, and how likely it is."""
         return [[(token.text.strip() or token.token, token.probability)] for token in self.tokens]
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
-        """Each token with its probability, and what follows from all of them."""
         found = vars(self)
         yield line(str(found["text"]), style="dim")
         if "target" in found:
@@ -87,11 +80,9 @@ class _ScoredTokens(Answered):
         )
 
     def rate(self) -> tuple[Words, ...]:
-        """What is said of the rate after the perplexity."""
         return ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and strings, for JSON."""
         tokens = [asdict(token) for token in self.tokens]
         return {**vars(self), "tokens": tokens, "total": self.total, "perplexity": self.perplexity}
 
@@ -136,9 +127,7 @@ class ScoredText(_ScoredTokens):
         return -self.total / math.log(2) / self.bytes if self.bytes else None
 
     def rate(self) -> tuple[Words, ...]:
-        """The bits per byte."""
         return () if self.bits_per_byte is None else (", ", bold(f"{self.bits_per_byte:.3f}"), " bits per byte")
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and strings, for JSON."""
         return {**super().to_dict(), "bits_per_byte": self.bits_per_byte}

@@ -63,31 +63,25 @@ class TargetTask(RecordTask[TextPair, Translation]):
 
     @property
     def weights(self) -> Mapping[str, float]:
-        """Of the tokens of the target, and of the links of words where a head learns them."""
         return {TARGET: 1.0, **({ALIGNMENT: self.section.alignment} if self.section.alignment else {})}
 
     @classmethod
     def texts_of(cls, record: Record) -> tuple[str, ...]:
-        """Source and target."""
         return str(record.values["text"]), str(record.values["target"])
 
     def example(self, values: Mapping[str, object], where: str) -> TextPair:
-        """A source, and its target where it is known."""
         return pair_of(values, where)
 
     def rows(self, example: TextPair) -> Iterator[Row]:
-        """A row for each part of the source."""
         return self.translator.rows(example)
 
     def known_by(self, example: TextPair) -> str:
-        """The source."""
         return example.text
 
     # ------------------------------------------------------------------ training
 
     @classmethod
     def check_body(cls, section: TargetSection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model has an encoder, a decoder and a vocabulary head."""
         check_translates(body)
 
     @classmethod
@@ -98,7 +92,6 @@ class TargetTask(RecordTask[TextPair, Translation]):
         records: Sequence[Record],
         held_out: Sequence[Record] = (),
     ) -> Self:
-        """Nothing is determined by the records."""
         return cls(section, preparation.tokenizer, length=preparation.data.length, search=preparation.search)
 
     def _sources(
@@ -140,41 +133,34 @@ class TargetTask(RecordTask[TextPair, Translation]):
 
     @property
     def baseline_loss(self) -> float:
-        """The loss, smoothed as in training, of knowing only how frequent each token of the targets is."""
         counts, share = self.unigram.counts, self.section.label_smoothing
         of_each = -np.log(self.unigram.probability(np.arange(len(counts))))  # [V]
         possible = np.delete(of_each, self.translator.ids.never)
         return float((1 - share) * of_each @ counts / counts.sum() + share * possible.mean())
 
     def facts(self) -> dict[str, Any]:
-        """How frequent each token of the training targets is."""
         return {"unigram_counts": self.unigram.counts.tolist()}
 
     def evaluate_in_training(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity and accuracy of the target's tokens."""
         return token_scores(target_losses(model, source, self.unigram, limit), self.unigram)
 
     # ------------------------------------------------------------------ for an existing model
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For a model that was trained to translate; raises ConfigError for another one."""
         kind: Any = cls.Section  # each task's own has a default for its name
         section: Any = context.section if isinstance(context.section, kind) else kind()
         cls.check_body(section, model.config)
         return cls(section, tokenizer, length=context.length, search=context.search)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """The best translations of each row."""
         return self.translator.predict(model, batches)
 
     def merge(self, example: TextPair, found: Sequence[list[Hypothesis]]) -> Translation:
-        """The translations of the sentences in their places."""
         return self.translator.merge(example, found)
 
 
 def _unigram_of(preparation: Preparation, source: PairSource) -> Unigram:
-    """How frequent each token of the training targets is: as it was saved, else counted."""
     counts = preparation.facts.get("unigram_counts")
     if counts is not None:
         return Unigram(np.array(counts, np.int64))

@@ -70,7 +70,6 @@ class Translation(Answered):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the reader of this translation should know, a sentence each."""
         shown = self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}…"
         found = []
         if self.unknown:
@@ -87,11 +86,9 @@ class Translation(Answered):
 
     @property
     def says(self) -> str:
-        """The translation."""
         return self.translation
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
-        """The translation, or the best ones with their scores; and the words that belong together."""
         lines = "\n" in str(values["text"])  # else one text is one line
         if len(self.n_best) > 1:
             yield from (Written(each.translation, lines, f"{each.score:.4f}\t") for each in self.n_best)
@@ -106,7 +103,6 @@ class Translation(Answered):
             yield Grid(("translation", "", "source", "attention", ""), tuple(rows))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
         return {**asdict(self), "alignment": [link._asdict() for link in self.alignment]}
 
 
@@ -130,7 +126,6 @@ def token_spans(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, list[Spa
 
 
 def _common(one: str, other: str) -> int:
-    """How many characters two texts have in common at their beginning."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 

@@ -146,7 +146,6 @@ class Translator(Writer[TextPair, Translation]):
     # ------------------------------------------------------------------ a text and its sentences
 
     def example(self, values: Mapping[str, object], where: str) -> TextPair:
-        """A source; one of only blanks has an empty translation. Raises DataError for a value that is no text."""
         text = values["text"]
         if not isinstance(text, str):
             raise DataError(located(where, "the source must be a text"), got=repr(text)[:60])
@@ -165,7 +164,6 @@ class Translator(Writer[TextPair, Translation]):
         return split_sentences(text, length=lambda part: len(ids_of(self.tokenizer, part)), most=room)
 
     def rows(self, example: TextPair) -> Iterator[Row]:
-        """One row for each sentence."""
         before, after = self.tokenizer.frame_ids
         for sentence in self.sentences(example.text):
             words = ids_of(self.tokenizer, example.text[sentence.start : sentence.end])
@@ -212,7 +210,6 @@ class Translator(Writer[TextPair, Translation]):
     def steps(
         self, model: Transformer, requests: Iterable[Request], *, slots: int, recorder: Recorder | None = None
     ) -> Iterator[Step]:
-        """The steps of the decoding loop, so many requests at a time; a recorder keeps what the search looked at."""
         last = len(model.output_stack.blocks) - 1
         # The coverage penalty reads the same attention, so that what is shown of an answer does not change it.
         looks = self.aligned or self.settings.coverage_penalty
@@ -230,7 +227,6 @@ class Translator(Writer[TextPair, Translation]):
         )
 
     def text_of(self, ids: Sequence[int]) -> str:
-        """The text of these first tokens of an answer."""
         return self.target.decode(ids).lstrip()
 
     def ends(self, answer: Hypothesis) -> bool:
@@ -256,7 +252,6 @@ class Translator(Writer[TextPair, Translation]):
         )
 
     def merge(self, example: TextPair, found: Sequence[list[Hypothesis]]) -> Translation:
-        """The translations of the sentences in their places. Raises DataError where there is none."""
         text, sentences = example.text, self.sentences(example.text)
         if not all(found):
             raise DataError(
@@ -332,5 +327,4 @@ class Translator(Writer[TextPair, Translation]):
 
 
 def beginning_with(blank: str, tokenizer: Tokenizer) -> tuple[int, ...]:
-    """The tokens that begin with this blank."""
     return tuple(id_ for id_ in range(tokenizer.vocabulary_size) if tokenizer.text(id_).startswith(blank))

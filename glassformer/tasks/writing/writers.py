@@ -40,7 +40,6 @@ class Writer(Predictor[Example, Prediction]):
 
 
 def check_writes(model: ModelConfig) -> None:
-    """Raise ConfigError unless the model is a decoder alone with a vocabulary head."""
     if model.decoder is None or model.encoder is not None or model.head is None:
         raise ConfigError(
             "a language model is a decoder with a vocabulary head",
@@ -50,7 +49,6 @@ def check_writes(model: ModelConfig) -> None:
 
 
 def check_translates(model: ModelConfig) -> None:
-    """Raise ConfigError unless the model has an encoder, a decoder and a vocabulary head."""
     if model.encoder is None or model.decoder is None or model.head is None:
         raise ConfigError(
             "a translation needs an encoder, a decoder and a vocabulary head",
@@ -110,7 +108,6 @@ def room_of(model: Transformer, context: Context) -> int | None:
 
 
 def tokens_of(batch: Batch) -> Iterator[tuple[int, ...]]:
-    """The tokens of each row without its padding."""
     ids = batch.inputs.ids
     assert ids is not None
     rows: list[list[int]] = ids.tolist()
@@ -146,7 +143,6 @@ def answered(
 
 
 def refuse_several(settings: DecodeSettings, what: str) -> None:
-    """Raise ConfigError where several answers are asked for: the words of one alone can be shown."""
     if settings.n_best > 1:
         raise ConfigError(
             f"the words of one {what} can be shown as they are decided",

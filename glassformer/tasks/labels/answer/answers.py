@@ -59,38 +59,31 @@ class Answer(Answered):
 
     @property
     def best(self) -> Span | None:
-        """The answer, None where there is none."""
         return self.spans[0] if self.no_answer_probability is None or self.spans[0].score > self.threshold else None
 
     @property
     def text(self) -> str:
-        """The answer, "" where there is none."""
         return "" if self.best is None else self.best.text
 
     @property
     def says(self) -> str:
-        """The answer."""
         return "no answer" if self.best is None else self.best.text
 
     @property
     def place_names(self) -> list[str]:
-        """What the places are called."""
         return ["answer"]
 
     @property
     def places(self) -> list[list[Guess]]:
-        """The best spans, and none."""
         spans: list[Guess] = [(span.text, span.probability) for span in self.spans[:TOP]]
         none: list[Guess] = [] if self.no_answer_probability is None else [(NO_ANSWER, self.no_answer_probability)]
         return [[*spans, *none]]
 
     @property
     def verdict(self) -> object:
-        """The answer."""
         return self.text
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
-        """The best spans, each with a bar, and the passage around the answer."""
         yield line(self.question, style="dim")
         if self.question_cut:
             yield Remark(f"the question was cut: its last {self.question_cut:,} tokens were not read")
@@ -118,7 +111,6 @@ class Answer(Answered):
         return f"{left}{before}", bold(f"[{self.best.text}]"), f"{after}{right}"
 
     def in_words(self, words: int, answers: int) -> InWords:
-        """The span of the passage, or that there is none."""
         rows = [(" ".join(span.text.split())[:SHOWN], (span.probability,)) for span in self.spans[:answers]]
         if self.no_answer_probability is not None:
             rows.append((NO_ANSWER, (self.no_answer_probability,)))

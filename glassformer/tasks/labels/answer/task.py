@@ -92,7 +92,6 @@ class AnswerQuestions(RecordTask[Question, Answer]):
     reads_several = True
 
     def record_of(self, text: str) -> dict[str, object]:
-        """The text as the passage of a question."""
         return {"text": _QUESTION, "pair": text}
 
     def __init__(
@@ -108,7 +107,6 @@ class AnswerQuestions(RecordTask[Question, Answer]):
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For a model that has learned to answer; raises ConfigError for another one."""
         head, section = model.config.token_head, context.section
         if head is None or head.labels != 2 or not isinstance(section, AnswerSection):
             raise ConfigError(
@@ -139,7 +137,6 @@ class AnswerQuestions(RecordTask[Question, Answer]):
             yield from zip(batch.row_ids.tolist(), found, strict=True)
 
     def merge(self, example: Question, found: Sequence[Reals]) -> Answer:
-        """The best spans of all windows."""
         cut = self._windows(example)
         shifts = [window.start - self._ahead(example) for window in cut]
         spans, none = merged(found, shifts, example.passage, count=self.top, no_answer=bool(self.section.no_answer))
@@ -149,7 +146,6 @@ class AnswerQuestions(RecordTask[Question, Answer]):
 
     @classmethod
     def columns(cls, data: AnswerData) -> dict[str, str]:
-        """Question, passage and answers."""
         return check_columns({"text": data.text, "pair": data.pair, "answers": data.answers})
 
     @classmethod
@@ -169,7 +165,6 @@ class AnswerQuestions(RecordTask[Question, Answer]):
                     yield before
 
     def example(self, values: Mapping[str, object], where: str) -> Question:
-        """A question, its passage, and its answers where they are known."""
         question = text_of(values["text"], where, "question")
         if "pair" not in values:
             do = "give it with --context" if not where else "name its column with --context-column"
@@ -221,7 +216,6 @@ class AnswerQuestions(RecordTask[Question, Answer]):
 
     @classmethod
     def check_body(cls, section: AnswerSection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model has an encoder and no decoder."""
         if body.encoder is None or body.decoder is not None:
             raise ConfigError(
                 "answers are found by an encoder", got=f"the family {body.family}", do="choose bert or modernbert"
@@ -231,7 +225,6 @@ class AnswerQuestions(RecordTask[Question, Answer]):
     def from_records(
         cls, section: AnswerSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
-        """With `no_answer` as the training records are."""
         without = 0
         for record in records:
             with suppress(DataError):  # reported when the record becomes an example
@@ -245,7 +238,6 @@ class AnswerQuestions(RecordTask[Question, Answer]):
 
     @classmethod
     def prepared(cls, section: AnswerSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
-        """As for all records; logs which answers were repaired, and that questions were cut."""
         task, sources = super().prepared(section, preparation)
         examples = [each for source in sources.values() for each in getattr(source, "examples", ())]
         if task.repaired:
@@ -259,7 +251,6 @@ class AnswerQuestions(RecordTask[Question, Answer]):
         return task, sources
 
     def model(self, body: ModelConfig) -> ModelConfig:
-        """The body with a head of two scores for each token, and without a vocabulary head."""
         head = token_head_of(body, labels=2, dropout=self.section.dropout, spans=True)
         return body.model_copy(update={"token_head": head, "sentence_head": None, "head": None})
 

@@ -41,26 +41,21 @@ class Choice(Answered):
 
     @property
     def says(self) -> str:
-        """The likeliest candidate."""
         return self.choice
 
     @property
     def place_names(self) -> list[str]:
-        """What the places are called."""
         return ["candidate"]
 
     @property
     def places(self) -> list[list[Guess]]:
-        """All candidates."""
         return [list(zip(self.choices, self.probabilities, strict=True))]
 
     @property
     def verdict(self) -> object:
-        """The place of the likeliest candidate."""
         return self.index
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
-        """The candidates, each with a bar."""
         yield line(self.text, style="dim")
         rows = tuple(
             (Tick("→") if place == self.index else "", choice, f"{chance:.1%}", Share(chance))
@@ -69,7 +64,6 @@ class Choice(Answered):
         yield Grid(("", "candidate", "probability", ""), rows)
 
     def in_words(self, words: int, answers: int) -> InWords:
-        """How likely each candidate is, the likeliest first."""
         order = sorted(zip(self.choices, self.probabilities, strict=True), key=lambda each: -each[1])
         kept = order[: 2 * answers]
         more = f"{len(order) - len(kept):,} more candidates" if len(order) > len(kept) else ""
@@ -78,7 +72,6 @@ class Choice(Answered):
         return InWords("", ("probability",), rows, (), more, (f"The choice: {self.choice[:SHOWN]} ({chance}).",))
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and words, for JSON."""
         return {
             "text": self.text,
             "choices": list(self.choices),
@@ -90,12 +83,10 @@ class Choice(Answered):
 
 
 def listed(value: object) -> list[object]:
-    """A list as it is, an empty one for what is none."""
     return list(value) if isinstance(value, list | tuple) else []
 
 
 def words_of(value: object) -> str:
-    """A text as it is, "" for what is none."""
     return value if isinstance(value, str) else ""
 
 

@@ -41,7 +41,6 @@ _SHOWN, _MUCH = 10, 0.25
 
 
 def _of_candidates(task: Any, both: Both) -> Tensor:
-    """The candidates of each group."""
     scores, real, weights = grouped(both.answered, both.batch)  # [G, C], [G, C], [G]
     its, _, _ = grouped(both.taught, both.batch)
     return soft_loss(scores, its, weights, both.temperature, among=real)
@@ -70,7 +69,6 @@ class Choose(RecordTask[Question, Choice]):
     reads_several = True
 
     def record_of(self, text: str) -> dict[str, object]:
-        """The text with the same candidates as every other."""
         return {"text": text, "choices": list(SENTENCES[:3])}
 
     def __init__(
@@ -90,7 +88,6 @@ class Choose(RecordTask[Question, Choice]):
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For a model that was trained to choose; raises ConfigError for another one."""
         head = model.config.sentence_head
         if head is None or head.labels != 1 or not isinstance(context.section, ChooseSection):
             raise ConfigError(
@@ -102,7 +99,6 @@ class Choose(RecordTask[Question, Choice]):
         return cls(context.section, tokenizer, length=context.length, segments=two_segments(model.config))
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, float]]:
-        """The score of each row."""
         for batch in batches:
             scores = model(batch.inputs, heads=("sentence_head",)).sentence_logits  # [B, 1]
             yield from zip(batch.row_ids.tolist(), widened(scores)[:, 0].tolist(), strict=True)
@@ -125,7 +121,6 @@ class Choose(RecordTask[Question, Choice]):
 
     @classmethod
     def columns(cls, data: ChooseData) -> Mapping[str, Columns]:
-        """Text, candidates and label."""
         choices: Columns = data.choices[0] if len(data.choices) == 1 else data.choices
         columns: dict[str, Columns] = {"text": data.text, "choices": choices, "label": data.label}
         check_different(columns)
@@ -133,19 +128,16 @@ class Choose(RecordTask[Question, Choice]):
 
     @classmethod
     def training_texts(cls, data: DataSection, shares: Mapping[str, float]) -> Iterable[str]:
-        """The texts of the training records, and their candidates."""
         for split, record in cls._split(data, shares, on_bad(data)):
             if split == "train":
                 choices = record.values["choices"]
                 yield from filter(None, map(words_of, [record.values["text"], *listed(choices)]))
 
     def example(self, values: Mapping[str, object], where: str) -> Question:
-        """A text with its candidates, and the right one where there is one."""
         text, choices = text_of(values["text"], where), candidates_of(values.get("choices"), where)
         return Question(text, choices, place_of(values["label"], choices, where) if "label" in values else None)
 
     def rows(self, example: Question) -> list[Row]:
-        """The rows of all groups, one after the other."""
         return [row for group in self.groups(example) for row in group]
 
     def groups(self, example: Question) -> list[list[Row]]:
@@ -177,7 +169,6 @@ class Choose(RecordTask[Question, Choice]):
 
     @classmethod
     def check_body(cls, section: ChooseSection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model has an encoder and no decoder."""
         if body.encoder is None or body.decoder is not None:
             raise ConfigError(
                 "candidates are scored by an encoder", got=f"the family {body.family}", do="choose bert or modernbert"
@@ -187,7 +178,6 @@ class Choose(RecordTask[Question, Choice]):
     def from_records(
         cls, section: ChooseSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
-        """With the places of the right candidates of the training records."""
         known = preparation.facts.get("place_counts")
         found = {int(count): of for count, of in known.items()} if known else _places(records)
         task = cls(
@@ -211,19 +201,16 @@ class Choose(RecordTask[Question, Choice]):
         return task
 
     def model(self, body: ModelConfig) -> ModelConfig:
-        """The body with a sentence head of one label, and without a vocabulary head."""
         head = sentence_head_of(body, labels=1, pooling=self.section.pooling, dropout=self.section.dropout)
         return body.model_copy(update={"sentence_head": head, "head": None})
 
     @property
     def baseline_loss(self) -> float:
-        """The entropy of the right candidates' places in the training records."""
         total = sum(map(sum, self.places.values()))
         parts = ((n, sum(of)) for of in self.places.values() for n in of if n)
         return -math.fsum(n / total * math.log(n / its) for n, its in parts)
 
     def facts(self) -> dict[str, Any]:
-        """How often the right candidate has each place, by the number of candidates."""
         return {"place_counts": {str(count): list(of) for count, of in self.places.items()}}
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
@@ -235,11 +222,9 @@ class Choose(RecordTask[Question, Choice]):
         return {"choice": cross_entropy(scores, labels, weights)}
 
     def known_by(self, example: Question) -> str | None:
-        """The text, whatever its candidates."""
         return None if example.label is None else example.text
 
     def scores(self, pairs: Sequence[tuple[Question, Choice]]) -> Scores:
-        """Loss, perplexity and accuracy, beside those of chance and of always choosing the most frequent place."""
         known = [(example.label, len(example.choices), found) for example, found in pairs if example.label is not None]
         priors = {count: self._prior(count) for _, count, _ in known}
         measures = {

@@ -44,7 +44,6 @@ _FITTED, _LOGITS = 2048, 1 << 22
 
 
 def _of_label_sets(task: Any, both: Both) -> Tensor:
-    """The label of each row, or its labels where it may have several."""
     logits, its = answers(both, "sentence_logits")  # [B, L]
     return soft_loss(logits, its, both.batch.weights, both.temperature, several=task.section.several)
 
@@ -82,14 +81,12 @@ class Classify(TextPairTask[Labelled, Any]):
 
     @property
     def outputs(self) -> int:
-        """A logit for each label."""
         return max(len(self._numbers), 1)
 
     # ------------------------------------------------------------------ for an existing model
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For a model with a sentence head and names for its labels; raises ConfigError for another one."""
         section, pairs, separator = context.section, None, ","
         if isinstance(context.data, ClassifyData):
             pairs, separator = context.data.pair is not None, context.data.separator
@@ -109,7 +106,6 @@ class Classify(TextPairTask[Labelled, Any]):
         return cls(section, tokenizer, length=context.length, segments=segments, pairs=pairs, separator=separator)
 
     def merge(self, example: Labelled, found: Sequence[Reals]) -> Class | Classes:
-        """The mean of the probabilities over the windows."""
         logits = np.stack(found)  # [W, L]
         if not np.isfinite(logits).all():
             raise NotFiniteError(
@@ -125,11 +121,9 @@ class Classify(TextPairTask[Labelled, Any]):
 
     @classmethod
     def columns(cls, data: ClassifyData) -> dict[str, str]:
-        """Text, pair and label."""
         return check_columns({"text": data.text, "pair": data.pair, "label": data.label})
 
     def example(self, values: Mapping[str, object], where: str) -> Labelled:
-        """A text or a pair, and its label or labels where they are known."""
         texts = self.texts(values, where)
         if "label" not in values:
             return Labelled(*texts, None)
@@ -139,7 +133,6 @@ class Classify(TextPairTask[Labelled, Any]):
         return Labelled(*texts, None, tuple(sorted({known_label(each, self._numbers, where) for each in named})))
 
     def rows(self, example: Labelled) -> Iterator[Row]:
-        """A row for each window; the windows of a text share its weight."""
         labels = {} if example.numbers is None else {"label": example.numbers}
         return self.rows_with(example, labels, self.labelling.row_weight(example))
 
@@ -149,7 +142,6 @@ class Classify(TextPairTask[Labelled, Any]):
     def from_records(
         cls, section: ClassifySection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
-        """With the labels of the records, sorted."""
         data, found, count = preparation.data, Counter[str](), 0
         assert isinstance(data, ClassifyData)
         for record in records:
@@ -186,15 +178,12 @@ class Classify(TextPairTask[Labelled, Any]):
 
     @property
     def baseline_loss(self) -> float:
-        """The loss of knowing only how frequent each label is."""
         return self.labelling.baseline_loss
 
     def facts(self) -> dict[str, Any]:
-        """How frequent each label is in the training records."""
         return {"label_counts": dict(self.frequencies), "labelled_records": self.known}
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The weighted sum of the losses of the rows, of logits [B, L]."""
         logits = output.sentence_logits
         assert logits is not None
         return {"label": self.labelling.loss(widened(logits), batch.labels["label"], batch.weights)}
@@ -202,7 +191,6 @@ class Classify(TextPairTask[Labelled, Any]):
     # ------------------------------------------------------------------ measuring
 
     def lesson(self, example: Labelled) -> Lesson | None:
-        """The words and the label, or the labels."""
         target = example.several if example.label is None else example.label
         return None if target is None else Lesson(example.text, example.pair, target)
 
@@ -213,11 +201,9 @@ class Classify(TextPairTask[Labelled, Any]):
         return answer
 
     def scores(self, pairs: Iterable[tuple[Labelled, Any]]) -> Scores:
-        """Scores and a report, beside the most frequent label or labels."""
         return self.labelling.scores(pairs, self.section.temperature)
 
     def scores_of_stream(self, pairs: Iterable[tuple[Labelled, Any]]) -> Scores:
-        """As `scores`, which keeps little of each prediction."""
         return self.labelling.scores(pairs, self.section.temperature)
 
     def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:

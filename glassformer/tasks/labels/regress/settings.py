@@ -29,7 +29,6 @@ class RegressSection(TextPairSection):
 
     @property
     def after_scores(self) -> tuple[str, ...]:
-        """They are brought to the unit of the data."""
         if self.deviation is None or (self.mean, self.deviation) == (0.0, 1.0):
             return ()
         return (f"The mean and the deviation of the training numbers: {self.mean:.4g} + {self.deviation:.4g} × score.",)

@@ -24,7 +24,6 @@ class TagBaselines:
 
     @classmethod
     def of(cls, labels: Sequence[str], sentences: Sequence[Sentence], tags: Sequence[Sequence[str]]) -> Self:
-        """From the training sentences and the tags of their words."""
         self = cls(labels)
         by_word: dict[str, Counter[str]] = {}
         for sentence, its in zip(sentences, tags, strict=True):
@@ -39,7 +38,6 @@ class TagBaselines:
         return self
 
     def facts(self) -> dict[str, Any]:
-        """Plain dictionaries, to be saved with a model."""
         return {"labels": self.label_counts, "words": self.of_words}
 
     def tags(self, sentences: Sequence[Sequence[str]]) -> dict[str, list[tuple[str, ...]]]:

@@ -102,7 +102,6 @@ def sentence_of(values: Mapping[str, object], where: str) -> Sentence:
 
 
 def _placed(values: Mapping[str, Any], words: Sequence[str], where: str) -> tuple[str, list[Span]]:
-    """The text of words, and where they stand in it."""
     if "offsets" in values:
         return values["text"], values["offsets"]
     if not values.get("text"):

@@ -20,7 +20,6 @@ _SHOWN = 10
 
 
 def span_types(sentences: Sequence[Sequence[TagSpan]], more: Sequence[Sequence[TagSpan]]) -> tuple[str, ...]:
-    """The labels of all spans, those that were only found too, sorted."""
     return tuple(sorted({span.label for spans in (*sentences, *more) for span in spans}))
 
 
@@ -86,7 +85,6 @@ def by_type(measure: Measure, types: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def confusions(right: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
-    """The most frequent wrong tags of words, each with the right one."""
     counted = Counter(
         (mine, its)
         for truth, guess in zip(right, found, strict=True)

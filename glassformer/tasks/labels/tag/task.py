@@ -99,7 +99,6 @@ class Tag(RecordTask[Tagged, Tagging]):
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For a model with a token head and names for its labels; raises ConfigError for another one."""
         head, section = model.config.token_head, context.section
         if head is None or not isinstance(section, TagSection) or head.labels != len(section.labels):
             raise ConfigError(
@@ -123,7 +122,6 @@ class Tag(RecordTask[Tagged, Tagging]):
                 yield row, (words[begin:end], chain)
 
     def merge(self, example: Tagged, found: Sequence[Found]) -> Tagging:
-        """The best legal labels of the whole text, with their probabilities."""
         logits = np.concatenate([each for each, _ in found])  # [N, L]
         if not np.isfinite(logits).all():
             raise NotFiniteError(
@@ -144,22 +142,18 @@ class Tag(RecordTask[Tagged, Tagging]):
 
     @classmethod
     def columns(cls, data: TagData) -> dict[str, str]:
-        """The text alone: what else there is depends on the kind of file."""
         return {"text": data.text}
 
     @classmethod
     def records_of(cls, data: Any, path: Path, bad: OnBad) -> Iterator[Record]:
-        """The sentences of a file, with their tags or spans."""
         for row in tagged_rows(path, data, bad=bad, tagged=True):
             yield Record(row.values, row.where, data.kept(row.own))
 
     @classmethod
     def format_of(cls, data: Any, path: Any) -> TableFormat:
-        """Words in columns, JSON lines or Parquet."""
         return tagged_format(path)
 
     def example(self, values: Mapping[str, object], where: str) -> Tagged:
-        """A sentence, and the labels of its words where there are any; raises DataError for an unknown label."""
         sentence = sentence_of(values, where)
         if sentence.tags is None:
             return Tagged(sentence, None)
@@ -184,7 +178,6 @@ class Tag(RecordTask[Tagged, Tagging]):
 
     @classmethod
     def check_body(cls, section: TagSection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model has an encoder and no decoder."""
         if body.encoder is None or body.decoder is not None:
             raise ConfigError(
                 "words are tagged by an encoder", got=f"the family {body.family}", do="choose bert or modernbert"
@@ -231,20 +224,17 @@ class Tag(RecordTask[Tagged, Tagging]):
         )
 
     def model(self, body: ModelConfig) -> ModelConfig:
-        """The body with a token head, and without a vocabulary head."""
         section = self.section
         head = token_head_of(body, labels=len(section.labels), dropout=section.dropout, crf=section.crf)
         return body.model_copy(update={"token_head": head, "head": None, "sentence_head": None})
 
     @property
     def baseline_loss(self) -> float:
-        """The entropy of the training labels: the loss of knowing only how frequent each of them is."""
         counts = self.baselines.label_counts.values()
         total = sum(counts)
         return -math.fsum(count / total * math.log(count / total) for count in counts if count)
 
     def facts(self) -> dict[str, Any]:
-        """What the baselines know of the training records."""
         return {"word_tag_counts": self.baselines.facts()}
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
@@ -259,11 +249,9 @@ class Tag(RecordTask[Tagged, Tagging]):
         return {"tag": -(each * batch.weights.to(each.dtype)).sum()}
 
     def known_by(self, example: Tagged) -> str | None:
-        """The sentence."""
         return None if example.labels is None else example.sentence.text
 
     def scores(self, pairs: Sequence[tuple[Tagged, Tagging]]) -> Scores:
-        """Precision, recall and F1 of spans, accuracy of tags, beside two baselines that do not read the context."""
         known = [(example.sentence, found) for example, found in pairs if example.labels is not None]
         return tag_scores(known, self.baselines)
 

@@ -29,5 +29,4 @@ class BertSection(TaskSection, MaskingSection):
 
     @property
     def labels(self) -> tuple[str, str]:
-        """The names of the two labels of a pair."""
         return ORDER_LABELS if self.negatives == "swapped" else NEXT_SENTENCE_LABELS

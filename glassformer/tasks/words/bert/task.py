@@ -58,12 +58,10 @@ class Bert(CorpusTask):
 
     @classmethod
     def check_data(cls, data: DataSection) -> None:
-        """Raise ConfigError for settings that rows of pairs do not have."""
         check_rows_of_pairs(data)
 
     @classmethod
     def check_body(cls, section: BertSection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model is an encoder with a vocabulary head and two segments."""
         check_encoder(body)
         assert body.encoder is not None
         if body.encoder.embed.segments < 2:
@@ -75,7 +73,6 @@ class Bert(CorpusTask):
 
     @classmethod
     def prepared(cls, section: BertSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
-        """Pairs of sentences with masked words."""
         corpus, data = cls.stores(preparation), preparation.data
         swapped = section.negatives == "swapped"
 
@@ -112,16 +109,13 @@ class Bert(CorpusTask):
         return task, sources
 
     def model(self, body: ModelConfig) -> ModelConfig:
-        """The body with the pooler and two labels."""
         return body.model_copy(update={"sentence_head": SentenceHeadConfig(labels=2, pooling="pooler", dropout=0.0)})
 
     @property
     def baseline_loss(self) -> float:
-        """The sum of the entropies of the text's tokens and of the labels of its pairs."""
         return self.unigram.entropy + self.pair_counts.entropy
 
     def facts(self) -> dict[str, Any]:
-        """How frequent each token of the training text is, and the fingerprint of the text."""
         return {
             "text_fingerprint": self.text_fingerprint,
             "pair_counts": list(self.pair_counts.counts),
@@ -129,7 +123,6 @@ class Bert(CorpusTask):
         }
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The sum of the cross-entropies at the masked words, and that of the pairs: of logits [N, V] and [B, 2]."""
         return {
             "masked_words": cross_entropy(output.logits, batch.labels["masked_words"]),
             "next_sentence": cross_entropy(output.sentence_logits, batch.labels["next_sentence"]),

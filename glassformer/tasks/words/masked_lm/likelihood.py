@@ -40,12 +40,10 @@ class PseudoLikelihood(Predictor[Whole, Scored]):
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For an encoder with a vocabulary head; raises ConfigError for another model."""
         check_guesses(model, tokenizer)
         return cls(tokenizer, max_text_tokens=text_tokens(tokenizer, context.length))
 
     def example(self, values: Mapping[str, object], where: str) -> Whole:
-        """The text of a record; raises DataError for a text of only blanks."""
         text = str(values["text"])
         encoding = self.tokenizer.encode(text, special=False)
         spans = windows(len(encoding), self.max_text_tokens)
@@ -58,7 +56,6 @@ class PseudoLikelihood(Predictor[Whole, Scored]):
         return Whole(text, encoding, places, len(spans))
 
     def rows(self, example: Whole) -> Iterator[Row]:
-        """The text once for each of its tokens."""
         for place, window in example.places:
             row = make_row(example.encoding, window, self.tokenizer, [place])
             ids, (at,) = list(row.ids), row.scored_at
@@ -67,13 +64,11 @@ class PseudoLikelihood(Predictor[Whole, Scored]):
             yield replace(row, ids=ids, masked_words=masked, labels={"token": [answer]})
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, float]]:
-        """The log-probability of the token that is masked in each row."""
         for batch, found in log_probabilities(model, batches):
             right = found.gather(1, batch.labels["token"].cpu()[:, None])[:, 0]  # [N]
             yield from zip(batch.row_ids.tolist(), right.tolist(), strict=True)
 
     def merge(self, example: Whole, found: Sequence[float]) -> Scored:
-        """The tokens of the text with their log-probabilities."""
         encoding = example.encoding
         tokens = tuple(
             ScoredToken(

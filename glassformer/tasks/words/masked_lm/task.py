@@ -47,12 +47,10 @@ class MaskedLM(CorpusTask):
 
     @classmethod
     def check_body(cls, section: MaskedLMSection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model is an encoder with a vocabulary head."""
         check_encoder(body)
 
     @classmethod
     def prepared(cls, section: MaskedLMSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
-        """Rows with masked words, drawn by the run's seed in training and by the data's seed in evaluation."""
         corpus, data = cls.stores(preparation), preparation.data
         assert isinstance(data, CorpusSection)
 
@@ -75,19 +73,15 @@ class MaskedLM(CorpusTask):
 
     @property
     def baseline_loss(self) -> float:
-        """The entropy of the text's tokens: the loss of knowing only how frequent each of them is."""
         return self.unigram.entropy
 
     def facts(self) -> dict[str, Any]:
-        """How frequent each token of the training text is, and the fingerprint of the text."""
         return {"text_fingerprint": self.text_fingerprint, "unigram_counts": self.unigram.counts.tolist()}
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The sum of the cross-entropies at the masked words, of logits [N, V]."""
         return {"masked_words": cross_entropy(output.logits, batch.labels["masked_words"])}
 
     def evaluate(self, model: Transformer, source: MaskedRows, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity and accuracy at the masked words, beside the baselines'."""
         tally = Tally()
         of_baselines = [(baseline, Tally()) for baseline in self.baselines]
         for batch, output in answered(model, source, heads=("head",), limit=limit):

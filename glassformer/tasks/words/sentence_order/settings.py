@@ -28,5 +28,4 @@ class SentenceOrderSection(TaskSection):
 
     @property
     def labels(self) -> tuple[str, str]:
-        """The names of the two labels."""
         return ORDER_LABELS if self.negatives == "swapped" else NEXT_SENTENCE_LABELS

@@ -54,11 +54,9 @@ class PairRows:
 
     @property
     def lengths(self) -> Integers:
-        """The tokens of each row [P]."""
         return self.pairs.lengths
 
     def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
-        """These pairs, padded to a shape (rows, tokens)."""
         count, length = shape
         filled = np.concatenate([examples, np.repeat(examples[-1:], count - len(examples))])
         rows = self.pairs.rows(filled, length)
@@ -95,12 +93,10 @@ class SentenceOrder(CorpusTask):
 
     @classmethod
     def check_data(cls, data: DataSection) -> None:
-        """Raise ConfigError for settings that rows of pairs do not have."""
         check_rows_of_pairs(data)
 
     @classmethod
     def check_body(cls, section: SentenceOrderSection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model has an encoder and no decoder."""
         if body.encoder is None or body.decoder is not None:
             raise ConfigError(
                 "pairs of texts are read by an encoder", got=f"the family {body.family}", do="choose bert or modernbert"
@@ -108,7 +104,6 @@ class SentenceOrder(CorpusTask):
 
     @classmethod
     def prepared(cls, section: SentenceOrderSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
-        """Pairs of neighbours, and wrong ones."""
         _check_frame(preparation.tokenizer)
         corpus, data = cls.stores(preparation), preparation.data
         swapped = section.negatives == "swapped"
@@ -138,25 +133,20 @@ class SentenceOrder(CorpusTask):
         return cls(section, counts, corpus.stores["train"].fingerprint), sources
 
     def model(self, body: ModelConfig) -> ModelConfig:
-        """The body with a sentence head of two labels, and without a vocabulary head."""
         head = sentence_head_of(body, labels=2, pooling=self.section.pooling, dropout=self.section.dropout)
         return body.model_copy(update={"sentence_head": head, "head": None})
 
     @property
     def baseline_loss(self) -> float:
-        """The entropy of the labels of the training pairs."""
         return self.counts.entropy
 
     def facts(self) -> dict[str, Any]:
-        """How many training pairs have each label, and the fingerprint of the text."""
         return {"text_fingerprint": self.text_fingerprint, "pair_counts": list(self.counts.counts)}
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The sum of the cross-entropies of the labels, of logits [B, 2]."""
         return {"sentence_order": cross_entropy(output.sentence_logits, batch.labels["sentence_order"])}
 
     def evaluate(self, model: Transformer, source: PairRows, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity and accuracy, beside those of always choosing the more frequent label."""
         losses, right, labels = [], [], []
         for batch, output in answered(model, source, heads=("sentence_head",), limit=limit):
             its = batch.labels["sentence_order"]

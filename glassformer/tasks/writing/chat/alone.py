@@ -74,7 +74,6 @@ class ChatAlone(RecordTask[Talk, Reply]):
 
     @classmethod
     def check_body(cls, section: ChatSection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model is a decoder alone with a vocabulary head."""
         check_writes(body)
         if section.alignment:
             raise ConfigError(
@@ -87,18 +86,15 @@ class ChatAlone(RecordTask[Talk, Reply]):
 
     @classmethod
     def columns(cls, data: Any) -> dict[str, str]:
-        """The turns."""
         return {"text": data.text}
 
     @classmethod
     def records_of(cls, data: Any, path: Path, bad: OnBad) -> Iterator[Record]:
-        """A record for each dialogue."""
         for dialogue in read_dialogues(path, column=data.text, header=data.has_header, bad=bad):
             yield Record({"text": joined(dialogue.turns), "dialogue": dialogue}, dialogue.where)
 
     @classmethod
     def texts_of(cls, record: Record) -> tuple[str, ...]:
-        """The turns."""
         dialogue = record.values["dialogue"]
         assert isinstance(dialogue, Dialogue)
         return dialogue.turns
@@ -107,7 +103,6 @@ class ChatAlone(RecordTask[Talk, Reply]):
     def from_records(
         cls, section: ChatSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record] = ()
     ) -> Self:
-        """Nothing is determined by the records."""
         return cls(section, preparation.tokenizer, preparation.templates or own_templates(preparation.tokenizer))
 
     @classmethod
@@ -164,20 +159,17 @@ class ChatAlone(RecordTask[Talk, Reply]):
     # ------------------------------------------------------------------ learning
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """The sum of the cross-entropies of the replies' tokens."""
         states = model(batch.inputs, heads=()).states  # [B, S, W]
         smoothing = self.section.label_smoothing
         return {NEXT: token_cross_entropy(model, states, batch.labels[NEXT], smoothing=smoothing)}
 
     @property
     def baseline_loss(self) -> float:
-        """The loss, smoothed as in training, of knowing only how frequent each token of the replies is."""
         share = self.section.label_smoothing
         uniform = float(-np.log(self.unigram.probability(np.arange(len(self.unigram.counts)))).mean())
         return (1 - share) * self.unigram.entropy + share * uniform
 
     def facts(self) -> dict[str, Any]:
-        """How frequent each token of the training replies is."""
         return {"unigram_counts": self.unigram.counts.tolist()}
 
     # ------------------------------------------------------------------ measuring
@@ -196,11 +188,9 @@ class ChatAlone(RecordTask[Talk, Reply]):
         return with_replies(scores, written, [each.reply for each in chosen])
 
     def evaluate_in_training(self, model: Transformer, source: DialogueSource, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity, bits per byte and accuracy of the tokens of the right replies."""
         return self._scoring.measured(model, source, source.rows_of(limit))
 
     def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
-        """With those of somebody who counts which token followed which two in the training dialogues."""
         return self._scoring.beside_trigram(scores, train.stream[:MOST_COUNTED], source, source.rows_of(limit))
 
     @property
@@ -216,18 +206,15 @@ class ChatAlone(RecordTask[Talk, Reply]):
         )
 
     def scores(self, pairs: Sequence[tuple[Talk, Reply]]) -> Scores:
-        """What replies are like."""
         return Scores(len(pairs), "replies", {THIS_MODEL: reply_scores([found.reply for _, found in pairs])})
 
     def known_by(self, example: Any) -> str:
-        """The turns before a reply, and the reply."""
         return json.dumps(example, ensure_ascii=False)
 
     # ------------------------------------------------------------------ for an existing model
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For a decoder that chats; raises ConfigError for another one."""
         section = context.section if isinstance(context.section, ChatSection) else ChatSection()
         cls.check_body(section, model.config)
         task = cls(section, tokenizer, context.templates or own_templates(tokenizer))
@@ -240,24 +227,19 @@ class ChatAlone(RecordTask[Talk, Reply]):
         return self.talker
 
     def example(self, values: Mapping[str, object], where: str) -> Talk:
-        """The turns of a record."""
         return self._own.example(values, where)
 
     def rows(self, example: Talk) -> Iterator[Row]:
-        """One row: the turns that are read."""
         return self._own.rows(example)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """The replies to each row."""
         return self._own.predict(model, batches)
 
     def merge(self, example: Talk, found: Sequence[list[Hypothesis]]) -> Reply:
-        """The reply."""
         return self._own.merge(example, found)
 
 
 def _log_rows(sources: Mapping[Split, DialogueSource], length: int, log: Any) -> None:
-    """Log how many replies there are, in which rows, and how many are too long for them."""
     held_out = ", ".join(f"{len(sources[split].examples):,} {split}" for split in sources if split != "train")
     train = sources["train"]
     log(

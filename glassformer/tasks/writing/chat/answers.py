@@ -41,21 +41,17 @@ class Reply(Answered):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the reader of this reply should know, a sentence each."""
         if not self.left_out:
             return ()
         return (f"the model reads no more at once: {self.left_out:,} tokens at the beginning are left out",)
 
     @property
     def says(self) -> str:
-        """The reply."""
         return self.reply
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
-        """The reply, or each of several."""
         for each in self.n_best or (self,):
             yield Written(each.reply)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
         return asdict(self)

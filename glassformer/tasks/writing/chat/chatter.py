@@ -115,12 +115,10 @@ class Chatter(Writer[Conversation, Reply]):
         return Conversation(turns, count, ids[left_out:], left_out)
 
     def rows(self, example: Conversation) -> Iterator[Row]:
-        """One row: the turns that are read."""
         before, after = self.tokenizer.frame_ids
         yield Row(ids=array("i", before) + array("i", example.ids) + array("i", after))
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """The replies to each row."""
         return self.translator.predict(model, batches)
 
     def stream(self, model: Transformer, example: Conversation, *, fast: bool = False) -> Generator[str, None, Reply]:
@@ -133,7 +131,6 @@ class Chatter(Writer[Conversation, Reply]):
         return self.merge(example, [hypotheses])
 
     def merge(self, example: Conversation, found: Sequence[list[Hypothesis]]) -> Reply:
-        """The reply. Raises DataError where there is none."""
         (hypotheses,) = found
         if not hypotheses:
             raise DataError(

@@ -36,7 +36,6 @@ class Exchanges(Sequence[Exchange]):
         self._dialogues, self._places = Texts(), array("q")
 
     def add(self, messages: Sequence[Message], learned: Sequence[bool]) -> None:
-        """The replies of a dialogue that are learned."""
         replies = [number for number, of in enumerate(learned) if of]
         for number in replies:
             self._places.extend((len(self._dialogues), number))
@@ -111,12 +110,10 @@ class DialogueSource:
 
     @property
     def target_tokens(self) -> npt.NDArray[np.int32]:
-        """The tokens of all replies, one after the other."""
         found: npt.NDArray[np.int32] = self._labels.values[self._labels.values != IGNORED]
         return found
 
     def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
-        """These rows, the same in each epoch, padded to a shape (rows, tokens)."""
         rows, length = shape
         filled = np.concatenate([examples, np.repeat(examples[-1:], rows - len(examples))])
         members, row, _ = self.packed.members.joined(filled)

@@ -50,14 +50,10 @@ def reply_scores(replies: Sequence[str]) -> dict[str, float]:
 
 
 class Replies(Protocol):
-    """A source of dialogues."""
-
     fingerprint: str
 
     @property
-    def examples(self) -> Sequence[Any]:
-        """The replies, each with the turns before it."""
-        ...
+    def examples(self) -> Sequence[Any]: ...
 
 
 def replies_to_write(source: Replies, limit: int | None) -> list[int]:
@@ -130,7 +126,6 @@ def _of_losses(losses: Reals, tokens: Reals, sizes: Reals) -> Measure:
 
 
 def _bytes(source: PairSource, pairs: Integers) -> Reals:
-    """The bytes of these replies. [E]"""
     targets = source.examples.targets
     return np.array([len(targets[pair].encode("utf-8", "surrogatepass")) for pair in pairs.tolist()], np.float64)
 

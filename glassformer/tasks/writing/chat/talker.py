@@ -38,7 +38,6 @@ class Talk(NamedTuple):
 
     @property
     def prompt(self) -> Prompt:
-        """What is written on behind."""
         return Prompt("", self.ids, self.left_out)
 
 
@@ -137,17 +136,14 @@ class Talker(Writer[Talk, Reply]):
         )
 
     def rows(self, example: Talk) -> Iterator[Row]:
-        """One row: the turns that are read."""
         yield Row(ids=example.ids)
 
     # ------------------------------------------------------------------ replying
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """The replies to each row."""
         return self.writer.predict(model, batches)
 
     def merge(self, example: Talk, found: Sequence[list[Hypothesis]]) -> Reply:
-        """The reply. Raises DataError where there is none."""
         return self._reply(example, self.writer.merge(example.prompt, found))
 
     def stream(self, model: Transformer, example: Talk, *, fast: bool = False) -> Generator[str, None, Reply]:

@@ -59,7 +59,6 @@ class Chat(TargetTask):
     section: ChatSection
 
     def searching(self, beams: int) -> Translator:
-        """What writes with so many beams; greedy with one."""
         search = DecodeSettings(max_tokens=MOST) if beams == 1 else DecodeSettings(method="beam", beams=beams)
         ids = special_ids(self.tokenizer.target)
         return Translator(self.tokenizer, length=self.length, ids=ids, search=search)
@@ -68,7 +67,6 @@ class Chat(TargetTask):
 
     @classmethod
     def columns(cls, data: Any) -> dict[str, str]:
-        """The turns."""
         return {"text": data.text}
 
     @classmethod
@@ -84,7 +82,6 @@ class Chat(TargetTask):
 
     @classmethod
     def split_text(cls, record: Record) -> str:
-        """The whole dialogue."""
         return str(record.values["dialogue"])
 
     @classmethod
@@ -117,13 +114,11 @@ class Chat(TargetTask):
         return with_replies(scores, written, [each.target or "" for each in chosen])
 
     def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
-        """With those of somebody who counts which token followed which two in the training replies."""
         start, vocabulary = self.translator.ids.begin, self.tokenizer.target.vocabulary_size
         counted = by_trigram(train, source, start=start, vocabulary=vocabulary, limit=limit)
         return scores.beside(Trigram.name, counted)
 
     def scores(self, pairs: Sequence[tuple[TextPair, Any]]) -> Scores:
-        """What replies are like."""
         return Scores(len(pairs), "replies", {THIS_MODEL: reply_scores([str(found.translation) for _, found in pairs])})
 
 

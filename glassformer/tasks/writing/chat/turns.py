@@ -112,7 +112,6 @@ def messages_of(turns: object, where: str = "", *, system: str | None = None) ->
 
 
 def opened(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
-    """What the system says before all turns, and the turns."""
     count = next((place for place, each in enumerate(messages) if each.role != SYSTEM), len(messages))
     return list(messages[:count]), list(messages[count:])
 

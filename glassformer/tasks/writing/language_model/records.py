@@ -45,11 +45,9 @@ class NextTokens:
 
     @property
     def lengths(self) -> int:
-        """The tokens that are read of each row."""
         return self.text.length - 1
 
     def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
-        """These rows, padded to a shape (rows, tokens)."""
         count = shape[0]  # all rows have the same length
         filled = np.concatenate([examples, np.repeat(examples[-1:], count - len(examples))])
         rows = self.text.rows(filled)  # arrays [B, S + 1]

@@ -50,7 +50,6 @@ class LanguageModel(CorpusTask):
 
     @classmethod
     def check_data(cls, data: DataSection) -> None:
-        """Raise ConfigError for rows that are not packed."""
         if isinstance(data, CorpusSection) and not data.pack:
             raise ConfigError(
                 "the rows of a language model are packed",
@@ -60,12 +59,10 @@ class LanguageModel(CorpusTask):
 
     @classmethod
     def check_body(cls, section: LanguageModelSection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model is a decoder with a vocabulary head."""
         check_writes(body)
 
     @classmethod
     def prepared(cls, section: LanguageModelSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
-        """Rows of full length, a token beyond what is read of them."""
         corpus, data, tokenizer = cls.stores(preparation), preparation.data, preparation.tokenizer
         assert isinstance(data, CorpusSection)
         found = {split: NextTokens(store, tokenizer, data) for split, store in corpus.stores.items()}
@@ -75,7 +72,6 @@ class LanguageModel(CorpusTask):
         return cls(section, unigram, tokenizer.byte_counts), sources
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """The sum of the cross-entropies of all tokens."""
         states = model(batch.inputs, heads=()).states  # [B, S, W]
         return {NEXT: token_cross_entropy(model, states, batch.labels[NEXT])}
 
@@ -83,19 +79,15 @@ class LanguageModel(CorpusTask):
 
     @property
     def baseline_loss(self) -> float:
-        """The entropy of the text's tokens: the loss of knowing only how frequent each of them is."""
         return self.unigram.entropy
 
     def facts(self) -> dict[str, Any]:
-        """How frequent each token of the training text is."""
         return {"unigram_counts": self.unigram.counts.tolist()}
 
     def evaluate(self, model: Transformer, source: NextTokens, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity, bits per byte and accuracy, beside the tokens' frequencies; intervals over rows."""
         return NextTokenScores(self.unigram, self.bytes_of).measured(model, source, limit)
 
     def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
-        """With the scores of somebody who counts which token followed which two in the training text."""
         stream = stream_of(train, MOST_COUNTED)
         log(f"counting which token follows which two, in {len(stream):,} tokens")
         return NextTokenScores(self.unigram, self.bytes_of).beside_trigram(scores, stream, source, limit)

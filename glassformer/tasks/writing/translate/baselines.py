@@ -28,7 +28,6 @@ class TargetWords:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]]) -> Self:
-        """From the sources and targets of training."""
         having = Counter[tuple[str, int]]()  # targets that have a word so many times
         characters = words = 0
         for source, target in pairs:
@@ -40,11 +39,9 @@ class TargetWords:
         return cls({"words": [word for (word, _), _ in usual], "ratio": words / max(1, characters)})
 
     def facts(self) -> dict[str, Any]:
-        """Plain values, to be saved with a model: `ratio` is that of target words to source characters."""
         return {"words": list(self.words), "ratio": self.ratio}
 
     def translate(self, source: str) -> str:
-        """The answer to a source: one word at least."""
         return " ".join(self.words[: max(1, round(self.ratio * len(source)))])
 
 

@@ -27,12 +27,10 @@ from glassformer.tasks.writing.translate.settings import TranslateData
 
 
 def columns_of(data: TranslateData) -> dict[str, str]:
-    """The columns of source and target, by role."""
     return check_columns({"text": data.text, "target": data.target})
 
 
 def format_of(data: TranslateData, path: Path) -> TableFormat:
-    """How a table of pairs is written."""
     return find_format(path, names_of(pair_columns(columns_of(data), path)), header=data.has_header)
 
 

@@ -160,7 +160,6 @@ _FROM_SUMS = {"bleu": bleu, "chrf": chrf, "ter": ter}
 
 
 def _divided(above: Any, below: Any) -> Reals:
-    """0 where it would be divided by 0."""
     below = np.asarray(below, np.float64)
     return np.divide(above, below, out=np.zeros_like(below), where=below > 0)
 

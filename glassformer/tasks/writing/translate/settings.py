@@ -27,7 +27,6 @@ class TranslateSection(TargetSection):
 
     @property
     def kept_by(self) -> str:
-        """BLEU, or the loss."""
         return "bleu" if self.best == "bleu" else "-loss"
 
 

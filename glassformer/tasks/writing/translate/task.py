@@ -72,12 +72,10 @@ class Translate(TargetTask):
 
     @classmethod
     def columns(cls, data: TranslateData) -> dict[str, str]:
-        """Source and target."""
         return columns_of(data)
 
     @classmethod
     def records(cls, data: TranslateData, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
-        """The pairs of tables, or of parallel files."""
         return pair_records(data, files, bad)
 
     @classmethod
@@ -105,7 +103,6 @@ class Translate(TargetTask):
     # ------------------------------------------------------------------ measuring
 
     def facts(self) -> dict[str, Any]:
-        """How frequent each token of the training targets is, and which words most of them have."""
         return {**super().facts(), **({} if self.frequent is None else {"target_words": self.frequent.facts()})}
 
     def evaluate(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
@@ -136,11 +133,9 @@ class Translate(TargetTask):
         return replace(scores, of=of, report={**scores.report, "pairs_left_out": source.left_out})
 
     def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
-        """Nothing is fitted."""
         return scores
 
     def scores(self, pairs: Sequence[tuple[TextPair, Translation]]) -> Scores:
-        """BLEU, chrF and TER of translations, beside copied sources."""
         sources = [example.text for example, _ in pairs]
         references = References([[example.target or ""] for example, _ in pairs])
         mine = System([found.translation for _, found in pairs])
@@ -148,7 +143,6 @@ class Translate(TargetTask):
 
 
 def frequent_words(preparation: Preparation, pairs: TextPairs) -> TargetWords:
-    """The words of most training targets: as they were saved, else counted."""
     facts = preparation.facts.get("target_words")
     return TargetWords(facts) if facts is not None else TargetWords.of(zip(*pairs.sides, strict=True))
 
