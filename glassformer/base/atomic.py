@@ -63,9 +63,7 @@ def replace_files(directory: Path, names: Sequence[str]) -> Iterator[Path]:
 
 
 def current(directory: Path) -> Path:
-    """The folder with the files that `replace_files` wrote: `directory` itself, or its subfolder after an
-    interruption.
-    """
+    """The folder with the files of `replace_files`: `directory`, or its subfolder after an interruption."""
     ready = directory / _READY
     return ready if os.path.isdir(ready) else directory  # not ready.is_dir(), which raises for a name that is too long
 
@@ -130,10 +128,7 @@ def _process_and_thread() -> str:
 
 
 def clear_drafts(folder: Path, name: str | None = None) -> None:
-    """Delete the drafts in a folder that killed processes have left, also those of an earlier process with our id.
-
-    With `name`, only the drafts of the file or folder of that name.
-    """
+    """Delete the drafts in a folder that killed processes left; with `name`, those of this file or folder."""
     for path in folder.iterdir() if folder.is_dir() else ():
         found = _DRAFT.fullmatch(path.name)
         if (

@@ -53,10 +53,7 @@ def read_sealed_line(line: str | bytes) -> dict[str, Any]:
 
 
 def read_sealed_json(path: Path) -> dict[str, Any]:
-    """The object in a file that `sealed_json` made, without its checksum.
-
-    Raises ValueError when it has changed since it was written, OSError when it cannot be read.
-    """
+    """The object in a file that `sealed_json` made, without its checksum; raises ValueError, OSError."""
     check_regular_file(path)
     return read_sealed_line(path.read_bytes())
 

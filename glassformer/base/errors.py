@@ -24,9 +24,7 @@ class GlassformerError(Exception):
 
 
 def _without_stop(part: str) -> str:
-    """The part without a full stop at its end; an ellipsis stays, for more is to be written there, and so does the
-    name of a folder.
-    """
+    """The part without a full stop at its end; an ellipsis stays, and so does the name of a folder."""
     return part if part.endswith(("...", " .", " ..")) else part.rstrip(".;")
 
 

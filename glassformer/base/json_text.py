@@ -21,11 +21,7 @@ class RepeatedKey:
 
 
 def parse_json(text: str | bytes, *, marked: bool = False) -> Any:
-    """The value that a JSON text holds; with `marked`, a RepeatedKey stands for each object that has a key twice.
-
-    Raises ValueError for text that is no JSON, for such an object without `marked`, brackets nested too deep to read,
-    and numbers of thousands of digits.
-    """
+    """The value of a JSON text; `marked`: RepeatedKey for an object with a repeated key. Raises ValueError."""
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text), "surrogatepass")
     try:

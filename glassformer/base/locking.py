@@ -10,10 +10,7 @@ from types import ModuleType
 
 
 def lock(handle: int) -> bool:
-    """Lock an open file for this process without waiting; False when another process holds the lock.
-
-    Some network disks have no locks: there nothing is locked, and the answer is True.
-    """
+    """Lock an open file without waiting; False when another process holds the lock, True where disks have none."""
     posix = _module("fcntl")
     if posix is not None:
         try:

@@ -165,9 +165,7 @@ def _command(verb: str) -> Callable[..., None]:
 
 
 def _quietly(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the option --quiet: without progress and notes. Results, errors and what Ctrl-C has kept are
-    still printed.
-    """
+    """The command with the option --quiet: without progress and notes, but with errors and what Ctrl-C has kept."""
     import typer
 
     quiet = inspect.Parameter(

@@ -66,10 +66,7 @@ class Cache:
 
 
 def caches(folders: Sequence[str | Path] = ("runs",)) -> list[Cache]:
-    """What is kept for all programs of this user, and the tokens of the texts of all runs below these folders.
-
-    Raises DataError for a folder that does not exist, but for the usual one.
-    """
+    """What is kept for this user, and the tokens of all runs below these folders; raises DataError."""
     found = [
         Cache(
             "compiled kernels, shared with other programs that use torch.compile", path, _size(path), why=_foreign(path)

@@ -28,9 +28,7 @@ _SAME = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """The scores that two models share, on the same `count` things of a kind, over which the bootstrap draws; `best` is
-    the score they are judged by (`-loss`, `accuracy`). `left_out` are scores per token where their tokens differ.
-    """
+    """The scores that two models share on `count` things; `best` judges them; `left_out`: of different tokens."""
 
     differences: Mapping[str, Difference]
     count: int

@@ -195,9 +195,7 @@ def _named_files(
 
 
 def _by_role(trained: DataSection, usual: DataSection, files: Sequence[str | Path]) -> dict[str, Any]:
-    """Where the training table had numbered columns and all files name theirs, the columns by their usual names, else
-    by their roles.
-    """
+    """Where the training table had numbers and all files names, the columns by their usual names or roles."""
     if not isinstance(trained, RecordSection):
         return {}
     if not all(map(names_columns, files_for(trained, files))):

@@ -27,19 +27,14 @@ _MEASURED_ROWS = 1024
 
 @dataclass(frozen=True)
 class Fitted:
-    """What the steps have been: `facts` are kept with the model (the steps and seconds of the whole run, those before
-    an interruption included), `bfloat16` says whether they computed in it.
-    """
+    """`facts` are kept with the model (steps and seconds of the whole run); `bfloat16`: the steps computed in it."""
 
     facts: Mapping[str, Any]
     bfloat16: bool
 
 
 def finish(prepared: Prepared, fitted: Fitted, out: Path, log: Log) -> Artefact:
-    """Measure the trained model on the held-out text, or on that of the training where there is none, and save it.
-
-    Raises NotFiniteError for a model whose score is not finite.
-    """
+    """Measure the trained model on held-out text, else on the training's, and save it. Raises NotFiniteError."""
     module, recipe = prepared.module.eval(), prepared.recipe
     is_held_out, feed = prepared.held_out is not None, prepared.held_out or prepared.feed
     source, best = feed.source, feed.best
@@ -105,9 +100,7 @@ def _measured(source: Any, length: int, *, tables: bool) -> dict[str, Any]:
 
 
 def _note_other_scores(there: int, during: str, final: str, log: Log) -> None:
-    """Log why the scores of the steps and those of the end differ, for one model on one held-out text of so many
-    examples; `during` and `final` name the arithmetic of both.
-    """
+    """Log why the scores of the steps and of the end differ, for one model on one held-out text."""
     some, more = (min(there, rows) for rows in (EVALUATION_ROWS, _MEASURED_ROWS))
     if during != final or some < more:
         log(

@@ -25,10 +25,7 @@ _PADDING, _BATCH_MATES = 7, 3
 
 @dataclass(frozen=True)
 class Independence:
-    """Largest differences of the output in float64, relative to its largest absolute value.
-
-    `padding` is None where it was not measured: a text of the model's maximum length cannot be padded.
-    """
+    """Largest differences of the output in float64, relative to its largest value; `padding` None: not measured."""
 
     padding: float | None
     batch_mates: float
@@ -53,10 +50,7 @@ class Independence:
 
 
 def independence(model: Artefact, text: str, pair: str | None = None) -> Independence:
-    """Compare a text, a pair, or a source and its target, alone with the same padded, and in a batch with others.
-
-    Raises ConfigError for an encoder–decoder without a target.
-    """
+    """Compare a text or pair alone with the same padded, and in a batch. Raises ConfigError without a target."""
     device = exact_device(model.device)
     module = copy.deepcopy(model.module).to(device).double().eval()
     first, second = Reader.of(model).lines(Given((text,), None if pair is None else (pair,)))

@@ -50,9 +50,7 @@ _LONGEST = 160
 
 @dataclass(frozen=True)
 class Deviation:
-    """One output: how far onnxruntime and glassformer are from one another in float32, and each from glassformer in
-    float64, at most; and how far onnxruntime may be.
-    """
+    """One output: how far onnxruntime is from glassformer, each is from float64, and onnxruntime may be."""
 
     output: str
     largest: float
@@ -63,9 +61,7 @@ class Deviation:
 
 @dataclass(frozen=True)
 class Checked:
-    """What was compared: texts, rows of them and of random tokens, alone and together in batches; `same` of `answers`
-    are the same, where the model answers with words or labels.
-    """
+    """What was compared: texts, rows, alone and in batches; `same` of `answers` are the same."""
 
     deviations: tuple[Deviation, ...]
     rows: int
@@ -91,9 +87,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Int8Loss:
-    """What 8 bits cost: by output the largest deviation from the graph in float32 and the largest number there, how
-    many answers changed, and for vectors of texts the least cosine.
-    """
+    """What 8 bits cost: by output the largest deviation, answers that changed, and the least cosine of vectors."""
 
     largest: Mapping[str, tuple[float, float]]
     changed: int
@@ -102,10 +96,7 @@ class Int8Loss:
 
 
 class Check:
-    """Compares graphs with the model that they were made from. `texts` take the place of those that stand here.
-
-    Raises ConfigError for texts where the model reads more than one.
-    """
+    """Compares graphs with their model, on `texts`; raises ConfigError for texts where it reads more than one."""
 
     def __init__(self, model: Artefact, head: ExportedHead, texts: Sequence[str] = ()) -> None:
         self.model, self.head = model, head
@@ -227,9 +218,7 @@ class Check:
     # ------------------------------------------------------------------ labelled data
 
     def own_scores(self, files: Sequence[str | Path], progress: Progress) -> Scores:
-        """The scores of the model on labelled files, before there is a graph: files that cannot be used are refused
-        here. Raises ConfigError for a model without answers.
-        """
+        """The model's scores on labelled files, before there is a graph. Raises ConfigError without answers."""
         if self.predictor is None:
             raise ConfigError(
                 "labelled data measure a model that answers",
@@ -268,9 +257,7 @@ class Check:
 
 
 def predictor_with(model: Artefact, head: ExportedHead) -> Predictor[Any, Any] | None:
-    """What answers with this head, by its task or else as an imported encoder does; None for a model that has nothing
-    to say, as a head without names for its labels.
-    """
+    """What answers with this head, by its task or as an imported encoder; None for a model with nothing to say."""
     own = {} if model.task_name is None else task_named(model.task_name).verbs
     usual = verb_of(str(task_where(lambda kind: kind.of_imported == "encoder")))
     try:

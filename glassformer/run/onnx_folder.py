@@ -124,9 +124,7 @@ def refuse_full(directory: str | Path) -> Path:
 
 
 def _as_exported(model: Artefact, head: ExportedHead) -> tuple[Artefact, tuple[str, ...]]:
-    """The model in float32 on the processor, with what its task does to its scores written into the last layer; and
-    what stays behind.
-    """
+    """The model in float32 on the processor, its task's rescaling in the last layer; and what stays behind."""
     left = []
     config = without_crf(model.config)
     if config != model.config and head.name != FEATURES:

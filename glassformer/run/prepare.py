@@ -52,10 +52,7 @@ _TARGETS = {"files": "target_files", "validation_files": "validation_target_file
 
 @dataclass(frozen=True)
 class Checked:
-    """A recipe whose files are there and whose settings fit each other: all that is known before any text is read.
-
-    `kind` is the task that it names, `size` how many bytes the files have.
-    """
+    """A recipe checked before any text is read: its task `kind`, and the `size` of its files in bytes."""
 
     recipe: Recipe
     kind: type[Task]
@@ -64,10 +61,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Start:
-    """What a run starts from: a model, None where all weights are drawn, and a teacher, None without one.
-
-    `recipe` has the labels and the fingerprint of the teacher, and the learning rate for the weights of the model.
-    """
+    """What a run starts from: a model and a teacher, None without; `recipe` has the labels and the learning rate."""
 
     recipe: Recipe
     model: Artefact | None
@@ -76,10 +70,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The tokens of a run, and the `body` that reads them: the model without the head of the task.
-
-    `kind` is the task as such a model learns it; `recipe` has the `shares` of the data that are held out.
-    """
+    """The tokens of a run, and the `body` that reads them, without a head; `kind` is the task."""
 
     recipe: Recipe
     tokenizer: Tokenizer
@@ -111,11 +102,7 @@ class Prepared:
 
 
 def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: Tokenizer | None = None) -> Prepared:
-    """Read, tokenize and split the data, and build the model. The tokenized text is kept in `folder`.
-
-    `tokenizer` is one that an earlier part of the same run has made. Raises DataError, ConfigError, TokenizerError,
-    DeviceError.
-    """
+    """Prepare data and model; `folder` keeps the tokens, `tokenizer` is an earlier one. Raises GlassformerError."""
     kind = task_named(recipe.task.name)
     checked = Checked(recipe, kind, _check(kind, recipe, progress))
     start = _start(checked, progress)
@@ -223,18 +210,14 @@ def _vocabulary(checked: Checked, start: Start, earlier: Tokenizer | None, progr
 
 
 def _known_tokens(section: TokenizerSection, model: Artefact | None, earlier: Tokenizer | None) -> Tokenizer | None:
-    """Those of the model to start from, of an earlier part of this run, or of a file; None where they are to be
-    learned.
-    """
+    """The tokens of the start model, an earlier part of this run, or a file; None where they are to be learned."""
     if model is not None:
         return model.tokenizer
     return read_tokenizer(section) if earlier is None else earlier
 
 
 def _planned(recipe: Recipe, sizes: Sequence[int], progress: Progress) -> type[Task]:
-    """Refuse a model that is impossible with vocabularies of these sizes, or too large even with none; returns the
-    task as it learns it.
-    """
+    """Refuse a model that is impossible or too large with these vocabularies; returns the task as it learns it."""
     check_without_start(recipe.tune)
     kind = _checked_kind(recipe, body_config(recipe.model, recipe.data.length, *sizes))
     least = body_config(recipe.model, recipe.data.length, *[1] * len(sizes))  # those to be learned may be smaller

@@ -20,9 +20,7 @@ SEEDS = "seeds.json"
 
 @dataclass(frozen=True)
 class Seeds:
-    """The scores of each run by its seed, and the name of the score that keeps the best model (`-loss`, `accuracy`).
-    `baseline_names`: see `Task`.
-    """
+    """The scores of each run by its seed, and the score that keeps the best model (`-loss`, `accuracy`)."""
 
     runs: Mapping[int, Mapping[str, float]]
     best_score: str

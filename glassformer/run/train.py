@@ -46,10 +46,7 @@ def train(
 
 
 def _train_seeds(recipe: Recipe, out: Path, progress: Progress, *, resume: bool) -> Artefact:
-    """Train a model with each seed; returns the best, whose `metrics["seeds"]` are the scores of all of them.
-
-    Runs that are finished are kept when this is resumed.
-    """
+    """Train a model with each seed, or keep a finished one; the best has all scores in `metrics["seeds"]`."""
     known = read_saved_recipe(out)
     if known is not None and (not resume or known.train.seeds == 1):
         raise holds_a_run(out)

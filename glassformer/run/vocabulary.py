@@ -42,9 +42,7 @@ def check_sides(sides: int, task: type[Task], name: str) -> None:
 
 
 def check_unused(section: TokenizerSection, *, start: bool) -> None:
-    """Refuse settings for a tokenizer that is not learned, as that of a model to `start` from: they would have no
-    effect, but would be saved in recipe.toml. Raises ConfigError.
-    """
+    """Refuse settings for a tokenizer that is not learned: they would have no effect, but would be saved."""
     usual = TokenizerSection()
     if start or section.file is not None:
         asked = [key for key, value in section if value != getattr(usual, key) and (start or key != "file")]
@@ -58,9 +56,7 @@ def check_unused(section: TokenizerSection, *, start: bool) -> None:
 
 
 def check_row(length: int, tokenizer: Tokenizer | None, *, special: bool) -> None:
-    """Refuse rows that are too short for text; a tokenizer that is still to be learned will add two `special` tokens,
-    where it has such. Raises ConfigError.
-    """
+    """Refuse rows too short for text, with the `special` tokens of a tokenizer that is still to be learned."""
     around = (2 if special else 0) if tokenizer is None else sum(tokenizer.frame)
     if length <= around:
         raise ConfigError(f"a row must be longer than its {around} special tokens", got=f"data.length = {length}")
@@ -74,9 +70,7 @@ def learn_tokenizer(
     characters: int,
     progress: Progress,
 ) -> Tokenizer:
-    """A tokenizer from the training texts, which have about so many characters: with a vocabulary for each side where
-    they are not `shared`. Raises TokenizerError, and DataError for files that cannot be read.
-    """
+    """A tokenizer from the training texts, one for each side where not `shared`. Raises TokenizerError, DataError."""
     sides = 2 - section.shared
     each = []
     for side in range(sides):

@@ -46,9 +46,7 @@ class Machine:
 
 
 def choose_machine(name: str, precision: Precision, threads: int | None) -> Machine:
-    """The machine that the settings ask for; also sets torch's number of threads. Raises DeviceError when it is not
-    available.
-    """
+    """The machine that the settings ask for; also sets torch's number of threads. Raises DeviceError."""
     use_threads(threads)
     device = choose_device(name)
     autocast = precision == "bfloat16" or (precision == "auto" and has_fast_bfloat16(device))
@@ -89,9 +87,7 @@ def repeatable(machine: Machine) -> Iterator[None]:
 
 
 def choose_device(name: str) -> torch.device:
-    """The device of this name; `auto` is the GPU where there is one. Raises DeviceError for one that is not
-    available.
-    """
+    """The device of this name; `auto` is the GPU where there is one. Raises DeviceError."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

@@ -47,9 +47,7 @@ class LaidOut:
 
 @contextmanager
 def laid_out(model: Transformer) -> Iterator[None]:
-    """Within, the large matrices of the stack that writes, and of its vocabulary head, are laid out, where they are
-    multiplied in float32 on a processor. The weights must not change within.
-    """
+    """Within, the large matrices of the stack that writes are laid out for float32 on a processor."""
     layers: list[tuple[Projection | VocabularyHead, Tensor]] = [
         (layer, layer.weight) for layer in model.output_stack.modules() if isinstance(layer, Projection)
     ]

@@ -74,9 +74,7 @@ class Artefact:
 
     @property
     def fast(self) -> bool:
-        """Whether it predicts in bfloat16: as asked for, but not where this machine only emulates it, which is slower
-        than float32, and never with float64 weights, which autocast does not convert.
-        """
+        """Whether it predicts in bfloat16: as asked for, but neither where it is emulated nor in float64."""
         return self._fast and self.can_be_fast
 
     @property
@@ -191,9 +189,7 @@ class Artefact:
 
     @property
     def row_tokens(self) -> int | None:
-        """Tokens in the longest row that the model reads: limited by its positions and by the rows it has learned
-        from.
-        """
+        """Tokens in the longest row that the model reads: limited by its positions and by what it has learned."""
         limits = [limit for limit in (self.config.output_stack.max_length, self.length) if limit is not None]
         return min(limits) if limits else None
 

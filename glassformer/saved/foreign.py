@@ -121,9 +121,7 @@ def _of_two_vocabularies(tokenizer: Tokenizer | None) -> tuple[str, ...]:
 
 
 class Searched(NamedTuple):
-    """How a model is searched, in words of Hugging Face: tokens with a role, settings of generation, the token that the
-    decoder begins with where no answer has it, and what they cannot say, in sentences.
-    """
+    """How a model is searched, in Hugging Face's words, the decoder's first token, and what these cannot say."""
 
     tokens: Mapping[str, Any]
     generation: Mapping[str, Any]
@@ -192,9 +190,7 @@ def _written(model: Artefact) -> Searched:
 
 
 def rescaled(section: TaskSection | None, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The last layer of the head with what the task does to its outputs: a classifier's are divided by its temperature,
-    a regression's become numbers by their deviation and mean.
-    """
+    """The last layer of the head, rescaled: divided by a temperature, or by deviation and mean of numbers."""
     by = getattr(section, "deviation", None) or 1.0 / getattr(section, "temperature", 1.0)
     more = getattr(section, "mean", None) or 0.0
     if (by, more) == (1.0, 0.0) or LAST not in state:

@@ -90,9 +90,7 @@ def read_recipe(values: Mapping[str, Any], *, where: str) -> Recipe:
 
 
 def write_recipe(directory: Path, recipe: Recipe, tokenizer: Tokenizer | None) -> None:
-    """Write what a model or a run is made from, with the fingerprint of its tokenizer in a comment; raises OSError when
-    it cannot be written.
-    """
+    """Write what a model was made from, with its tokenizer's fingerprint in a comment; raises OSError."""
     comment = "" if tokenizer is None else f"{_OF_TOKENIZER}{tokenizer.fingerprint}\n"
     with atomic_write(directory / RECIPE) as draft:
         draft.write_text(sealed_text(toml_of(recipe) + comment), encoding="utf-8")
@@ -225,9 +223,7 @@ def _from_folder(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _absolute(path: str, folder: Path) -> str:
-    """A path relative to a folder, made absolute; raises ConfigError for an impossible one, and for a pipe or
-    device.
-    """
+    """A path relative to a folder, made absolute; raises ConfigError for an impossible one, a pipe or a device."""
     placed = str(folder / path)
     check_path(placed if os.path.lexists(placed) else path, ConfigError)
     check_path(placed, ConfigError)

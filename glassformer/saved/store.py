@@ -56,9 +56,7 @@ _LARGEST, _LARGEST_PER_TENSOR = 1 << 24, 1 << 13
 
 
 class TokenizerFacts(Settings):
-    """Which tokenizer belongs to the model: the SHA-256 of its file, or of its two one after the other where targets
-    have their own, and which token has which role.
-    """
+    """The model's tokenizer: the SHA-256 of its file, or of its two, and which token has which role."""
 
     sha256: str
     roles: SpecialTokens
@@ -72,10 +70,7 @@ class TemplateFacts(Settings):
 
 
 class Facts(Settings):
-    """What `glassformer.json` holds: all that is needed to rebuild the model and to find its held-out text again.
-
-    `checksums` are the CRC-32 of files beside it, by name.
-    """
+    """What `glassformer.json` holds, to rebuild the model and find its held-out text; `checksums` are CRC-32."""
 
     format: int
     made_by: str = ""
@@ -101,10 +96,7 @@ def facts_class(task: str | None) -> type[Facts]:
 
 
 def write(directory: str | Path, saved: Artefact) -> Path:
-    """Save a model. An older one in the directory stays whole until the new one is complete.
-
-    Raises CheckpointError when the directory cannot be written to or the disk is full.
-    """
+    """Save a model; an older one stays whole until the new one is complete. Raises CheckpointError."""
     refuse_no_path(directory, CheckpointError)
     saved.needs_weights("a saved model")
     directory = Path(directory)
@@ -173,11 +165,7 @@ def refuse_a_model(directory: str | Path, what: str) -> None:
 
 
 def read_facts(path: Path, header: Header) -> Facts:
-    """The content of `glassformer.json`, compared with the weights beside it before anything is built.
-
-    Raises CheckpointError for another version, a damaged file, or one that describes other blocks than the weights
-    have.
-    """
+    """`glassformer.json`, compared with the weights before anything is built. Raises CheckpointError."""
     size, largest = path.stat().st_size, _LARGEST + len(header) * _LARGEST_PER_TENSOR
     if size > largest:
         raise CheckpointError(f"{path} must describe the {len(header)} weights beside it", got=f"{size:,} bytes")

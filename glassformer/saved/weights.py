@@ -39,10 +39,7 @@ def write_weights(path: Path, module: Transformer) -> None:
 
 
 def read_weights_header(path: Path) -> Header:
-    """Shapes and kinds of number in a safetensors file.
-
-    Raises CheckpointError when it is missing, cut short, or a pickle.
-    """
+    """Shapes and number types in a safetensors file; raises CheckpointError if missing, cut short or a pickle."""
     if not path.is_file():
         raise CheckpointError(f"weights are needed at {path}", got="no such file")
     return read_header(path)

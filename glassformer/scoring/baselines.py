@@ -34,9 +34,7 @@ _TOGETHER, _SCORES = 1024, 1 << 20
 
 
 class Lesson(NamedTuple):
-    """What a baseline learns of an example: its words, and the number of its label, the numbers of all its labels where
-    it may have several, or a number to be predicted.
-    """
+    """Words of an example, and its label's number, the numbers of several, or a number to predict."""
 
     text: str
     pair: str | None
@@ -76,9 +74,7 @@ class TfIdf:
             self._predict = _fitted(features, [lesson.target for lesson in chosen], labels, strength)
 
     def guess(self, lessons: Sequence[Lesson]) -> Iterator[list[float]]:
-        """For each lesson what a model's head gives, [L]: the log-probabilities of the labels; where there may be
-        several, the logit of each; or one number.
-        """
+        """For each lesson what a head gives, [L]: log-probabilities, logits of several labels, or one number."""
         together = max(1, min(_TOGETHER, _SCORES // max(1, self._labels)))
         for start in range(0, len(lessons), together):
             yield from self._predict(self._features(lessons[start : start + together])).tolist()

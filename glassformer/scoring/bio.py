@@ -51,9 +51,7 @@ def is_bio(labels: Collection[str]) -> bool:
 
 
 def spans_of(tags: Sequence[str]) -> list[TagSpan]:
-    """The spans of tags of any scheme, legal or not: one that goes on with nothing begins a span, as conlleval and
-    seqeval count it.
-    """
+    """The spans of tags of any scheme; a tag that continues nothing begins a span, as in conlleval and seqeval."""
     spans: list[TagSpan] = []
     begun, inside = 0, ""  # the label of the span that may go on
     for place, tag in enumerate([*tags, OUTSIDE]):
@@ -79,10 +77,7 @@ def tags_of(spans: Iterable[TagSpan], words: int) -> list[str]:
 
 
 def scheme_of(sentences: Iterable[Sequence[str]]) -> Scheme:
-    """The scheme in which the tags of sentences are written: BIO, IOB1, BIOES, BILOU or BMES.
-
-    In IOB1 a span begins with I-, but with B- right after another one of its type.
-    """
+    """The scheme of tags: BIO, IOB1 (B- only after another span of its type), BIOES, BILOU or BMES."""
     prefixes: set[str] = set()
     unbegun = needless = 0
     for tags in sentences:

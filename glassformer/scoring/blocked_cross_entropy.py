@@ -23,9 +23,7 @@ _SCORES = 1 << 22
 def token_cross_entropy(
     model: Transformer, states: Tensor, labels: Tensor, *, smoothing: float = 0.0, never: Sequence[int] = ()
 ) -> Tensor:
-    """`blocked_cross_entropy` of the tokens that a model's vocabulary head tells from its last states [B, S, W], with a
-    label for each of them [B, S]: a scalar.
-    """
+    """`blocked_cross_entropy` of a model's last states [B, S, W] with labels [B, S]: a scalar."""
     head = model.head
     assert head is not None
     table = model.word_table if head.weight is None else head.weight  # [V, W]

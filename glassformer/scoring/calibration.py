@@ -68,9 +68,7 @@ class Reliability:
 
     @property
     def expected_error(self) -> float:
-        """The expected calibration error: |share right − mean probability|, averaged over all guesses (Naeini et al.
-        2015; Guo et al. 2017, eq. 5).
-        """
+        """Expected calibration error: |share right − mean probability| over all guesses (Guo et al. 2017, eq. 5)."""
         return float(np.abs(self.right - self.confidence).sum() / max(self.count.sum(), 1))
 
     def table(self) -> list[dict[str, Any]]:

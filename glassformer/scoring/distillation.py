@@ -42,9 +42,7 @@ def soft_loss(
 
 
 def cosine_loss(states: Tensor, teacher: Tensor, real: Tensor | None, weights: Tensor) -> Tensor:
-    """Σ (1 − cosine of both states) over the tokens [B, S] that are no padding, in rows whose weight is above 0: of
-    states [B, S, W], a scalar.
-    """
+    """Σ (1 − cosine) over the tokens [B, S] that are no padding, in rows of weight above 0: states [B, S, W]."""
     cosine = F.cosine_similarity(widened(states), widened(teacher), dim=-1)  # [B, S]
     counted = (weights > 0)[:, None] & torch.ones_like(cosine, dtype=torch.bool)  # [B, S]
     counted = counted if real is None else counted & real

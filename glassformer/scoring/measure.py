@@ -116,9 +116,7 @@ def share_of(right: Any) -> Measure:
 
 
 def losses_and_shares(losses: Any, right: Any) -> Measure:
-    """Loss, perplexity and accuracy: the loss of each example [E] in nats, and a flag (or a chance) of being right
-    [E].
-    """
+    """Loss, perplexity and accuracy, from losses [E] in nats and flags (or chances) of being right [E]."""
     each = np.asarray(losses, np.float64)
 
     def scores(sums: Reals) -> Mapping[str, Reals]:

@@ -71,9 +71,7 @@ def flat_name(system: str, score: str) -> str:
 
 
 def not_above_a_baseline(best: str, scores: Mapping[str, float], baselines: Sequence[str]) -> str:
-    """A sentence when the score that keeps the best model (`-loss`, `accuracy`) is no better than a baseline's; ""
-    else.
-    """
+    """A sentence when the score that keeps the best model is no better than a baseline's; "" else."""
     name = best.removeprefix("-")
     for baseline in baselines:
         own, other = scores.get(name), scores.get(f"{baseline}_{name}")
@@ -121,10 +119,7 @@ class Tally:
 
 
 def compared(logits: Tensor | None, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """The cross-entropy of each label that is not IGNORED, and whether its logit is the largest.
-
-    [N, V], [N] -> [n], [n].
-    """
+    """The cross-entropy of each label that is not IGNORED, and whether its logit is the largest: [N, V] -> [n], [n]."""
     assert logits is not None
     asked = labels != IGNORED
     log_probabilities = widened(logits[asked]).log_softmax(dim=-1)  # [n, V]
@@ -162,9 +157,7 @@ class Unigram:
 
     @classmethod
     def count(cls, ids: Ids, vocabulary: int = 0, *, chunk: int = _CHUNK) -> Unigram:
-        """Count the tokens of a text; `vocabulary` is the least number of counts, for tokens that do not occur;
-        `chunk` is how many tokens are in memory at a time.
-        """
+        """Count tokens; `vocabulary` is the least number of counts, `chunk` how many tokens are in memory."""
         counts = np.zeros(max(vocabulary, 1), np.int64)
         for start in range(0, len(ids), chunk):
             more = np.bincount(np.asarray(ids[start : start + chunk], np.int64), minlength=len(counts))

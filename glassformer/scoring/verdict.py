@@ -99,9 +99,7 @@ def differences(mine: Measure, other: Measure) -> dict[str, Difference]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a model compares with the best of its baselines by one score, on `count` examples: those that the bootstrap
-    draws, which for tags are sentences and not words.
-    """
+    """How a model compares with its best baseline, on `count` examples: of tags these are sentences."""
 
     baseline: str
     difference: Difference
@@ -119,9 +117,7 @@ class Verdict:
 
 
 def verdict(scores: Scores, best: str) -> Verdict | None:
-    """The model against its best baseline by the score that keeps the best model (`-loss`, `accuracy`); None where
-    these were not measured example by example, and where there is a single example.
-    """
+    """The model against its best baseline by `best`; None where not measured example by example, or for one alone."""
     name = best.removeprefix("-")
     measured = {system: measure.values() for system, measure in scores.measures.items() if len(measure) > 1}
     others = {system: values[name] for system, values in measured.items() if system != THIS_MODEL and name in values}

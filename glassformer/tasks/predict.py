@@ -35,9 +35,7 @@ Within = Callable[[int, int | None], None]
 
 @dataclass
 class _Waiting(Generic[Example]):
-    """An example with what was predicted for its rows so far, as far as the predictor has not settled it; `rows` are
-    those that were made, `total` how many there will be, None where nobody knows.
-    """
+    """An example with the predictions for its rows so far: `rows` were made, of `total` (None: not known)."""
 
     example: Example
     found: list[Any] = field(default_factory=list)
@@ -135,9 +133,7 @@ def _answer(
 def in_threads(
     work: Callable[[Iterable[range]], Iterator[tuple[int, Any]]], passes: Sequence[range], threads: int
 ) -> Iterator[tuple[int, Any]]:
-    """The same work in so many threads, each of which computes alone and takes the next pass when it is free; what is
-    found comes as soon as it is.
-    """
+    """The same work in threads, each of which takes the next pass when it is free; results as they come."""
     left, lock, stopped = iter(passes), Lock(), False
     found: SimpleQueue[tuple[int, Any] | BaseException | None] = SimpleQueue()  # the last two: a thread has ended
 
@@ -182,9 +178,7 @@ def grouped(lengths: Sequence[int]) -> Iterator[range]:
 
 
 def equal(lengths: Sequence[int]) -> Iterator[range]:
-    """The same for a processor: rows of one length, without padding, or of several lengths where the padding costs less
-    than another pass; at least one row and at most CPU_BATCH_TOKENS tokens.
-    """
+    """The same for a processor: rows of about one length, as long as padding costs less than another pass."""
     start = 0
     while start < len(lengths):
         longest = max(lengths[start], 1)

@@ -42,9 +42,7 @@ from glassformer.tasks.task import Preparation, Source, Task
 
 
 class Record(NamedTuple):
-    """The values of a row of a table by their role, its file and line, and the row as the file has it, where such rows
-    are to be set aside.
-    """
+    """The values of a row by role, its file and line, and the row itself where such rows are set aside."""
 
     values: Mapping[str, object]
     where: str
@@ -145,9 +143,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         """The column of each role, by name or by number from 0; several for a role whose value is a list."""
 
     def groups(self, example: Example) -> list[list[Row]]:
-        """The rows of an example in groups that training never parts: each row alone, unless the task says otherwise,
-        as for the candidates of a choice.
-        """
+        """The rows of an example in groups that training never splits: by default each row alone."""
         return [[row] for row in self.rows(example)]
 
     @classmethod

@@ -39,10 +39,7 @@ Stage = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 
 
 class Source(Protocol):
-    """Examples for training or evaluation, each one or several rows that stay together.
-
-    Everything about an example is a pure function of (source, its number, epoch).
-    """
+    """Examples, each of one or several rows: pure functions of (source, number, epoch)."""
 
     @property
     def fingerprint(self) -> str:
@@ -153,9 +150,7 @@ class Task(ABC):
     @property
     @abstractmethod
     def weights(self) -> Mapping[str, float]:
-        """By name, how much each loss counts: the loss of a step is Σ weights[name] · sum of the losses / sum of the
-        weights of their labels. A class variable where no setting changes it.
-        """
+        """How much each loss counts: a step's loss is Σ weights[name] · sum of losses / sum of label weights."""
 
     @classmethod
     def reads_pairs(cls, data: DataSection | None) -> bool:
@@ -169,9 +164,7 @@ class Task(ABC):
     @classmethod
     @abstractmethod
     def resolve_shares(cls, data: DataSection) -> dict[str, float]:
-        """The shares of the examples that are held out: those asked for, or larger ones where so few examples would
-        leave a split empty. Raises DataError when there are too few.
-        """
+        """The shares that are held out: larger than asked for where a split would be empty. Raises DataError."""
 
     @classmethod
     @abstractmethod
@@ -191,10 +184,7 @@ class Task(ABC):
     @classmethod
     @abstractmethod
     def prepared(cls, section: Any, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
-        """The task with all open settings resolved, and a source for each split that is not empty.
-
-        Raises DataError for files that cannot be read, and when nothing is left for training.
-        """
+        """The task with all settings resolved, and a source for each split that is not empty. Raises DataError."""
 
     # ------------------------------------------------------------------ learning and measuring
 
@@ -224,9 +214,7 @@ class Task(ABC):
     def beside(
         self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Callable[[str], None]
     ) -> Scores:
-        """The scores of `evaluate` with those of baselines that are fitted on the source of the training split, on the
-        same examples; called once, at the end.
-        """
+        """The scores with those of baselines fitted on the training source; called once, at the end."""
         return scores
 
     def with_settings(self, **changed: object) -> Self:
@@ -236,9 +224,7 @@ class Task(ABC):
         return task
 
     def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
-        """The task with what is chosen on validation data and saved in its section, such as a temperature; called with
-        the trained model and the source of the validation split. Logs what makes the choice doubtful.
-        """
+        """The task with what validation data choose, such as a temperature; logs what makes it doubtful."""
         return self
 
     @property

@@ -58,9 +58,7 @@ class Budget:
 
     @classmethod
     def of(cls, settings: TrainSection, steps_per_epoch: float) -> Budget:
-        """The budget that steps, epochs and minutes give, whichever ends first, or else the rule for the epochs; raises
-        ConfigError when none is given.
-        """
+        """The budget of steps, epochs and minutes, or the rule for epochs; raises ConfigError when none is given."""
         limits = [] if settings.steps is None else [settings.steps]
         if settings.epochs is not None:
             limits.append(max(1, math.ceil(settings.epochs * steps_per_epoch)))

@@ -41,10 +41,7 @@ class Checkpoint:
     facts: Mapping[str, Any]
 
     def tensors(self, group: str) -> dict[str, Tensor]:
-        """One group of tensors (`model`, `optimizer`, `average`, `random`), {} when it has none; on the CPU.
-
-        Raises CheckpointError when its file is missing, a pickle, or not the one that was written with this checkpoint.
-        """
+        """One group of tensors (`model`, `optimizer`, `average`, `random`), {} without it. Raises CheckpointError."""
         checksum = self.facts["groups"].get(group)
         if checksum is None:
             return {}
@@ -72,10 +69,7 @@ class Checkpoints:
         return bool(self._named("step"))
 
     def save(self, step: int, tensors: Tensors, facts: Mapping[str, Any], *, kind: str = "step") -> Path:
-        """Write a checkpoint and delete those that are no longer kept.
-
-        Raises CheckpointError when it cannot be written; the earlier checkpoints are then unchanged.
-        """
+        """Write a checkpoint and delete those no longer kept; after a CheckpointError the earlier ones stay."""
         target = self.folder / f"{kind}-{step:08d}"
         try:
             self.folder.mkdir(exist_ok=True)
@@ -110,9 +104,7 @@ class Checkpoints:
         self._keep_only("step", {*there[-1:], *regular[-self.keep :]})
 
     def keep_best(self, *steps: int) -> None:
-        """Remove the best models of other steps: those that a better one has replaced, and those that a run which was
-        resumed from an older checkpoint has not reached yet.
-        """
+        """Remove the best models of other steps: replaced ones, and those that a resumed run has not reached yet."""
         self._keep_only("best", {path for path in self._named("best") if _step_of(path) in steps})
 
     def newest(self) -> Checkpoint | None:

@@ -151,9 +151,7 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
 
 @dataclass(frozen=True)
 class _Learned:
-    """The losses of a step and their weighted sum, the labels of each, the norm of the gradient before clipping, and
-    the tokens. The gradient is in the parameters.
-    """
+    """Losses of a step, their weighted sum, labels of each, gradient norm before clipping, tokens."""
 
     loss: float
     losses: Mapping[str, float]

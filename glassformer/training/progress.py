@@ -69,12 +69,7 @@ class ToldOnce:
 
 
 def standard_error() -> Console:
-    """A console on standard error that draws bars and colours only where it is a terminal.
-
-    A notebook is none, and neither is a program that a notebook has started, where standard error looks like one:
-    rich would draw widgets there, or write the terminal's control characters into the page. So it would into a log
-    file where FORCE_COLOR is set, as Jupyter sets it for the programs that it starts.
-    """
+    """A console on standard error that draws only on a terminal, not in a notebook or a program started by one."""
     console = Console(stderr=True, highlight=False, force_jupyter=False)
     drawn = console.file.isatty() and not _of_a_notebook()
     return console if drawn else Console(stderr=True, highlight=False, force_jupyter=False, force_terminal=False)
@@ -116,11 +111,7 @@ class ConsoleProgress:
 
     @contextmanager
     def counting(self, what: str, done: int = 0, *, total: int | None = None) -> Iterator[Counting]:
-        """How many of them there are, and how many come in a second; where their number is known before, of how many,
-        and the time left.
-
-        Without a terminal a line after 10 seconds, and then after times that double, up to 10 minutes.
-        """
+        """How many there are, how many a second and, of a known `total`, the time left; else a line now and then."""
         if not self._console.is_terminal:
             yield Counting(what, done, total, now_and_then(self.note))
             return

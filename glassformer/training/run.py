@@ -265,10 +265,7 @@ def _newest(checkpoints: Checkpoints, *, resume: bool) -> Checkpoint | None:
 
 
 def check(settings: TrainSection, *, held_out: bool) -> None:
-    """Refuse settings that no run can have; `held_out` says whether there is text to evaluate on.
-
-    No data are needed, so that this can be checked before anything is read. Raises ConfigError.
-    """
+    """Refuse settings that no run can have, before anything is read; `held_out`: there is text to evaluate on."""
     Schedule.of(settings, Budget.of(settings, steps_per_epoch=1.0))
     if settings.batch_tokens is None and settings.batch < settings.accumulate:
         raise ConfigError(

@@ -28,10 +28,7 @@ class Schedule:
 
     @classmethod
     def of(cls, settings: TrainSection, budget: Budget) -> Schedule:
-        """The schedule of the settings; a `warmup` below 1 is a share of the run, from 1 on a number of steps.
-
-        Raises ConfigError for `noam` without a warm-up.
-        """
+        """The schedule of the settings; a `warmup` below 1 is a share of the run. Raises ConfigError."""
         if settings.schedule == "noam" and not settings.warmup:
             raise ConfigError("the schedule noam needs a warm-up", got="train.warmup = 0", do="set it above 0")
         steps = budget.steps if budget.seconds is None else None

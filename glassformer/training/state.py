@@ -41,9 +41,7 @@ class State:
         tune: TuneSection | None = None,
         products: torch.dtype = torch.float32,
     ) -> State:
-        """The state before the first step, of all parameters that have a gradient now; `products` is the type of the
-        machine's matrix products.
-        """
+        """The state before the first step; `products` is the type of the machine's matrix products."""
         return cls(
             model,
             build_optimizer(model, settings, tune=tune, products=products),

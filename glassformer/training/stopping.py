@@ -33,10 +33,7 @@ class StopRequest:
 
 @contextmanager
 def stop_signals() -> Iterator[StopRequest]:
-    """Inside, the first signal that asks for a stop is only recorded; the second one works as before.
-
-    Outside the main thread signals cannot be caught, and nothing changes.
-    """
+    """Inside, the first signal that asks for a stop is only recorded; outside the main thread nothing changes."""
     stop_request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield stop_request

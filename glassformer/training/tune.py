@@ -24,9 +24,7 @@ _WORDS = {ALL_BUT_HEAD: ("*", *(f"!{head}.*" for head in HEADS)), GRADUALLY: ()}
 
 @dataclass(frozen=True)
 class Stages:
-    """What is trained from when on: the names of the parameters that begin with each stage, from the heads down. The
-    last stage begins after the share `all_after` of the run; where there is only one, all begin with the run.
-    """
+    """What is trained from when on, from the heads down; the last stage begins after the share `all_after`."""
 
     names: tuple[tuple[str, ...], ...]
     all_after: float = 0.0
@@ -63,10 +61,7 @@ def rate_by_weights(model: Transformer) -> float:
 
 
 def choose(model: nn.Module, tune: TuneSection) -> Stages:
-    """What of a model is trained; parameters that have no gradient already stay frozen. Adapters are there already.
-
-    Raises ConfigError for a pattern that matches nothing, and when nothing is left to train.
-    """
+    """What of a model is trained; raises ConfigError for a pattern without a match, and if nothing is left."""
     known = trained(model)
     frozen = set[str]()
     if tune.adapters is not None:

@@ -26,9 +26,7 @@ from glassformer.training.tune import Stages, told
 
 @dataclass
 class Tuned:
-    """A model whose parameters are in one of the stages; `checked`: a step of this stage was found to move exactly
-    those that are trained.
-    """
+    """A model and its stage; `checked`: a step of this stage moved exactly what is trained."""
 
     model: Transformer
     tune: TuneSection

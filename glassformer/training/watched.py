@@ -123,9 +123,7 @@ class Watching:
     def begin(
         cls, folder: Path, sentences: WatchedSentences, model: AbstractContextManager[Transformer], step: int, log: Log
     ) -> Self:
-        """Go on with the records of the steps before, drop those of steps that will be done again, and make the first
-        one of a run that begins.
-        """
+        """Go on with earlier records, without those of steps that will be done again; a new run makes the first."""
         path, header = folder / FILE, {"format": FORMAT, **sentences.header}
         watching = cls(path, sentences, log, {}, next_due(step))
         try:

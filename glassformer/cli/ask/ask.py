@@ -209,9 +209,7 @@ def _answer(asked: Request) -> None:
 
 
 def _reader(entry: VerbEntry, opened: Model, named: Mapping[str, str | Sequence[str]], same: Iterable[str]) -> Reader:
-    """How files are read. The columns of a table, where none are `named`, are those of the training tables; none has
-    what is the `same` for every text.
-    """
+    """How files are read: by the columns that are `named`, else by those of the training tables."""
     task = opened.task_name
     pairs = task is not None and task in TASKS and TASKS[task].pairs
     roles = [role for role in entry.columns if pairs or role not in entry.of_pairs]

@@ -47,10 +47,7 @@ class Request:
 
 
 def request_typed(verb: VerbEntry, own: Iterable[str], typed: Mapping[str, Any]) -> Request:
-    """What was typed for a verb; `own` are the options that only some verbs have.
-
-    Raises ConfigError for options that exclude each other, and as `split_model` does.
-    """
+    """What was typed; `own` are the options that only some verbs have. Raises ConfigError as `split_model` does."""
     way = _way(typed)
     options = {name: typed[name] for name in own if name not in _SHOWN}
     if options.get("alignment", False) is None:

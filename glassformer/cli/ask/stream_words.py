@@ -42,9 +42,7 @@ def can_stream(values: Mapping[str, Any]) -> bool:
 
 
 def stream_words(job: Job) -> None:
-    """Answer the texts one after another, each as it comes. Ctrl-C ends it; while a line that was typed in a terminal
-    is answered, it ends that answer alone.
-    """
+    """Answer the texts one after another. Ctrl-C ends it; at a terminal it ends the answer of the typed line alone."""
     from glassformer.answering.answers import stream_answer  # not at the top: --help must not import torch
 
     opened, handle, entry = job.opened, job.out.handle, VERBS[job.verb]

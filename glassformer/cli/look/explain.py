@@ -278,9 +278,7 @@ def _tokens(opened: Model, trace: Trace, sentence: int) -> dict[str, list[str]]:
 
 
 def _place(trace: Trace, sentence: int, word: str) -> int:
-    """The place of the word that was asked for, in the source or else in the target; with two texts a note says whose
-    rows are shown.
-    """
+    """The place of the word that was asked for, in the source or else in the target."""
     from glassformer.look.trace.cell import find_word
 
     target = trace.words.sentence("decoder_inputs", sentence)
@@ -316,9 +314,7 @@ def _follow(trace: Trace, cell: str, *, json: bool) -> None:
 
 
 def _notes_for(config: ModelConfig) -> NotesOf:
-    """The corrections to the source documents that belong to a tensor of this model, first those of the document that
-    is followed.
-    """
+    """The corrections to the source documents that belong to a tensor, first those of the document that is followed."""
     from glassformer.bundled.notes import notes_about
     from glassformer.look.texts.walkthrough import followed
 

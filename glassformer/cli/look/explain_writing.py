@@ -74,10 +74,7 @@ def explain_writing(
     megabytes: int,
     json: bool,
 ) -> None:
-    """Write behind one text, or reply to turns, and show each step; with `html` as a page.
-
-    Raises DataError for several texts of a model that does not chat, ConfigError for options that exclude each other.
-    """
+    """Continue one text, or reply to turns, and show each step, with `html` as a page. Raises DataError."""
     # Not at the top: --help must not import torch.
     from glassformer.look.texts.search_tree import search_tree, trace_of, writing_verb
     from glassformer.look.texts.written import stepwise

@@ -79,9 +79,7 @@ def verify(
 def _holds(
     opened: Model, text: str, pair: str | None, choices: list[str], dtype: str, *, write: int | None, json: bool
 ) -> bool:
-    """Whether all checks pass for one text or pair, or a text with each candidate; prints the results, or writes them
-    as a record.
-    """
+    """Whether all checks pass for one text, pair or choice; prints the results, or writes them as a record."""
     import torch
 
     from glassformer.run.independence import independence

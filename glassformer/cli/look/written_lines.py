@@ -24,9 +24,7 @@ EDGE = WORD + 6
 def written_lines(
     tree: SearchTree, looks: Looks, read: Sequence[str], source: Sequence[str] = (), width: int = USUAL
 ) -> Iterator[str]:
-    """The lines of the best answer, none wider than `width` columns. `read` are the tokens that the decoder read, as
-    people read them, `source` those of the encoder.
-    """
+    """The lines of the best answer; `read` are the tokens that the decoder read, `source` those of the encoder."""
     path = path_of(tree)
     for number, turn in enumerate(tree.turns):
         yield from wrapped(f"{speaker(len(tree.turns), number)}: {in_one_line(turn)}", width)

@@ -23,9 +23,7 @@ _LONGEST_WORD, _BESIDE_A_BAR, _BESIDE_NUMBERS = 24, 16, 12
 
 
 def print_table(screen: Console, table: Table) -> None:
-    """Print one of `plain_table` at the width of the screen. A file gets a table that fits without rich, which would
-    take twenty times as long.
-    """
+    """Print a `plain_table` at the width of the screen; a file without rich, which would take twenty times as long."""
     columns = [_plain_cells(column) for column in table.columns]
     natural = [
         max([column.min_width or 0, *(cell_len(line) for cell in cells for line in cell.split("\n"))])
@@ -80,9 +78,7 @@ def _least(cells: list[str]) -> int:
 
 
 def _narrowed(natural: list[int], least: list[int], words: list[bool], width: int) -> list[int] | None:
-    """Widths that fit, columns of words narrowed before those of numbers, and the widest first; None where the least
-    widths do not.
-    """
+    """Widths that fit, columns of words narrowed before those of numbers; None where the least do not."""
     if _total(least) > width:
         return None
     widths = list(natural)

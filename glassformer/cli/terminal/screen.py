@@ -71,10 +71,7 @@ def refuse_out_over_input(out: Path | None, files: Iterable[Path]) -> None:
 
 @contextmanager
 def results(out: Path | None) -> Iterator[TextIO]:
-    """The file that was asked for, or standard output. An existing file is replaced only when all results are written.
-
-    Raises DataError when they cannot be written.
-    """
+    """The file, or standard output; an existing file is replaced when all results are written. Raises DataError."""
     if out is None:
         yield sys.stdout
         return
@@ -94,18 +91,13 @@ def results(out: Path | None) -> Iterator[TextIO]:
 
 
 def console(handle: TextIO | None = None) -> Console:
-    """A console as wide as the terminal, for a file or a pipe as COLUMNS says or 80 columns; it makes no picture of a
-    `:word:` in a text.
-    """
+    """A console as wide as the terminal (COLUMNS or 80 for a file), which makes no picture of a `:word:`."""
     handle = sys.stdout if handle is None else handle
     return Console(file=handle, highlight=False, emoji=False, width=table_width(handle))
 
 
 def record(values: Mapping[str, Any], handle: TextIO) -> None:
-    """One JSON record on one line; numbers that JSON does not have are written as strings: "-Infinity", "NaN".
-
-    Control characters are written as JSON escapes, and where the encoding is not UTF-8 all characters outside ASCII.
-    """
+    """One JSON record on one line: numbers unknown to JSON as strings, control characters as escapes."""
     escapes = not is_utf8(getattr(handle, "encoding", None) or "utf-8")
     line = json.dumps(_in_json(values), ensure_ascii=escapes, allow_nan=False)
     print(line if line.isascii() and "\x7f" not in line else line.translate(_IN_JSON), file=handle, flush=True)

@@ -48,9 +48,7 @@ def _listed(tasks: list[str]) -> str:
 
 
 def _default(entry: TaskEntry, setting: str, *, tuning: bool = False) -> str | None:
-    """The default of a task's setting: that of the task's recipe, without or with a model to start from, else that of
-    the class; None where the task has no such setting.
-    """
+    """The default of a task's setting: of its recipe, else of the class; None where the task has no such setting."""
     section, _, key = _TABLES.get(setting, setting).partition(".")
     kinds: dict[str, type[Settings]] = {
         "train": TrainSection,

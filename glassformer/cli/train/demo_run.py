@@ -98,9 +98,7 @@ class Promise(NamedTuple):
 
 
 def show_slides(out: Path, console: Console) -> Promise:
-    """Train the slides' encoder until it guesses its four masked words; show its weights, and changes that make it
-    fail.
-    """
+    """Train the slides' encoder until it guesses its four masked words; show its weights, and what makes it fail."""
     from rich.table import Table
 
     for steps in SLIDES_STEPS:

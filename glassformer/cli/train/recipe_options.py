@@ -221,9 +221,7 @@ def _is_alone(family: object) -> bool:
 
 
 def _sized(recipe: Recipe, changes: Mapping[str, object], recorded: Recipe | None) -> dict[str, object]:
-    """The changes with sizes that fit the text and the minutes, where the user has not chosen them; a resumed run has
-    those that it began with.
-    """
+    """The changes with sizes that fit text and minutes where the user chose none; a resumed run keeps its own."""
     from glassformer.run.sizes import cores_of, sizes_for, translator_sizes
 
     translates = TASKS[recipe.task.name].pairs and not _is_alone(recipe.model.family)

@@ -25,9 +25,7 @@ _COLUMNS, _COLUMN, _ROWS = 5, 13, 30
 
 
 def show_report(report: Mapping[str, Any], handle: TextIO) -> None:
-    """Print the parts of `Scores.report`, each under a title: those that are known here in their own way, other lists
-    of rows as tables, other numbers and words on a line each.
-    """
+    """Print the parts of `Scores.report`, each under a title; other rows as tables, other values on a line each."""
     screen = console(handle)
     screen.width = min(_WIDTH, screen.width)
     for name in [*_PARTS, *(name for name in report if name not in _PARTS)]:

@@ -178,9 +178,7 @@ def _write(
 def _answer(
     model: Model, maker: VectorsOf, texts: Iterator[Text], answers: Answers, out: Path | None, *, json: bool
 ) -> None:
-    """Write the vectors of all texts but those that are there already. A batch in which only some are is computed again
-    as a whole: in another batch vectors may round otherwise.
-    """
+    """Write the vectors that are missing. A batch is computed whole: in another batch vectors may round otherwise."""
     kept: list[Vectors] = []
     number, long = 0, Few()
     with counted(out, answers.done, what="texts") as advance, JsonRecords(answers.handle) as records:

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Made:
-    """A ranking with what it was made from: vectors [E, F] by name, by pooling the layers [E, K, F] of a mix, the
-    labels, and which examples stay together, [E].
-    """
+    """A ranking with vectors [E, F] by name, layers [E, K, F] of a mix by pooling, labels and groups [E]."""
 
     ranking: Ranking
     vectors: Mapping[str, Reals]
@@ -34,9 +32,7 @@ class Made:
 
 
 def refuse_outs(outs: Sequence[Path | None], files: Sequence[Path]) -> None:
-    """Raise DataError where a result would replace a file that is read, or another result, and for a folder that is not
-    there: before the work, not after it.
-    """
+    """Raise DataError where a result would replace an input or another result, or its folder is missing."""
     from glassformer.base.paths import check_path
 
     given = [path for path in outs if path is not None]

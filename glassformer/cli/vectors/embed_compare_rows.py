@@ -35,9 +35,7 @@ class Examples:
         return [label for number in numbers for label in self.labels[number]]
 
     def groups_of(self, numbers: Sequence[int]) -> Integers:
-        """Which labels must stay together, [E] from 0: those of a sentence, and of copies of a text. A note tells how
-        many copies there are.
-        """
+        """Which labels must stay together, [E] from 0: those of a sentence, and of copies of a text."""
         import numpy as np
 
         first: dict[str, int] = {}

@@ -57,10 +57,7 @@ class Batch:
 
 
 def pad(rows: Sequence[Sequence[int]], length: int, pad_id: int) -> tuple[Integers, Flags]:
-    """Rows of different lengths as one array: ids [B, S] padded with `pad_id`, and which are real [B, S].
-
-    A row longer than `length` is cut.
-    """
+    """Rows as one array: ids [B, S] padded with `pad_id`, and which are real [B, S]; longer ones are cut."""
     ids = np.full((len(rows), length), pad_id, np.int64)  # [B, S]
     lengths = np.array([min(len(row), length) for row in rows], np.int64)  # [B]
     for place, row in enumerate(rows):

@@ -93,11 +93,7 @@ class BucketedRows:
 
 
 class BucketOrder:
-    """Batches of rows from one bucket each; their rows and their order differ in each epoch.
-
-    A pure function of (fingerprint, seed, epoch, batch), as `Order`. `batch` are the rows of a batch, one number or one
-    for each bucket.
-    """
+    """Batches of rows from one bucket each, in another order in each epoch: of (fingerprint, seed, epoch) alone."""
 
     def __init__(self, bucket_of: Integers, batch: int | Integers, *, fingerprint: str, seed: int) -> None:
         if not len(bucket_of):

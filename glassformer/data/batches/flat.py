@@ -15,9 +15,7 @@ from glassformer.data.batches.batch import Integers
 
 
 class Flat:
-    """Sequences of integers: `values` [N] one after the other, and where each begins and the last ends, `offsets`
-    [E + 1].
-    """
+    """Sequences of integers: `values` [N] one after the other, and where each begins and the last ends, [E + 1]."""
 
     def __init__(self, values: npt.NDArray[np.int32], offsets: Integers) -> None:
         self.values, self.offsets = values, offsets
@@ -43,9 +41,7 @@ class Flat:
         return np.diff(self.offsets)
 
     def joined(self, chosen: Integers) -> tuple[npt.NDArray[np.int32], Integers, Integers]:
-        """The chosen sequences [C] one after the other: their values [n], the place in `chosen` of the sequence that
-        each came from [n], and its place in that sequence [n].
-        """
+        """The chosen sequences [C] joined: values [n], the place in `chosen` of each [n], and in its sequence [n]."""
         lengths = self.offsets[chosen + 1] - self.offsets[chosen]  # [C]
         of = np.repeat(np.arange(len(chosen)), lengths)  # [n]
         within = np.arange(len(of)) - np.repeat(lengths.cumsum() - lengths, lengths)  # [n]

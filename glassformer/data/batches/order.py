@@ -67,9 +67,6 @@ class Order:
         return shuffled(places, self.rows, key=key_of(self.fingerprint, self.seed), epoch=epoch)
 
     def of_step(self, step: int) -> tuple[Integers, Integers]:
-        """The rows of a training step and the epoch of each: [B], [B].
-
-        Epochs follow each other without a gap, so that every batch is full and the data position is one integer.
-        """
+        """The rows of a training step and the epoch of each: [B], [B]; epochs follow each other without a gap."""
         epochs, places = np.divmod(np.arange(step * self.batch, (step + 1) * self.batch), self.rows)
         return shuffled(places, self.rows, key=key_of(self.fingerprint, self.seed), epoch=epochs), epochs

@@ -73,17 +73,13 @@ def _rooms(room: Integers, largest: Integers) -> Integers:
 
 
 def _cost(lengths: Integers, rooms: Integers) -> float:
-    """The arithmetic of pairs in these rooms: a token of the target costs as much as two of the source, as it is also
-    compared with the memory and with the vocabulary.
-    """
+    """The arithmetic of pairs in these rooms: a target token costs as much as two source tokens."""
     source, target = pack_pairs(lengths, rooms, key=0).filled
     return float(source + 2 * target)
 
 
 def pack_pairs(lengths: Integers, rooms: Integers, *, key: int) -> PackedPairs:
-    """Put pairs of these lengths [E, 2] into rows of the shapes `rooms` [N, 2], each pair into the smallest that holds
-    it; `key` chooses which of the pairs of equal lengths stand together.
-    """
+    """Put pairs [E, 2] into rows of the shapes `rooms` [N, 2], each into the smallest that holds it."""
     fits: Flags = np.all(lengths[:, None] <= rooms[None], axis=2)  # [E, N]
     shape_of_pair = np.where(np.any(fits, axis=1), fits.argmax(axis=1), len(rooms))  # [E]
     rows: list[Integers] = []

@@ -126,10 +126,7 @@ class SentencePairs:
 
 
 class _Sentences:
-    """Where sentences begin, over all documents, as lists of integers, which are quick to look up one by one.
-
-    Sentence i has the tokens bounds[i] … bounds[i + 1]; document d the sentences first[d] … first[d + 1].
-    """
+    """Sentence i has the tokens bounds[i] … bounds[i + 1], document d the sentences first[d] … first[d + 1]."""
 
     def __init__(self, store: TokenStore) -> None:
         self.bounds = array("q", np.append(store.sentences, len(store)).tobytes())
@@ -149,9 +146,7 @@ def _below(rng: random.Random, limit: int) -> int:
 def _pairs_of(
     sentences: _Sentences, document: int, limit: int, rng: random.Random, short: float, unrelated: float
 ) -> Iterator[_Pair]:
-    """Gather sentences up to a target, divide them into A and B, and return the sentences that a random B leaves
-    unused.
-    """
+    """Gather sentences up to a target, divide them into A and B, and return those that a random B leaves unused."""
     target = 2 + _below(rng, limit - 1) if rng.random() < short else limit
     bounds, begin, last = sentences.bounds, sentences.first[document], sentences.first[document + 1]
     while begin < last:

@@ -34,9 +34,7 @@ class _Cells:
 
 @dataclass
 class _Layout:
-    """How the lines of a file are written, known from its first word on; `names` of CoNLL-U alone. `words` and `tags`
-    are the columns that were asked for, None for the usual ones.
-    """
+    """How the lines of a file are written; `names` of CoNLL-U alone. `words` and `tags` are the columns asked for."""
 
     words: str | None = None
     tags: str | None = None
@@ -161,9 +159,7 @@ def _row(path: Path, sentence: Sequence[_Cells], layout: _Layout) -> Row:
 
 
 def joined(words: Sequence[str], glued: Sequence[bool] = ()) -> tuple[str, list[tuple[int, int]]]:
-    """Words as one text with a space between them, but none after those that are `glued` to the next one; and the
-    characters [start, end) of each.
-    """
+    """Words as a text with spaces between, none after `glued` ones; and the characters [start, end) of each."""
     parts: list[str] = []
     offsets: list[tuple[int, int]] = []
     at = 0

@@ -23,9 +23,7 @@ ROLE_OF = {word: words[0] for words in (ASKING, ANSWERING, BEFORE) for word in w
 
 
 class Dialogue(NamedTuple):
-    """Turns in their order, each in one line, which of them are replies to learn, the place where it begins, and the
-    roles of the turns, () where none are given.
-    """
+    """Turns in a line each, which are replies to learn, where the dialogue begins, and the roles, () without any."""
 
     turns: tuple[str, ...]
     replies: tuple[bool, ...]
@@ -58,9 +56,7 @@ def read_dialogues(path: Path, *, column: str, header: bool | None = None, bad: 
 
 
 def dialogue_of(given: object, where: str) -> Dialogue:
-    """Turns as strings, or as objects with `role` and `content`. Raises DataError for fewer than two, for an empty one,
-    and where nothing is a reply.
-    """
+    """A dialogue of strings, or objects with `role` and `content`; raises DataError for fewer than two turns."""
     if not isinstance(given, list):
         raise DataError(f"{where}: a dialogue must be a list of turns", got=repr(given)[:60])
     turns, replies, roles = [], [], []

@@ -109,9 +109,7 @@ def _runs(texts: Sequence[str]) -> Iterator[tuple[int, _Runs]]:
 
 
 def _letters(texts: Sequence[str]) -> Iterator[tuple[int, Integers, Integers]]:
-    """Texts in small letters, words between single blanks: the number of the first, all characters, and which of the
-    texts, from 0 on, each belongs to.
-    """
+    """Texts in small letters, words between single blanks: the first text's number, all characters, and their texts."""
     begin = 0
     while begin < len(texts):
         end, size, some = begin, 0, list[str]()

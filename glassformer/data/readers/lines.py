@@ -76,9 +76,7 @@ Read = TypeVar("Read")
 
 
 def of_each(files: Sequence[Path], read: Callable[[Path], Iterator[Read]], bad: OnBad) -> Iterator[Read]:
-    """What `read` gives of each of these files; one that cannot be read goes to `bad`, and what follows in it is left
-    out. Where nothing could be read at all, the first such error is raised.
-    """
+    """What `read` gives of each file; one that cannot be read goes to `bad`; if none can, the first error is raised."""
     some, first = False, None
     for path in files:
         try:

@@ -53,10 +53,7 @@ _JOINERS = "\u200d\ufe0e\ufe0f"
 
 
 class Sentence(NamedTuple):
-    """The characters [start, end) of a sentence, without blanks around it.
-
-    Where a sentence is longer than the model reads, it is `part` of `parts`, counted from 1.
-    """
+    """The characters [start, end) of a sentence, or of one of the `parts` of a sentence that is too long."""
 
     start: int
     end: int
@@ -81,10 +78,7 @@ def split_sentences(text: str, *, length: Callable[[str], int] | None = None, mo
 
 
 def join_sentences(text: str, sentences: Sequence[Sentence], translations: Sequence[str]) -> str:
-    """The text with its sentences replaced by their translations; what stands between them is kept.
-
-    Raises ShapeError for another number of translations.
-    """
+    """The text with its sentences replaced by their translations; raises ShapeError for another number of these."""
     if len(sentences) != len(translations):
         raise ShapeError(f"{len(sentences):,} sentences have as many translations", got=f"{len(translations):,}")
     parts, at = list[str](), 0
@@ -144,9 +138,7 @@ def _parts(text: str, start: int, end: int, length: Callable[[str], int], most: 
 
 
 def _reach(text: str, start: int, end: int, size: int, length: Callable[[str], int], most: int) -> int:
-    """The end of the longest text from `start` on that has at most `most` tokens; looked for from `size` characters
-    on, so that a very long text is not read again for each of its parts.
-    """
+    """The end of the longest text from `start` with at most `most` tokens; looked for from `size` characters on."""
     fits, over = start, start + size
     while over < end and length(text[start:over]) <= most:
         fits, over = over, start + 2 * (over - start)

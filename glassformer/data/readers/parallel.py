@@ -29,10 +29,7 @@ _WORST = 3.0
 
 
 def read_pairs(path: str | Path, columns: tuple[str, str], *, bad: OnBad = stop) -> Iterator[Row]:
-    """The pairs of a table by its columns of sources and targets; rows have the values `source` and `target`.
-
-    Raises what `read_table` does; a cell that holds no text goes to `bad`.
-    """
+    """The pairs of a table as `source` and `target`; raises as `read_table`; a cell that is no text goes to `bad`."""
     for row in read_table(path, columns, bad=bad):
         values = [row.values[column] for column in columns]
         wrong = [column for column, value in zip(columns, values, strict=True) if not isinstance(value, str)]
@@ -69,9 +66,7 @@ def _pair(path: Path, one: Line, other: Line) -> Row:
 
 
 def check_parallel(source: Path, target: Path) -> None:
-    """Raise DataError where two files have not the same number of lines, with the line where they part if it can be
-    told. Takes 8 bytes of memory for each line.
-    """
+    """Raise DataError where two files have not the same number of lines, with the line where they part if found."""
     ours, theirs = _line_lengths(source), _line_lengths(target)
     if len(ours) == len(theirs):
         return

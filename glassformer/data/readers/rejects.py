@@ -31,9 +31,7 @@ _BITS = 20
 
 
 class RejectsFile(Skipped):
-    """Writes each bad row to a file as it comes; counts them, and keeps the first message. `files` is the order in
-    which files are read: at the end the rows are put in this order, and in that of their lines.
-    """
+    """Writes each bad row to a file as it comes; at the end sorted by the order of `files`, and their lines."""
 
     def __init__(self, path: Path, handle: BinaryIO, files: Iterable[str | Path]) -> None:
         super().__init__()
@@ -110,9 +108,7 @@ def rejecting(path: str | Path, inputs: Iterable[str | Path] = ()) -> Iterator[R
 
 @contextmanager
 def bad_rows(data: Any, log: Callable[[str], None]) -> Iterator[OnBad]:
-    """Inside, the handler of rows that cannot be used, as a RecordSection says; at the end what was left out is
-    logged.
-    """
+    """Inside, the handler of rows that cannot be used; at the end what was left out is logged."""
     with nullcontext(on_bad(data)) if data.rejects is None else _rejecting(data) as bad:
         yield bad
         if isinstance(bad, RejectsFile) and bad.count:

@@ -80,9 +80,7 @@ def names_of(columns: Mapping[str, Columns]) -> tuple[str, ...]:
 
 
 def named(columns: Mapping[str, Columns], usual: Mapping[str, Columns]) -> dict[str, Columns]:
-    """Columns for a table that names them: where another table had numbers, the usual ones, else those called as their
-    role.
-    """
+    """Columns for a table that names them: in place of numbers the usual ones, else those called as their role."""
     numbered = {role for role, of in columns.items() if all(map(is_number, names_of({role: of})))}
     return {role: usual.get(role, role) if role in numbered else of for role, of in columns.items()}
 

@@ -120,12 +120,7 @@ def _half_character(values: Sequence[object]) -> str:
 
 
 def stated_answers(value: object, where: str) -> tuple[StatedAnswer, ...]:
-    """The answers that a row states, none for a question without an answer.
-
-    They are a list of {"text", "start"} or, as SQuAD calls it, {"text", "answer_start"}; a text without a start; or
-    one object with a list of texts and one of starts. In a table without lists they are written as JSON. Raises
-    DataError for anything else.
-    """
+    """The answers of a row, lists or JSON of {"text", "start" or "answer_start"}, or none. Raises DataError."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
             value = parse_json(value)
@@ -164,9 +159,7 @@ def _no_answers(where: str, value: object) -> DataError:
 
 
 def placed(context: str, answer: StatedAnswer) -> int | None:
-    """Where an answer starts in its passage: where it says, else at the nearest place within NEAR characters, else
-    where the passage has this text once; None where neither holds.
-    """
+    """Where an answer starts: where it says, else within NEAR characters, else where its text occurs once; or None."""
     text, start = answer
     if start is not None and start >= 0:
         if context.startswith(text, start):

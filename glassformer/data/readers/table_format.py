@@ -226,9 +226,7 @@ def _whole_rows(rows: list[list[str]], whole: bool) -> list[list[str]]:
 
 
 def _first_is_header(rows: list[list[str]]) -> bool:
-    """Whether the first row is unlike the others: a word above numbers, or a value that no other row of a label column
-    has.
-    """
+    """Whether the first row is unlike the others: a word above numbers, or a value that no other row has."""
     first, rest = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
     votes = [_heads(name, [row[place] for row in rest]) for place, name in enumerate(first)]
     return True in votes and False not in votes

@@ -110,10 +110,7 @@ class TooFewError(DataError):
 
 
 def shares_for(texts: Iterable[str], shares: Shares, *, seed: int) -> dict[str, float]:
-    """The shares to split texts by: those given, or larger ones where so few texts would leave a split empty.
-
-    Reads only until each split has a text. Raises TooFewError when there are too few for the splits wanted.
-    """
+    """The shares to split texts by, larger than asked for where a split would be empty; raises TooFewError."""
     missing: set[str] = {name for name, share in shares.items() if share > 0} | {"train"}
     splits = len(missing)
     places: set[float] = set()

@@ -13,9 +13,7 @@ _CUTS = tuple(map(re.compile, (r"\n+", r"[.!?…][\"'”’»)\]]*\s+|[。！？
 
 
 def parted(documents: Callable[[], Iterable[Document]], end: float) -> Iterator[tuple[Split, Document]]:
-    """The documents before and behind the place from where this share of all characters is held out; one that it is in
-    is parted, at the end of a line, a sentence or a word nearby. `documents` is called twice: the first time counts.
-    """
+    """The documents before and after the place from which `end` of all characters is held out, cut nearby."""
     total = sum(len(each.text) for each in documents())
     cut = round(total * (1 - end))
     before, begun = 0, False

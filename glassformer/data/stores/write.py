@@ -53,11 +53,7 @@ def write_stores(
     advance: Callable[[int], None] | None = None,
     at_end: Callable[[Path], None] | None = None,
 ) -> dict[Name, TokenStore]:
-    """Tokenize documents into one store per name below `directory`.
-
-    An existing directory whose stores have this fingerprint is used unchanged. `at_end` may write further files into
-    the folder before this is renamed to `directory`.
-    """
+    """Tokenize documents into one store per name; a directory with this fingerprint is used. `at_end` adds files."""
     if not _holds(directory, names, fingerprint):
         try:
             directory.parent.mkdir(parents=True, exist_ok=True)
@@ -116,10 +112,7 @@ def _chunks(documents: Iterable[Placed]) -> Iterator[_Chunk]:
 
 
 def _cuts(text: str) -> Iterator[int]:
-    """Where to cut a text so that its chunks give the same tokens as the whole.
-
-    A cut is before the last of some spaces: all our tokenizers begin a word there, with or without the space.
-    """
+    """Where to cut a text so that its chunks give the same tokens as the whole: before the last of some spaces."""
     begin = 0
     while len(text) - begin > _CHUNK:
         low, high = begin + 1, begin + _CHUNK

@@ -208,9 +208,7 @@ class CorpusTask(Task):
 def held_out_sources(
     corpus: Corpus, source: Callable[[TokenStore], Source], log: Callable[[str], None], *, least: int
 ) -> dict[Split, Source]:
-    """The sources of the splits that are not learned from, of pairs that need at least so many documents; logs which
-    split has too few.
-    """
+    """The sources of held-out splits with at least `least` documents; logs which split has too few."""
     found: dict[Split, Source] = {}
     splits: tuple[Split, ...] = ("validation", "test")
     for split in splits:

@@ -36,9 +36,7 @@ _ROWS = 32
 def answered(
     model: Transformer, source: Source, *, heads: Sequence[str], limit: int | None
 ) -> Iterator[tuple[Batch, Output]]:
-    """All rows of a source, or a fixed choice of `limit` of them, masked as in no training epoch, with the model's
-    outputs.
-    """
+    """All rows, or a fixed choice of `limit`, masked as in no training epoch, with the model's outputs."""
     device = next(model.parameters()).device
     order = Order(len(source), _ROWS, source.fingerprint, 0)
     count = min(limit or len(source), len(source))
@@ -53,9 +51,7 @@ def answered(
 
 
 def unigram_of(preparation: Preparation, sources: Mapping[Split, Source]) -> Unigram:
-    """How frequent each token of the training text is: as it was saved, else counted. Raises DataError when no token
-    can be masked.
-    """
+    """How frequent each training token is, as saved or else counted; raises DataError if none can be masked."""
     counts = preparation.facts.get("unigram_counts")
     if counts is not None:
         return Unigram(np.array(counts, np.int64)).without(preparation.tokenizer.special_ids)

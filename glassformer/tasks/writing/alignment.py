@@ -143,9 +143,7 @@ def alignment_error_rate(
 
 
 def loss_of_links(scores: Tensor, batch: Batch, labels: Tensor, tokenizer: Tokenizer) -> Tensor:
-    """`alignment_loss` of the pairs of a batch, from the scores [B, H, T, S] of its targets' tokens, the labels
-    [B, T].
-    """
+    """`alignment_loss` of a batch, from the scores [B, H, T, S] of its target tokens, the labels [B, T]."""
     assert batch.decoder_inputs is not None
     ids, source, target = batch.inputs.ids, batch.inputs.documents, batch.decoder_inputs.documents
     assert ids is not None

@@ -78,10 +78,7 @@ class Generation(Answered):
 
 
 def text_behind(tokenizer: Tokenizer, prompt: Sequence[int], ids: Sequence[int]) -> str:
-    """The text of tokens behind those of a prompt, with the blank between the two.
-
-    Where a vocabulary writes a blank at the beginning of a word, decoding the tokens alone would lose it.
-    """
+    """The text of tokens after a prompt, with the blank between the two, which decoding them alone would lose."""
     before = tokenizer.decode(prompt)
     whole = tokenizer.decode([*prompt, *ids])
     if whole.startswith(before):

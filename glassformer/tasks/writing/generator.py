@@ -78,9 +78,7 @@ class Generate(Writer[Prompt, Generation]):
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context, *, where: str = "generate") -> Self:
-        """For a decoder with a vocabulary head; raises ConfigError for another model, for options that exclude each
-        other, and for an imported model whose own settings cannot be kept, unless the options choose the search.
-        """
+        """For a decoder; raises ConfigError for options that exclude each other, or leave an imported setting out."""
         check_writes(model.config)
         options, default = context.writing, context.search
         if default is not None and default.aside and not any(getattr(options, name) for name in _CHOOSING):
@@ -131,9 +129,7 @@ class Generate(Writer[Prompt, Generation]):
 
     @property
     def most_of_turns(self) -> int | None:
-        """As `most_read`, for turns of which the first may be left out: also within the imported model's `max_length`,
-        which counts them.
-        """
+        """As `most_read`, also within the imported model's `max_length`, which counts turns."""
         rooms = [room for room in (self.room, self.whole) if room is not None]
         return self._beside(min(rooms)) if rooms else None
 

@@ -45,17 +45,13 @@ class NextTokenRows(Protocol):
 
 
 class NextTokenScores:
-    """Loss, perplexity, accuracy and, where `bytes_of` tells how many bytes of a text each token stands for, bits per
-    byte.
-    """
+    """Loss, perplexity, accuracy and, where `bytes_of` has the bytes of each token, bits per byte."""
 
     def __init__(self, unigram: Unigram, bytes_of: Integers | None) -> None:
         self.unigram, self.bytes_of = unigram, bytes_of
 
     def measured(self, model: Transformer, source: NextTokenRows, limit: int | None) -> Scores:
-        """Those of a model beside those of the tokens' frequencies, on all rows or on `limit` of them, always the same
-        ones; intervals over rows.
-        """
+        """Compared with the tokens' frequencies, on all rows or always the same `limit`; intervals over rows."""
         mine, unigram = [], []
         for batch in _batches(source, limit):
             mine.append(self._sums(batch, *_compared(model, batch)))
@@ -75,9 +71,7 @@ class NextTokenScores:
         return losses, (labels == self.unigram.counts.argmax()).astype(np.float64)
 
     def _sums(self, batch: Batch, losses: Reals, right: Reals) -> Reals:
-        """For each row of a batch the sums of losses, of right guesses, of tokens and of bytes, [B, 4]; the losses and
-        guesses of its tokens are given, [n] each.
-        """
+        """For each row the sums of losses [n], right guesses [n], tokens and bytes: [B, 4]."""
         labels = batch.labels[NEXT].numpy()
         asked = labels != IGNORED  # [B, S]
         rows = np.nonzero(asked)[0]  # [n]

@@ -15,11 +15,7 @@ from glassformer.text.token_text import marked
 
 @dataclass(frozen=True)
 class ScoredToken:
-    """A token of a text as the vocabulary writes it, its own text, and the logarithm of the probability that the model
-    gives it.
-
-    `start` and `end` are characters [start, end) of the text that was given.
-    """
+    """A token as the vocabulary writes it, its text, its characters [start, end), and its log-probability."""
 
     token: str
     text: str
@@ -43,9 +39,7 @@ class _ScoredTokens(Answered):
 
     @property
     def perplexity(self) -> float:
-        """exp(−total / tokens): the effective number of tokens that the model chooses from, comparable between
-        lengths.
-        """
+        """exp(−total / tokens), comparable between texts of different lengths."""
         return perplexity(-self.total / len(self.tokens))
 
     @property

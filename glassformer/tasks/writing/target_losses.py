@@ -40,9 +40,7 @@ class TargetLosses:
 
 
 def target_losses(model: Transformer, source: PairSource, unigram: Unigram, limit: int | None) -> TargetLosses:
-    """The losses of the targets after the right tokens before them, without smoothing; of all pairs, or of those of so
-    many rows, always the same, that they hold about `limit` pairs.
-    """
+    """The losses after the right tokens, without smoothing; of all pairs, or always the same ones, about `limit`."""
     device = next(model.parameters()).device
     sums = np.zeros((4, len(source.examples)))  # tokens, losses, right, unigram
     head = model.head

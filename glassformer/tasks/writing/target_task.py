@@ -38,10 +38,7 @@ from glassformer.text.tokenizer import Tokenizer
 
 
 class TargetTask(RecordTask[TextPair, Translation]):
-    """The probability of each token of the target, given the source and the target's tokens before it.
-
-    Learned by teacher forcing: the decoder reads the right target, shifted by one.
-    """
+    """The probability of each target token, given the source and the right tokens before it (teacher forcing)."""
 
     special: ClassVar = MARIAN
     axes: ClassVar[Mapping[str, Axis]] = {TARGET: "token"}
@@ -97,9 +94,7 @@ class TargetTask(RecordTask[TextPair, Translation]):
     def _sources(
         self, found: Mapping[Split, TextPairs], preparation: Preparation, what: str, log: Callable[[str], None]
     ) -> dict[Split, Source]:
-        """The rows of pairs by split; counts how frequent the tokens of the training targets are. `what` the pairs are,
-        for the error where all of them are too long.
-        """
+        """The rows of pairs by split; counts the frequencies of target tokens. `what` names the pairs in an error."""
         data = preparation.data
         begin, losses = self.translator.ids.begin, self.weights
         sources = {
@@ -117,9 +112,7 @@ class TargetTask(RecordTask[TextPair, Translation]):
         return {split: source for split, source in sources.items() if len(source)}
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """The sum of the smoothed cross-entropies of the target's tokens, and that of the links of words where a head
-        learns them.
-        """
+        """The smoothed cross-entropies of the target's tokens, and the loss of word links where a head learns them."""
         output = model(batch.inputs, batch.decoder_inputs, heads=(), cross_scores=bool(self.section.alignment))
         smoothing, never = self.section.label_smoothing, self.translator.ids.never
         losses = {

@@ -36,9 +36,7 @@ class TranslatedToken:
 
 @dataclass(frozen=True)
 class Alternative:
-    """One of several translations of a text. `score` is what they are ranked by, `log_probability` the sum of those of
-    its tokens.
-    """
+    """One of several translations: `score` ranks them, `log_probability` is the sum over its tokens."""
 
     translation: str
     score: float
@@ -107,10 +105,7 @@ class Translation(Answered):
 
 
 def token_spans(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, list[Span]]:
-    """The text of these tokens and the characters [start, end) of each, without the blanks around it.
-
-    A letter of several bytes belongs to the token that completes it.
-    """
+    """The text of these tokens, and their characters [start, end); a letter of several bytes is its last token's."""
     text = tokenizer.decode(ids)
     begin = len(text) - len(text.lstrip())
     whole = text.strip()
@@ -138,9 +133,7 @@ def source_spans(tokenizer: Tokenizer, text: str) -> list[Span]:
 
 
 def unknown_characters(tokenizer: Tokenizer, text: str) -> str:
-    """The characters of a text that the vocabulary has no token for, each once: they are read as the unknown token, or
-    byte by byte.
-    """
+    """The characters without a token in the vocabulary, each once: read as unknown, or byte by byte."""
     if text.isascii() and tokenizer.unknown_id is None:
         return ""
     encoding = tokenizer.encode(text, special=False)

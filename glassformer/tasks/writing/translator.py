@@ -97,9 +97,7 @@ class Translator(Writer[TextPair, Translation]):
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For an encoder–decoder with a vocabulary head; raises ConfigError for another model, and for options that
-        exclude each other.
-        """
+        """For an encoder–decoder; raises ConfigError for another model and for options that exclude each other."""
         check_translates(model.config)
         options, section, default = context.writing, context.section, context.search
         search = asked_search(
@@ -172,19 +170,14 @@ class Translator(Writer[TextPair, Translation]):
     # ------------------------------------------------------------------ decoding
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """The best translations of each row; rows with the same tokens are translated once.
-
-        A request is numbered by its tokens: the samples of a text are the same wherever it stands.
-        """
+        """The best translations of each row; equal rows are translated once, and so have the same samples."""
         limit = model.output_stack.max_length
         return answered(
             batches, lambda source: self.request(source, limit), lambda asked: self.steps(model, asked, slots=SLOTS)
         )
 
     def stream(self, model: Transformer, example: TextPair, *, fast: bool = False) -> Generator[str, None, Translation]:
-        """The characters of a translation as soon as no later token can change them; sentences are written one after
-        another.
-        """
+        """The characters of a translation as they are decided, sentence by sentence."""
         refuse_several(self.settings, "translation")
         return self._words(model, example, fast=fast)
 
@@ -238,9 +231,7 @@ class Translator(Writer[TextPair, Translation]):
         return _LONGER * len(source) + _MORE + max(self.least, self.settings.min_tokens + 1)
 
     def request(self, source: Sequence[int], limit: int | None) -> Request:
-        """What is asked of the decoding loop for one row. Its translation has as many tokens as asked for, else by the
-        length of the source; at most `limit`.
-        """
+        """What is asked for a row: as many tokens as wanted, else by the length of the source; at most `limit`."""
         most = self.most or self.likely(source)
         return Request(
             number_of(source),

@@ -33,10 +33,7 @@ class Writer(Predictor[Example, Prediction]):
 
     @abstractmethod
     def stream(self, model: Transformer, example: Example, *, fast: bool = False) -> Generator[str, None, Prediction]:
-        """The characters of an answer as soon as no later token can change them, in bfloat16 arithmetic when `fast`;
-        joined they are the text of the whole answer that the generator returns. Raises ConfigError where several
-        answers are asked for.
-        """
+        """The characters of an answer as they are decided; returns it. Raises ConfigError for several answers."""
 
 
 def check_writes(model: ModelConfig) -> None:
@@ -58,9 +55,7 @@ def check_translates(model: ModelConfig) -> None:
 
 
 def special_ids(tokenizer: Tokenizer) -> SpecialIds:
-    """The tokens with which a decoder starts and stops, and that no translation has padding; raises ConfigError where
-    there are none.
-    """
+    """The tokens with which a decoder starts and stops, and padding, which is never written; raises ConfigError."""
     start = next((id_ for id_ in (tokenizer.begin_id, tokenizer.pad_id, tokenizer.first_id) if id_ is not None), None)
     _, after = tokenizer.frame_ids
     if start is None or not after:
@@ -74,9 +69,7 @@ def special_ids(tokenizer: Tokenizer) -> SpecialIds:
 
 
 def special_ids_of(tokenizer: Tokenizer, default: SearchDefaults | None) -> SpecialIds:
-    """The tokens with which a decoder begins and ends: those of the imported model, else those of the vocabulary. A
-    vocabulary without an end is written in to the largest number of tokens. Raises ConfigError where nothing begins.
-    """
+    """The tokens that begin and end a text: the imported model's, else the vocabulary's. Raises ConfigError."""
     if default is not None and default.ids is not None:
         return default.ids
     end = tokenizer.end_id
@@ -92,9 +85,7 @@ def special_ids_of(tokenizer: Tokenizer, default: SearchDefaults | None) -> Spec
 
 
 def opening_of(tokenizer: Tokenizer, context: Context) -> tuple[int, ...]:
-    """What stands before a text: the tokens that the tokenizer puts there; for a model that has learned texts one after
-    another, the token between them.
-    """
+    """What precedes a text: the tokenizer's tokens, or for a model of streams the token between two texts."""
     before, _ = tokenizer.frame_ids
     if before or tokenizer.begin_id is None or not isinstance(context.section, StreamSection):
         return before

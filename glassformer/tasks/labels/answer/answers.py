@@ -159,11 +159,7 @@ def best_spans(logits: Tensor, may_start: Tensor, ends_at: Tensor, *, longest: i
 def merged(
     found: Sequence[Reals], shifts: Sequence[int], passage: Passage, *, count: int, no_answer: bool
 ) -> tuple[tuple[Span, ...], float | None]:
-    """The `count` best spans of all windows, and the probability of no answer, None unless asked for.
-
-    `found` are those of each window [N, 3], whose tokens are those of the passage less its shift. Raises NotFiniteError
-    for NaN.
-    """
+    """The `count` best spans of the windows [N, 3], less their shifts; the probability of no answer where asked for."""
     scores = np.concatenate([each[:, 0] for each in found])
     tokens = np.concatenate([each[:, 1:] + shift for each, shift in zip(found, shifts, strict=True)]).astype(int)
     if np.isnan(scores).any():

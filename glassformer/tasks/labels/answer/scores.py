@@ -17,9 +17,7 @@ Asked = tuple[str, str, tuple[str, ...]]
 
 
 def answer_scores(asked: Sequence[Asked], answers: Sequence[Answer], *, threshold: float | None) -> Scores:
-    """Exact match and F1, beside answering by overlapping words and, where some questions have no answer, beside never
-    answering.
-    """
+    """Exact match and F1, compared with overlapping words and, where some questions have no answer, with none."""
     right = [each for _, _, each in asked]
     found = {
         THIS_MODEL: [answer.text for answer in answers],

@@ -182,9 +182,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
         return Question(question, kept, passage, answers, span, len(ids) - len(kept))
 
     def rows(self, example: Question) -> Iterator[Row]:
-        """A row for each window; the windows of a question share a weight of 1. The tokens that are scored are those
-        that have most of the passage around them in this window, where an answer may start.
-        """
+        """A row for each window, weights summing to 1; scored are the tokens with most of the passage around them."""
         cut, ahead = self._windows(example), self._ahead(example)
         head, tail = self._before + example.ids + self._between, array("i", self._after)
         for window in cut:
@@ -255,9 +253,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
         return body.model_copy(update={"token_head": head, "sentence_head": None, "head": None})
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The weighted sums of the cross-entropies of the first and of the last token, among all tokens of a row: of
-        logits [B, S, 2].
-        """
+        """The weighted cross-entropies of the first and the last token among all of a row, of logits [B, S, 2]."""
         assert output.token_logits is not None
         logits = widened(output.token_logits)  # [B, S, 2]
         if batch.inputs.real is not None:
@@ -269,9 +265,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
         }
 
     def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
-        """With the threshold at which F1 on the source is highest; unchanged where all of its questions, or none, have
-        an answer.
-        """
+        """With the threshold of the highest F1; unchanged where all of the questions, or none, have an answer."""
         known = [example for example in source.examples if example.answers is not None]
         if not self.section.no_answer or len({bool(example.answers) for example in known}) < 2:
             return self
@@ -288,9 +282,6 @@ class AnswerQuestions(RecordTask[Question, Answer]):
         return None if example.answers is None else example.passage.text
 
     def scores(self, pairs: Sequence[tuple[Question, Answer]]) -> Scores:
-        """Exact match and F1, beside answering by overlapping words and, where some questions have no answer, beside
-        never answering.
-        """
         known = [(example, answer) for example, answer in pairs if example.answers is not None]
         return answer_scores(
             [(example.question, example.passage.text, example.answers or ()) for example, _ in known],

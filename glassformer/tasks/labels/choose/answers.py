@@ -23,9 +23,7 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True)
 class Choice(Answered):
-    """The likeliest candidate, its place from 0, and how likely each is, in the order in which they were given;
-    `windows` is above 1 for a long text.
-    """
+    """The likeliest candidate, its place from 0, and how likely each is, in the order given."""
 
     choice: str
     index: int
@@ -91,9 +89,7 @@ def words_of(value: object) -> str:
 
 
 def candidates_of(value: object, where: str) -> tuple[str, ...]:
-    """The candidates of a record: a list, or the cells of several columns, of which the last may be empty. Raises
-    DataError.
-    """
+    """The candidates of a record: a list, or the cells of several columns, the last perhaps empty."""
     if value is None:
         raise DataError(located(where, "a choice needs candidates"), got="none", do="give each with --choice")
     if not isinstance(value, list | tuple):
@@ -111,10 +107,7 @@ def candidates_of(value: object, where: str) -> tuple[str, ...]:
 
 
 def place_of(value: object, choices: Sequence[str], where: str) -> int:
-    """The place from 0 of the right candidate, which is given by its text or by its place; raises DataError.
-
-    A number in JSON is a place; a text is one where no candidate has this text.
-    """
+    """The place of the right candidate, given by its text or else its place from 0; raises DataError."""
     if isinstance(value, str) and value in choices:
         places = [place for place, choice in enumerate(choices) if choice == value]
     else:

@@ -250,9 +250,7 @@ class Choose(RecordTask[Question, Choice]):
 
 
 def grouped(output: Output, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-    """The scores of the candidates of each group [G, C], of at least float32, which of these are candidates and do not
-    only fill the shape [G, C], and how much each group counts [G].
-    """
+    """Scores of each group's candidates [G, C], at least float32; which are no filling [G, C]; group weights [G]."""
     assert output.sentence_logits is not None
     weights = batch.weights.view(-1, batch.rows_of_each)  # [G, C]
     return widened(output.sentence_logits).view(weights.shape), weights > 0, weights[:, 0]

@@ -82,9 +82,7 @@ class Labelling(ABC):
 
     @abstractmethod
     def scores(self, pairs: Iterable[tuple[Labelled, Any]], temperature: float) -> Scores:
-        """Scores and report, beside what only knows how frequent each label is. Reads the pairs once; they were made
-        with this temperature.
-        """
+        """Scores and report, compared with the labels' frequencies; reads the pairs once."""
 
 
 class OneLabel(Labelling):
@@ -173,9 +171,7 @@ class SeveralLabels(Labelling):
 
     @property
     def baseline_loss(self) -> float:
-        """The mean over the labels of the least loss of a probability that is the same for all texts: where having a
-        label does not weigh more, the entropy of having it.
-        """
+        """The least mean loss of a probability that is the same for all texts."""
         without = 1 - self._shares  # [L]
         having = self._shares * (1.0 if self.factors is None else np.array(self.factors))  # [L]
         total = having + without  # [L]

@@ -207,9 +207,7 @@ class Classify(TextPairTask[Labelled, Any]):
         return self.labelling.scores(pairs, self.section.temperature)
 
     def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
-        """With the temperature that makes the log loss of the validation records and `log_prior` together least; 1
-        where all are guessed right, since that loss then has no minimum.
-        """
+        """With the temperature of the least log loss plus `log_prior`; 1 where all are right: there is no minimum."""
         limit = min(len(source.examples), _FITTED, max(_LOGITS // self.outputs, 1))
         order = Order(len(source.examples), limit, source.fingerprint, 0)
         examples = [source.examples[number] for number in order.of_epoch(0, 0)[:limit].tolist()]

@@ -11,9 +11,7 @@ from glassformer.tasks.settings import CardWords
 
 
 class RegressSection(TextPairSection):
-    """`mean` and `deviation` are those of the numbers of the training records: the model learns (number − mean) /
-    deviation.
-    """
+    """The model learns (number − mean) / deviation of the training numbers."""
 
     found: ClassVar[tuple[str, ...]] = ("mean", "deviation")
     card: ClassVar[CardWords] = CardWords("number")

@@ -13,9 +13,7 @@ _KEPT = 50_000
 
 
 class TagBaselines:
-    """How often each label was seen, and the label that each word mostly had, where that is not the most frequent one
-    of all.
-    """
+    """How often each label was seen, and each word's usual label where that is not the most frequent one."""
 
     def __init__(self, labels: Sequence[str], facts: Mapping[str, Any] | None = None) -> None:
         self.labels = tuple(labels)

@@ -59,9 +59,7 @@ def _scores(sums: Reals, types: int, occurring: Any) -> dict[str, Reals]:
 
 
 def rates(hits: Any, extra: Any, missed: Any) -> tuple[Reals, Reals, Reals]:
-    """Precision, recall and F1 from counts of right spans, of wrong ones that were found, and of missed ones; 0 where
-    nothing was found or nothing is there, as seqeval has it.
-    """
+    """Precision, recall and F1 from counts of spans; 0 where nothing was found or is there, as in seqeval."""
     return _share(hits, hits + extra), _share(hits, hits + missed), _share(2 * hits, 2 * hits + extra + missed)
 
 
@@ -71,9 +69,7 @@ def _share(part: Any, whole: Any) -> Reals:
 
 
 def by_type(measure: Measure, types: Sequence[str]) -> list[dict[str, Any]]:
-    """Precision, recall and F1 of each label, and how many spans of it there are: rows of a table, the most frequent
-    first.
-    """
+    """Precision, recall, F1 and count of each label: rows of a table, the most frequent first."""
     sums = measure.sums
     hits, extra, missed = (sums[kind * len(types) : (kind + 1) * len(types)] for kind in range(3))
     columns = zip(types, *rates(hits, extra, missed), hits + missed, strict=True)

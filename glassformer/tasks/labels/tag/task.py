@@ -238,9 +238,7 @@ class Tag(RecordTask[Tagged, Tagging]):
         return {"word_tag_counts": self.baselines.facts()}
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The weighted sum of the cross-entropies of the words' labels, of logits [B, S, L]; with a CRF, of −log
-        probability of the labels of each row together.
-        """
+        """Cross-entropy of the words' labels, logits [B, S, L]; with a CRF, −log probability of a row's labels."""
         logits, labels, crf = output.token_logits, batch.labels["tag"], crf_of(model)  # [B, S, L], [B, S]
         if crf is None:
             return {"tag": cross_entropy(logits, labels, batch.weights[:, None].expand_as(labels))}

@@ -44,10 +44,7 @@ class Annotated(NamedTuple):
 
 
 class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
-    """Guessing the words that are masked in the data. An answer of several tokens is masked as several masks.
-
-    The prediction for a text is, for each masked token, the loss and whether the likeliest token is the right one.
-    """
+    """Guessing the words masked in the data. A prediction: for each masked token its loss, and whether it is right."""
 
     Section = AnnotatedMasksSection
     Data = AnnotatedMasksData
@@ -173,9 +170,6 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
         return " ".join(map(str, example.encoding.ids))
 
     def scores(self, pairs: Sequence[tuple[Annotated, list[tuple[float, bool]]]]) -> Scores:
-        """Loss, perplexity and accuracy at the masked tokens, beside those of always guessing the most frequent
-        token.
-        """
         model, unigram = Tally(), Tally()
         for example, found in pairs:
             losses_found = torch.tensor([loss for loss, _ in found], dtype=torch.float64)

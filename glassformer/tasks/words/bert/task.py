@@ -38,10 +38,7 @@ from glassformer.tasks.words.pair_labels import LabelCounts, check_rows_of_pairs
 
 
 class Bert(CorpusTask):
-    """Masked words and next sentence: two losses, each divided by the number of its own labels.
-
-    The loss of the pairs has the name `next_sentence` with swapped pairs too.
-    """
+    """Masked words and next sentence (also swapped ones): two losses, each divided by the number of its labels."""
 
     Section = BertSection
     of_pairs = True
@@ -129,9 +126,7 @@ class Bert(CorpusTask):
         }
 
     def evaluate(self, model: Transformer, source: MaskedRows, *, limit: int | None = None) -> Scores:
-        """The scores of both losses, with their sum as `loss`, beside those of always choosing what is most
-        frequent.
-        """
+        """The scores of both losses, with their sum as `loss`, compared with the most frequent token and label."""
         words, pairs, unigram, majority = Tally(), Tally(), Tally(), Tally()
         for batch, output in answered(model, source, heads=("head", "sentence_head"), limit=limit):
             device = output.states.device

@@ -163,9 +163,7 @@ class SentenceOrder(CorpusTask):
 
 
 def _check_frame(tokenizer: Tokenizer) -> None:
-    """Raise ConfigError for a tokenizer that frames a pair otherwise than the rows here: the model would be asked in
-    another form than it has learned.
-    """
+    """Raise ConfigError for a tokenizer that frames a pair differently from the rows that are learned."""
     first, separator = tokenizer.first_id, tokenizer.separator_id
     if first is None or separator is None:
         return  # SentencePairs refuses it

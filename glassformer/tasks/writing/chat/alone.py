@@ -175,9 +175,7 @@ class ChatAlone(RecordTask[Talk, Reply]):
     # ------------------------------------------------------------------ measuring
 
     def evaluate(self, model: Transformer, source: DialogueSource, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity, bits per byte and accuracy of the tokens of the right replies, and what the model's own
-        greedy replies are like: `reply_scores` of at most 200 of them.
-        """
+        """Scores of the right replies' tokens, and `reply_scores` of at most 200 greedy replies."""
         scores = self.evaluate_in_training(model, source, limit=limit)
         chosen = [source.examples[number] for number in replies_to_write(source, limit)]
         with evaluating(model):

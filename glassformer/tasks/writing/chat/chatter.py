@@ -44,9 +44,7 @@ class Conversation(NamedTuple):
 
 
 def check_replies(model: ModelConfig, context: Context) -> None:
-    """Raise ConfigError unless the model has an encoder, a decoder and a vocabulary head, and was not trained for
-    anything else.
-    """
+    """Raise ConfigError unless an encoder–decoder with a vocabulary head that was trained for nothing but chat."""
     trained = None if context.section is None else context.section.name
     writes = model.encoder is not None and model.decoder is not None and model.head is not None
     if not writes or trained not in (None, _CHAT):
@@ -68,9 +66,7 @@ class Chatter(Writer[Conversation, Reply]):
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For an encoder–decoder with a vocabulary head; raises ConfigError for another model, for one that was trained
-        to translate, and for options that exclude each other.
-        """
+        """For an encoder–decoder; raises ConfigError for other models, and for options that exclude each other."""
         check_replies(model.config, context)
         options, default = context.writing, context.search
         if beside := [name for name in ("system", "template") if getattr(options, name) is not None]:
@@ -88,10 +84,7 @@ class Chatter(Writer[Conversation, Reply]):
         return cls(translator, history=options.history or learned or HISTORY)
 
     def example(self, values: Mapping[str, object], where: str) -> Conversation:
-        """The turns of a record: a text, which is a first turn, or a list of turns. Raises DataError for an empty one.
-
-        Each turn is read in one line.
-        """
+        """A first turn, or a list of turns, each read in one line; raises DataError for an empty one."""
         given = values.get("turns", values.get("text"))
         turns = [given] if isinstance(given, str) else given
         if not isinstance(turns, list | tuple) or not turns:

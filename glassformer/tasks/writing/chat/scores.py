@@ -79,9 +79,7 @@ def _distinct(words: Sequence[Sequence[str]], size: int) -> float:
 
 
 def scores_of_replies(of: TargetLosses, source: PairSource, baseline: str) -> Scores:
-    """Loss, perplexity and accuracy of the tokens, and bits per byte of the replies, beside those of the tokens'
-    frequencies, with what intervals over replies are computed from.
-    """
+    """Loss, perplexity, accuracy and bits per byte, compared with the tokens' frequencies; intervals over replies."""
     sizes = _bytes(source, of.pairs)
     right = np.stack([of.right, of.tokens], axis=1)  # [E, 2]
     by_losses = _of_losses(of.losses, of.tokens, sizes)
@@ -97,9 +95,7 @@ def scores_of_replies(of: TargetLosses, source: PairSource, baseline: str) -> Sc
 
 
 def by_trigram(train: PairSource, source: PairSource, *, start: int, vocabulary: int, limit: int | None) -> Scores:
-    """The scores of the same replies by which token followed which two in the training replies; the turns before a
-    reply have no part in it. Each reply stands behind the token that it begins with.
-    """
+    """The scores of the same replies by trigrams of the training replies, without the turns before them."""
     counted = Trigram(_one_after_another(train.targets, start)[:MOST_COUNTED], vocabulary)
     pairs = measured_pairs(source, limit)
     ids, of, place = source.targets.joined(pairs)  # [n], [n], [n]

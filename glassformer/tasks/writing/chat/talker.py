@@ -27,9 +27,7 @@ from glassformer.text.tokenizer import Tokenizer
 
 
 class Talk(NamedTuple):
-    """A conversation so far, how many of its last turns are read, their tokens, and how many tokens of the first of
-    these are not.
-    """
+    """A conversation, how many of its last turns are read, their tokens, and how many tokens are left out."""
 
     messages: tuple[Message, ...]
     read: int
@@ -53,9 +51,7 @@ class Talker(Writer[Talk, Reply]):
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For a decoder with a vocabulary head and a chat template; raises ConfigError for another model, and for
-        options that exclude each other.
-        """
+        """For a decoder with a chat template; raises ConfigError, also for options that exclude each other."""
         writer = Generate.of(model, tokenizer, context, where="chat")
         if context.search is None:  # it has learned what begins a turn: none of its replies contains that
             marks = (tokenizer.id(mark) for mark in MARKS.values())
@@ -75,9 +71,7 @@ class Talker(Writer[Talk, Reply]):
     # ------------------------------------------------------------------ a conversation
 
     def example(self, values: Mapping[str, object], where: str) -> Talk:
-        """The turns of a record: a text, which is a first turn, a list of turns, or of objects with `role` and
-        `content`. Raises DataError for what is none, and for special tokens in a turn.
-        """
+        """A text, turns, or objects with `role` and `content`; raises DataError, also for special tokens in a turn."""
         messages = messages_of(values.get("turns", values.get("text")), where, system=self.system)
         for each in messages:
             if marks := {*ids_of(self.tokenizer, each.content)} & self.tokenizer.special_ids:
@@ -147,9 +141,7 @@ class Talker(Writer[Talk, Reply]):
         return self._reply(example, self.writer.merge(example.prompt, found))
 
     def stream(self, model: Transformer, example: Talk, *, fast: bool = False) -> Generator[str, None, Reply]:
-        """The characters of the reply as soon as no later token can change them, without blanks around it; the
-        generator returns the whole `Reply`. Raises ConfigError where several replies are asked for.
-        """
+        """The characters of the reply as they are decided, without blanks around it; returns the `Reply`."""
         words = self.writer.stream(model, example.prompt, fast=fast)
         return self._words(example, words)
 

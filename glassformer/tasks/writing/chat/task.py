@@ -101,9 +101,7 @@ class Chat(TargetTask):
     # ------------------------------------------------------------------ measuring
 
     def evaluate(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity, bits per byte and accuracy of the right replies, and what the model's own greedy ones are
-        like: `reply_scores` of at most 200 of them.
-        """
+        """Scores of the right replies' tokens, and `reply_scores` of at most 200 greedy replies."""
         scores = scores_of_replies(target_losses(model, source, self.unigram, limit), source, self.unigram.name)
         chosen = [source.examples[number] for number in replies_to_write(source, limit)]
         with evaluating(model):

@@ -117,9 +117,7 @@ def opened(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
 
 
 def told_apart(dialogue: Dialogue) -> Iterator[tuple[tuple[Message, ...], tuple[bool, ...]]]:
-    """A dialogue with roles, and which turns are learned. Without roles it is told twice: each of the two people is
-    the one who replies, so that each reply is learned once.
-    """
+    """A dialogue with roles, and which turns are learned; without roles twice, each person replying in turn."""
     if dialogue.roles:
         yield tuple(map(Message, dialogue.roles, dialogue.turns)), dialogue.replies
         return
@@ -187,9 +185,7 @@ def _fitting(
     planned: tuple[int, int, int],
     room: int,
 ) -> tuple[Lesson | None, int]:
-    """The part as it was planned, or a smaller one that fits, and the turn after its last; None where the reply does
-    not fit behind the turn before it.
-    """
+    """The part as planned, or a smaller one that fits, and the turn after it; None where the reply does not fit."""
     first, number, end = planned
     while True:
         chosen = [*system, *turns[first:end]]

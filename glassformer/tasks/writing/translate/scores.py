@@ -73,9 +73,7 @@ class References:
 
     @property
     def signatures(self) -> dict[str, str]:
-        """What sacreBLEU calls a signature, by metric: its settings and version, without which no two scores can be
-        compared.
-        """
+        """sacreBLEU's signatures by metric: settings and version, without which no two scores can be compared."""
         return {name: str(metric.get_signature()) for name, metric in self._metrics.items()}
 
     def measure(self, translations: Sequence[str], *, losses: Any = None, tokens: Any = None) -> Measure:
@@ -166,9 +164,7 @@ def _divided(above: Any, below: Any) -> Reals:
 
 @dataclass(frozen=True)
 class System:
-    """What one system made of the sources: its translations, and where it gives probabilities the `losses` [E] and
-    `tokens` [E] of the references.
-    """
+    """One system's translations and, where it gives probabilities, `losses` and `tokens` of the references [E]."""
 
     translations: Sequence[str]
     losses: Any = None
@@ -178,9 +174,7 @@ class System:
 def translation_scores(
     sources: Sequence[str], references: References, model: System, baselines: Mapping[str, System] | None = None
 ) -> Scores:
-    """The scores of a model beside those of its baselines, all on the same sentences; the report has the signatures of
-    sacreBLEU, the parts of BLEU, and the translations with the lowest chrF.
-    """
+    """Scores of a model and its baselines on the same sentences, with signatures and the worst translations."""
     systems = {THIS_MODEL: model, **(baselines or {})}
     measures = {
         name: references.measure(each.translations, losses=each.losses, tokens=each.tokens)
@@ -227,9 +221,7 @@ def _worst(sources: Sequence[str], references: References, translations: Sequenc
 
 
 def with_all_references(sources: Sequence[str], targets: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """Each different source once, in order, with all translations of it: test sets list a source with several
-    translations on several lines.
-    """
+    """Each source once, in order, with all its translations."""
     found: dict[str, list[str]] = {}
     for source, target in zip(sources, targets, strict=True):
         found.setdefault(source, []).append(target)
@@ -239,9 +231,7 @@ def with_all_references(sources: Sequence[str], targets: Sequence[str]) -> tuple
 def scores_of_translations(
     source: PairSource, of: TargetLosses, translations: Sequence[str], unigram: Unigram, words: TargetWords | None
 ) -> Scores:
-    """BLEU, chrF and TER of the translations of `different_sources`, each against all targets of its source, with the
-    losses of these; beside copied sources and the words of most targets.
-    """
+    """BLEU, chrF, TER and losses against all targets of each source, compared with copies and frequent words."""
     sources, place = different_sources(source, of)
     targets: list[list[str]] = [[] for _ in sources]
     for pair, at in zip(of.pairs.tolist(), place.tolist(), strict=True):

@@ -106,15 +106,11 @@ class Translate(TargetTask):
         return {**super().facts(), **({} if self.frequent is None else {"target_words": self.frequent.facts()})}
 
     def evaluate(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
-        """BLEU, chrF and TER of its translations, loss, perplexity and accuracy of the target's tokens, beside copied
-        sources and the frequent words of the training targets.
-        """
+        """BLEU, chrF and TER, loss, perplexity and accuracy, compared with copies and frequent words."""
         return self._measured(model, source, limit, beams=self.section.beams)
 
     def evaluate_in_training(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity and accuracy of the target's tokens; where the best model is chosen by BLEU, also that of
-        greedy translations.
-        """
+        """Loss, perplexity and accuracy; where BLEU chooses the best model, also that of greedy translations."""
         if self.section.best == "bleu":
             return self._measured(model, source, limit, beams=1)
         return super().evaluate_in_training(model, source, limit=limit)
