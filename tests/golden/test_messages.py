@@ -56,7 +56,7 @@ from glassformer.page.server.pictures import part_of
 from glassformer.run.first_weights import use_vectors
 from glassformer.saved import store
 from glassformer.saved.recipe import parse_changes, resolve
-from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.tasks.writing.alignment import align, mean_attention
 from glassformer.tasks.writing.translate.scores import References
 from glassformer.text.load import load_tokenizer

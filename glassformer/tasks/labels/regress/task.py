@@ -9,9 +9,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, DataError, NotFiniteError
@@ -25,14 +26,36 @@ from glassformer.scoring.measure import Reals
 from glassformer.scoring.report import Worst
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.answered import Answered, InWords, texts_of
-from glassformer.tasks.labels.regress.settings import RegressSection
-from glassformer.tasks.labels.settings import TextPairData
+from glassformer.tasks.labels.settings import TextPairData, TextPairSection
 from glassformer.tasks.labels.text_pair import TextPairTask, two_segments
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import Record
 from glassformer.tasks.rows import Axis, Row, check_columns, located
+from glassformer.tasks.settings import CardWords
 from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
+
+
+class RegressSection(TextPairSection):
+    """The model learns (number − mean) / deviation of the training numbers."""
+
+    found: ClassVar[tuple[str, ...]] = ("mean", "deviation")
+    card: ClassVar[CardWords] = CardWords("number")
+    name: Literal["regress"] = "regress"
+    mean: float | None = None
+    deviation: float | None = Field(default=None, gt=0)
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> Self:
+        if (self.mean is None) != (self.deviation is None):
+            raise ValueError("mean and deviation belong together: give both or none")
+        return self
+
+    @property
+    def after_scores(self) -> tuple[str, ...]:
+        if self.deviation is None or (self.mean, self.deviation) == (0.0, 1.0):
+            return ()
+        return (f"The mean and the deviation of the training numbers: {self.mean:.4g} + {self.deviation:.4g} × score.",)
 
 
 class Rated(NamedTuple):

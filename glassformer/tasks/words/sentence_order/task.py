@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
@@ -30,12 +31,34 @@ from glassformer.scoring.measure import losses_and_shares
 from glassformer.scoring.score import THIS_MODEL, Scores, compared
 from glassformer.tasks.labels.text_pair import two_segments
 from glassformer.tasks.rows import Shape
+from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Preparation, SoftLoss, Source
 from glassformer.tasks.words.corpus import CorpusTask, held_out_sources
 from glassformer.tasks.words.masked_words import answered, of_texts
 from glassformer.tasks.words.pair_labels import LabelCounts, check_rows_of_pairs
-from glassformer.tasks.words.sentence_order.settings import SentenceOrderSection
+from glassformer.tasks.words.settings import NEXT_SENTENCE_LABELS, ORDER_LABELS
 from glassformer.text.tokenizer import Tokenizer
+
+
+class SentenceOrderSection(TaskSection):
+    """Which pairs are wrong: with `negatives` random the second text comes from another document, as in BERT; with
+    swapped the two texts are neighbours that have changed places, as in ALBERT.
+
+    `share` is the probability of a wrong pair, `short` the share of documents that are cut to a random shorter length,
+    `copies` how many different ways each document is cut into pairs.
+    """
+
+    name: Literal["sentence-order"] = "sentence-order"
+    negatives: Literal["random", "swapped"] = "random"
+    share: float = Field(default=0.5, gt=0, lt=1)
+    short: float = Field(default=0.1, ge=0, le=1)
+    copies: int = Field(default=1, ge=1, le=100)
+    pooling: Literal["first", "pooler", "mean"] = "pooler"
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        return ORDER_LABELS if self.negatives == "swapped" else NEXT_SENTENCE_LABELS
 
 
 class PairRows:

@@ -6,7 +6,7 @@ B rows · S tokens of a row · N = B·S · V vocabulary · W width
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from torch import Tensor
@@ -20,13 +20,27 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.blocked_cross_entropy import token_cross_entropy
 from glassformer.scoring.score import Scores, Unigram
+from glassformer.tasks.settings import CardWords
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.words.corpus import CorpusTask
 from glassformer.tasks.writing.language_model.records import NextTokens
-from glassformer.tasks.writing.language_model.settings import LanguageModelSection
 from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, NEXT, NextTokenScores
+from glassformer.tasks.writing.settings import StreamSection
 from glassformer.tasks.writing.writers import check_writes
 from glassformer.text.special import GPT2
+
+
+class LanguageModelSection(StreamSection):
+    """A task without random choices and without settings."""
+
+    compared_by: ClassVar[str] = "-bits_per_byte"  # losses per token are of different tokens where vocabularies differ
+    card: ClassVar[CardWords] = CardWords(
+        "text",
+        cut="scored in overlapping windows, and of a longer prompt the end is read",
+        limit="It writes one token after the other and plans nothing; what it tells is made up.",
+    )
+    name: Literal["language-model"] = "language-model"
+
 
 # Rows whose tokens are read together.
 _AT_ONCE = 4096
