@@ -9,8 +9,7 @@ from glassformer.answering.texts import numbered
 from glassformer.base.errors import DataError
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks import predictor_of
-from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import Options, Predictor
+from glassformer.tasks.predictor import Options, Predictor, predict
 
 if TYPE_CHECKING:
     from glassformer.decode.options import WritingOptions

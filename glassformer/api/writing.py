@@ -16,8 +16,8 @@ from glassformer.saved.artefact import Artefact
 if TYPE_CHECKING:
     from glassformer.decode.settings import DecodeSettings
     from glassformer.look.texts.tree import SearchTree
-    from glassformer.tasks.writing.chat.answers import Reply
-    from glassformer.tasks.writing.generation import Generation
+    from glassformer.tasks.writing.chat.chatter import Reply
+    from glassformer.tasks.writing.generator import Generation
     from glassformer.tasks.writing.translation import Translation
 
 Turns = str | Sequence[str] | Sequence[Mapping[str, str]]

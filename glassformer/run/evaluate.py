@@ -23,7 +23,7 @@ from glassformer.saved.artefact import Artefact
 from glassformer.scoring.baselines import repeated
 from glassformer.scoring.score import Scores
 from glassformer.tasks import task_of
-from glassformer.tasks.predict import precision
+from glassformer.tasks.predictor import precision
 from glassformer.tasks.task import Preparation, Source
 from glassformer.training.progress import NoProgress, Progress
 

@@ -24,13 +24,11 @@ from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.run.evaluate import evaluate
 from glassformer.saved.artefact import Artefact
-from glassformer.scoring.measure import Interval
-from glassformer.scoring.score import THIS_MODEL, Scores, interval
+from glassformer.scoring.score import THIS_MODEL, Interval, Scores, interval
 from glassformer.scoring.verdict import Difference, differences, intervals
 from glassformer.tasks import task_named, task_where, verb_of
 from glassformer.tasks.labels.text_pair import two_segments
-from glassformer.tasks.predict import grouped, predict
-from glassformer.tasks.predictor import SENTENCES, Predictor
+from glassformer.tasks.predictor import SENTENCES, Predictor, grouped, predict
 from glassformer.tasks.rows import Row, collate
 from glassformer.text.windows import text_rows
 from glassformer.training.progress import Progress

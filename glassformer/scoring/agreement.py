@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from glassformer.scoring.measure import Counts, Integers, Measure, Reals
+from glassformer.scoring.score import Counts, Integers, Measure, Reals
 
 # Labels up to which F1 and Matthews' correlation have intervals: those need 3 L numbers of each bootstrap sample.
 MOST_LABELS = 1000

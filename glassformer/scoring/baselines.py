@@ -15,8 +15,7 @@ import numpy as np
 
 from glassformer.base.settings import Settings
 from glassformer.data.stores.split import shared, text_hash
-from glassformer.scoring.measure import Reals
-from glassformer.scoring.score import Scores
+from glassformer.scoring.score import Reals, Scores
 
 Example = TypeVar("Example", contravariant=True)
 Prediction = TypeVar("Prediction")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from glassformer.scoring.measure import Reals
+from glassformer.scoring.score import Reals
 
 # The bins of equal width of a reliability table, and the range in which a temperature is looked for.
 BINS = 10

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from glassformer.scoring.measure import SAMPLES, Interval, Measure
-from glassformer.scoring.score import THIS_MODEL, Scores, flat_name
+from glassformer.scoring.score import SAMPLES, THIS_MODEL, Interval, Measure, Scores, flat_name
 
 # Scores of which less is better, by the end of their name.
 _LOWER = ("loss", "perplexity", "bits_per_byte", "error", "ter", "repeated_4", "empty")

@@ -23,7 +23,7 @@ from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.batches.order import Order
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.distillation import cosine_loss
+from glassformer.scoring.cross_entropy import cosine_loss
 from glassformer.tasks import TASKS, task_named
 from glassformer.tasks.task import Both, Source, Task
 

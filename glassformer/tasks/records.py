@@ -35,8 +35,7 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.baselines import Lesson, beside_tfidf
 from glassformer.scoring.score import Scores
-from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import Example, Prediction, Predictor, evaluating
+from glassformer.tasks.predictor import Example, Prediction, Predictor, evaluating, predict
 from glassformer.tasks.rows import Row, Shape, collate, count_of
 from glassformer.tasks.task import Preparation, Source, Task
 

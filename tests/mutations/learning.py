@@ -119,14 +119,14 @@ MUTATIONS = (
     ),
     Mutation(
         "soft-loss-without-its-square",
-        "glassformer/scoring/distillation.py",
+        "glassformer/scoring/cross_entropy.py",
         "temperature**2 * (each",
         "temperature * (each",
         ("tests/tasks/test_distil.py::test_the_losses_are_those_of_torch",),
     ),
     Mutation(
         "smoothing-of-impossible-tokens",
-        "glassformer/scoring/blocked_cross_entropy.py",
+        "glassformer/scoring/cross_entropy.py",
         "smoothing / (len(table) - len(never))",
         "smoothing / len(table)",
         ("tests/tasks/test_blocked_cross_entropy.py::test_a_token_that_no_answer_has_is_no_target_of_the_smoothing",),

@@ -15,13 +15,14 @@ from sacrebleu.significance import PairedTest, _bootstrap_resample
 from glassformer.base.errors import ShapeError
 from glassformer.scoring.score import THIS_MODEL
 from glassformer.scoring.verdict import differences, lower_is_better, shown, to_dict, told_lower, verdict
-from glassformer.tasks.writing.translate.baselines import TargetWords, copied
 from glassformer.tasks.writing.translate.scores import (
     METRICS,
     References,
     System,
+    TargetWords,
     bleu,
     chrf,
+    copied,
     ter,
     translation_scores,
     with_all_references,

@@ -14,8 +14,8 @@ from glassformer.cli.terminal.texts import TYPED
 from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:
-    from glassformer.tasks.writing.chat.answers import Reply
-    from glassformer.tasks.writing.generation import Generation
+    from glassformer.tasks.writing.chat.chatter import Reply
+    from glassformer.tasks.writing.generator import Generation
     from glassformer.tasks.writing.translation import Translation
 
 Answer = TypeVar("Answer", "Translation", "Generation", "Reply")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from glassformer.api.model import Model
     from glassformer.features.pooling import Reals
     from glassformer.features.rank import Ranking
-    from glassformer.scoring.measure import Integers
+    from glassformer.scoring.score import Integers
 
 
 @dataclass(frozen=True)

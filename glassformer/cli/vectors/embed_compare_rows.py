@@ -13,7 +13,7 @@ from glassformer.cli.terminal.screen import note
 
 if TYPE_CHECKING:
     from glassformer.data.readers.lines import OnBad
-    from glassformer.scoring.measure import Integers
+    from glassformer.scoring.score import Integers
 
 # The names of labels that a note lists.
 _NAMED = 5

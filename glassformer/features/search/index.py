@@ -34,7 +34,7 @@ from glassformer.features.search.nearest import Backend, Floats, nearest
 from glassformer.features.vectors import VectorsOf
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.recipe import HUB
-from glassformer.tasks.predict import Within
+from glassformer.tasks.predictor import Within
 
 
 @dataclass(frozen=True)

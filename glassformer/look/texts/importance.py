@@ -16,7 +16,7 @@ from glassformer.look.texts.ablation import Asked, Ruler, ablate, heads_of_model
 from glassformer.look.texts.reader import Given, Reader
 from glassformer.models.inputs import Inputs
 from glassformer.saved.artefact import Artefact
-from glassformer.scoring.measure import Measure
+from glassformer.scoring.score import Measure
 from glassformer.tasks.rows import Row
 from glassformer.text.windows import text_rows
 from glassformer.training.progress import NoProgress, Progress

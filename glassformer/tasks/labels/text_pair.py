@@ -16,7 +16,7 @@ from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import widened
-from glassformer.scoring.measure import Reals
+from glassformer.scoring.score import Reals
 from glassformer.tasks.predictor import Context, Prediction, Predictor
 from glassformer.tasks.records import RecordTask
 from glassformer.tasks.rows import Row, located, text_of

@@ -17,8 +17,7 @@ from glassformer.data.batches.order import Order
 from glassformer.data.stores.split import Split
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import widened
-from glassformer.scoring.distillation import soft_loss
+from glassformer.scoring.cross_entropy import soft_loss, widened
 from glassformer.scoring.score import Unigram
 from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.task import Both, Preparation, Source, answers

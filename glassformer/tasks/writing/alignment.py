@@ -17,7 +17,7 @@ from glassformer.base.errors import ShapeError
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.alignment import ALIGNMENT_HEAD
 from glassformer.models.inputs import Batch
-from glassformer.scoring.measure import Integers, Reals
+from glassformer.scoring.score import Integers, Reals
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.words import Span
 

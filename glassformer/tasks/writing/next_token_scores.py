@@ -18,9 +18,7 @@ from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.batches.order import Order
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.measure import Measure, Reals
-from glassformer.scoring.score import THIS_MODEL, Scores, Unigram, compared
-from glassformer.scoring.trigram import Trigram
+from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, Trigram, Unigram, compared
 from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.rows import Shape
 

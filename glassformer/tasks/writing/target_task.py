@@ -20,16 +20,23 @@ from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.request import Hypothesis
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.blocked_cross_entropy import token_cross_entropy
+from glassformer.scoring.cross_entropy import token_cross_entropy
 from glassformer.scoring.score import Scores, Unigram
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.writing.alignment import ALIGNMENT, loss_of_links
-from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs, log_rows, pair_of
+from glassformer.tasks.writing.pair_source import (
+    PairSource,
+    TextPair,
+    TextPairs,
+    log_rows,
+    pair_of,
+    target_losses,
+    token_scores,
+)
 from glassformer.tasks.writing.settings import TargetSection
-from glassformer.tasks.writing.target_losses import target_losses, token_scores
 from glassformer.tasks.writing.translation import Translation
 from glassformer.tasks.writing.translator import Translator
 from glassformer.tasks.writing.writers import check_translates

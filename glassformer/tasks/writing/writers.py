@@ -20,8 +20,7 @@ from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.stream import StreamedText
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.predict import precision
-from glassformer.tasks.predictor import Context, Example, Prediction, Predictor
+from glassformer.tasks.predictor import Context, Example, Prediction, Predictor, precision
 from glassformer.tasks.writing.settings import StreamSection
 from glassformer.text.tokenizer import Tokenizer
 

@@ -22,17 +22,14 @@ from glassformer.data.stores.split import Split
 from glassformer.models.families.heads import token_head_of
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import cross_entropy, widened
-from glassformer.scoring.distillation import soft_loss
+from glassformer.scoring.cross_entropy import cross_entropy, soft_loss, widened
 from glassformer.scoring.exact_match import best_threshold, exact_and_f1
 from glassformer.scoring.score import Scores
-from glassformer.tasks.labels.answer.answers import BEST, Answer, Reals, best_spans, merged
+from glassformer.tasks.labels.answer.answers import BEST, Answer, Reals, answer_scores, best_spans, merged
 from glassformer.tasks.labels.answer.passage import Passage, Passages, right_answers
-from glassformer.tasks.labels.answer.scores import answer_scores
 from glassformer.tasks.labels.answer.settings import AnswerData, AnswerSection
 from glassformer.tasks.labels.text_pair import two_segments
-from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import Context, evaluating
+from glassformer.tasks.predictor import Context, evaluating, predict
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row, check_columns, located, text_of
 from glassformer.tasks.task import Both, Preparation, SoftLoss, Source, answers

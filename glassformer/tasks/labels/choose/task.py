@@ -22,10 +22,8 @@ from glassformer.data.stores.corpus import on_bad
 from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import cross_entropy, widened
-from glassformer.scoring.distillation import soft_loss
-from glassformer.scoring.measure import losses_and_shares
-from glassformer.scoring.score import THIS_MODEL, Scores
+from glassformer.scoring.cross_entropy import cross_entropy, soft_loss, widened
+from glassformer.scoring.score import THIS_MODEL, Scores, losses_and_shares
 from glassformer.tasks.labels.choose.answers import Choice, Question, candidates_of, listed, place_of, words_of
 from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
 from glassformer.tasks.labels.text_pair import two_segments

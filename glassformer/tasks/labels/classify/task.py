@@ -19,17 +19,14 @@ from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.baselines import Lesson
 from glassformer.scoring.calibration import fitted_temperature, limit_of, log_prior
-from glassformer.scoring.cross_entropy import widened
-from glassformer.scoring.distillation import soft_loss
-from glassformer.scoring.measure import Reals
-from glassformer.scoring.score import Scores
+from glassformer.scoring.cross_entropy import soft_loss, widened
+from glassformer.scoring.score import Reals, Scores
 from glassformer.tasks import task_named
 from glassformer.tasks.labels.classify.labelling import Labelling, OneLabel, SeveralLabels
 from glassformer.tasks.labels.classify.settings import ClassifyData, ClassifySection
 from glassformer.tasks.labels.labels import Class, Classes, Labelled, Unlearned
 from glassformer.tasks.labels.text_pair import Logits, TextPairTask, two_segments
-from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import Context, evaluating
+from glassformer.tasks.predictor import Context, evaluating, predict
 from glassformer.tasks.records import Record
 from glassformer.tasks.rows import Axis, Row, check_columns, known_label, label_of, labels_of, text_of
 from glassformer.tasks.task import Both, Preparation, SoftLoss, answers

@@ -22,9 +22,8 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring import agreement
 from glassformer.scoring.baselines import Lesson
 from glassformer.scoring.cross_entropy import widened
-from glassformer.scoring.measure import Reals
 from glassformer.scoring.report import Worst
-from glassformer.scoring.score import THIS_MODEL, Scores
+from glassformer.scoring.score import THIS_MODEL, Reals, Scores
 from glassformer.tasks.answered import Answered, InWords, texts_of
 from glassformer.tasks.labels.settings import TextPairData, TextPairSection
 from glassformer.tasks.labels.text_pair import TextPairTask, two_segments

@@ -18,9 +18,8 @@ from glassformer.scoring.bio import TagSpan, is_scheme, spans_of
 from glassformer.scoring.calibration import log_softmax
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.answered import SHOWN, Answered, Guess, InWords
-from glassformer.tasks.labels.tag.baselines import TagBaselines
 from glassformer.tasks.labels.tag.records import Sentence
-from glassformer.tasks.labels.tag.scores import by_type, confusions, span_measure, span_types
+from glassformer.tasks.labels.tag.scores import TagBaselines, by_type, confusions, span_measure, span_types
 
 
 @dataclass(frozen=True)

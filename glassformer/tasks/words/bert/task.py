@@ -26,7 +26,7 @@ from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram, compared, guessed
 from glassformer.tasks.settings import CardWords, TaskSection
 from glassformer.tasks.task import Preparation, SoftLoss, Source
-from glassformer.tasks.words.corpus import CorpusTask, MaskedRows, held_out_sources
+from glassformer.tasks.words.corpus import CorpusTask, LabelCounts, MaskedRows, check_rows_of_pairs, held_out_sources
 from glassformer.tasks.words.masked_words import (
     OF_MASKING,
     answered,
@@ -35,7 +35,6 @@ from glassformer.tasks.words.masked_words import (
     of_texts,
     unigram_of,
 )
-from glassformer.tasks.words.pair_labels import LabelCounts, check_rows_of_pairs
 from glassformer.tasks.words.settings import FILLED, NEXT_SENTENCE_LABELS, ORDER_LABELS
 
 

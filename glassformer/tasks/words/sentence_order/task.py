@@ -27,15 +27,13 @@ from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch, Inputs, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy
-from glassformer.scoring.measure import losses_and_shares
-from glassformer.scoring.score import THIS_MODEL, Scores, compared
+from glassformer.scoring.score import THIS_MODEL, Scores, compared, losses_and_shares
 from glassformer.tasks.labels.text_pair import two_segments
 from glassformer.tasks.rows import Shape
 from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Preparation, SoftLoss, Source
-from glassformer.tasks.words.corpus import CorpusTask, held_out_sources
+from glassformer.tasks.words.corpus import CorpusTask, LabelCounts, check_rows_of_pairs, held_out_sources
 from glassformer.tasks.words.masked_words import answered, of_texts
-from glassformer.tasks.words.pair_labels import LabelCounts, check_rows_of_pairs
 from glassformer.tasks.words.settings import NEXT_SENTENCE_LABELS, ORDER_LABELS
 from glassformer.text.tokenizer import Tokenizer
 

@@ -25,21 +25,18 @@ from glassformer.decode.request import Hypothesis
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.blocked_cross_entropy import token_cross_entropy
+from glassformer.scoring.cross_entropy import token_cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, Unigram
-from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import Context, evaluating
+from glassformer.tasks.predictor import Context, evaluating, predict
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Preparation, Source
-from glassformer.tasks.writing.chat.answers import Reply
-from glassformer.tasks.writing.chat.chatter import joined
+from glassformer.tasks.writing.chat.chatter import Reply, joined
 from glassformer.tasks.writing.chat.records import DialogueSource, Exchanges
-from glassformer.tasks.writing.chat.scores import replies_to_write, reply_scores, with_replies
 from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
 from glassformer.tasks.writing.chat.talker import Talk, Talker
-from glassformer.tasks.writing.chat.task import MOST, Chat, silent
+from glassformer.tasks.writing.chat.task import MOST, Chat, replies_to_write, reply_scores, silent, with_replies
 from glassformer.tasks.writing.chat.turns import Lesson, TurnWriter, lessons, told_apart
 from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, NEXT, NextTokenScores
 from glassformer.tasks.writing.writers import check_writes, special_ids_of

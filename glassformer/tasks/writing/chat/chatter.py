@@ -6,10 +6,12 @@ B rows · S tokens of the turns so far
 from __future__ import annotations
 
 from array import array
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import NamedTuple, Self
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Self
 
 from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.shown import Part, Written
 from glassformer.config import ModelConfig
 from glassformer.data.readers.dialogues import in_a_line
 from glassformer.decode.asked import asked_search
@@ -17,15 +19,62 @@ from glassformer.decode.request import Hypothesis
 from glassformer.decode.settings import USUAL
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.answered import Answered
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row, located
-from glassformer.tasks.writing.chat.answers import OtherReply, Reply
-from glassformer.tasks.writing.generation import GeneratedToken
+from glassformer.tasks.writing.generator import GeneratedToken
 from glassformer.tasks.writing.translator import Translator
 from glassformer.tasks.writing.writers import Writer, of_sentence, refuse_several, special_ids
 from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside
+
+
+@dataclass(frozen=True)
+class OtherReply:
+    """One of several replies. `score` is what they are ranked by; samples are in the order of drawing."""
+
+    reply: str
+    score: float
+    log_probability: float
+
+
+@dataclass(frozen=True)
+class Reply(Answered):
+    """The turns so far, the last of them the one that is answered, and the reply.
+
+    `read`: so many of the last turns were read; `left_out`: so many tokens of the first of these were not, as the model
+    reads no more at once. `ended`: the model has ended the reply by itself, or a stop string has.
+    """
+
+    turns: tuple[str, ...]
+    reply: str
+    score: float = 0.0
+    log_probability: float = 0.0
+    tokens: tuple[GeneratedToken, ...] = ()
+    n_best: tuple[OtherReply, ...] = ()
+    ended: bool = True
+    read: int = 1
+    left_out: int = 0
+    windows: int = 1
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if not self.left_out:
+            return ()
+        return (f"the model reads no more at once: {self.left_out:,} tokens at the beginning are left out",)
+
+    @property
+    def says(self) -> str:
+        return self.reply
+
+    def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
+        for each in self.n_best or (self,):
+            yield Written(each.reply)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
 
 _CHAT = "chat"
 # Between two turns; no turn contains one.

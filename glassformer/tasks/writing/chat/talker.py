@@ -16,10 +16,9 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row, located
-from glassformer.tasks.writing.chat.answers import OtherReply, Reply
+from glassformer.tasks.writing.chat.chatter import OtherReply, Reply
 from glassformer.tasks.writing.chat.turns import TurnWriter, messages_of, opened
-from glassformer.tasks.writing.generation import Generation
-from glassformer.tasks.writing.generator import Generate, Prompt
+from glassformer.tasks.writing.generator import Generate, Generation, Prompt
 from glassformer.tasks.writing.writers import Writer
 from glassformer.text.chat_template import MARKS, Message
 from glassformer.text.parts import encoded_parts, ids_of

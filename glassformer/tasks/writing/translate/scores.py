@@ -5,21 +5,60 @@ E sentences, or measured pairs · U different sources · K statistics of a sente
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
 from glassformer.base.errors import ShapeError
 from glassformer.data.batches.batch import Integers
-from glassformer.scoring.measure import Measure, Reals
 from glassformer.scoring.report import QUOTES, WORST, quoted
-from glassformer.scoring.score import THIS_MODEL, Scores, Unigram
-from glassformer.tasks.writing.pair_source import PairSource
-from glassformer.tasks.writing.target_losses import TargetLosses
-from glassformer.tasks.writing.translate.baselines import TargetWords, copied
+from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, Unigram
+from glassformer.tasks.writing.pair_source import PairSource, TargetLosses
+
+# The most words of the answer that are kept with a model.
+_KEPT = 200
+
+
+class TargetWords:
+    """Ignores what the source says: the words that most target sentences of the training data have, as many as its
+    length leads to expect.
+
+    A word stands in the answer a second time where more targets have it twice than have another word once, so that no
+    other bag of so many words has more words in common with the targets (the matching 1-grams of BLEU). It is the
+    unigram baseline of translations: what is above it was learned from the sources, or from the order of words.
+    """
+
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        self.words: tuple[str, ...] = tuple(facts["words"])
+        self.ratio: float = facts["ratio"]
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[str, str]]) -> Self:
+        having = Counter[tuple[str, int]]()  # targets that have a word so many times
+        characters = words = 0
+        for source, target in pairs:
+            there = Counter(target.split())
+            having.update((word, time) for word, most in there.items() for time in range(1, most + 1))
+            characters += len(source)
+            words += there.total()
+        usual = sorted(having.items(), key=lambda each: (-each[1], each[0]))[:_KEPT]
+        return cls({"words": [word for (word, _), _ in usual], "ratio": words / max(1, characters)})
+
+    def facts(self) -> dict[str, Any]:
+        return {"words": list(self.words), "ratio": self.ratio}
+
+    def translate(self, source: str) -> str:
+        return " ".join(self.words[: max(1, round(self.ratio * len(source)))])
+
+
+def copied(sources: Sequence[str]) -> list[str]:
+    """The sources as their own translations: what names, numbers and marks are worth by themselves."""
+    return list(sources)
+
 
 Metric = Literal["bleu", "chrf", "ter"]
 METRICS: tuple[Metric, ...] = get_args(Metric)

@@ -21,20 +21,19 @@ from glassformer.decode.asked import search_settings
 from glassformer.decode.options import WritingOptions
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.score import THIS_MODEL, Scores
-from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import evaluating
+from glassformer.tasks.predictor import evaluating, predict
 from glassformer.tasks.records import Record
 from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Preparation, Source
-from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs
-from glassformer.tasks.writing.target_losses import target_losses
+from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs, target_losses
 from glassformer.tasks.writing.target_task import TargetTask
-from glassformer.tasks.writing.translate.baselines import TargetWords, copied
 from glassformer.tasks.writing.translate.records import columns_of, pair_records, read_pairs, table_told, unread_columns
 from glassformer.tasks.writing.translate.scores import (
     COPY,
     References,
     System,
+    TargetWords,
+    copied,
     different_sources,
     scores_of_translations,
     translation_scores,
