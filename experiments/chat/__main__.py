@@ -28,7 +28,7 @@ from experiments.sides import Sides, one_command
 from experiments.translation.measures import plain
 from experiments.translation.ours import facts
 from experiments.translation.plan import Budget, read_json, write_json
-from glassformer.data.batches.flat import Texts
+from glassformer.data.batches.batch import Texts
 from glassformer.saved.recipe import RECIPE
 from glassformer.scoring.score import Measure, Reals, Unigram
 from glassformer.tasks.writing.chat.task import reply_scores

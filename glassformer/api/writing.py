@@ -8,8 +8,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast, overload
 
-from glassformer.answering.answers import answers, stream_answer
-from glassformer.answering.texts import Texts, texts_of, turns_of
+from glassformer.answering.answers import Texts, answers, stream_answer, texts_of, turns_of
 from glassformer.decode.options import WritingOptions
 from glassformer.saved.artefact import Artefact
 

@@ -6,6 +6,7 @@ the next write to the same path; those of running processes are kept.
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
 # The subfolder that holds all new files of a folder until they are moved into it.
 _READY = ".saved"
@@ -181,3 +183,37 @@ def flush_one(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def lock(handle: int) -> bool:
+    """Lock an open file without waiting; False when another process holds the lock, True where disks have none."""
+    posix = _module("fcntl")
+    if posix is not None:
+        try:
+            posix.flock(handle, posix.LOCK_EX | posix.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass
+        return True
+    windows = _module("msvcrt")
+    if windows is not None:
+        try:
+            windows.locking(handle, windows.LK_NBLCK, 1)
+        except PermissionError:  # Windows' answer where another process holds the lock
+            return False
+        except OSError:
+            pass
+    return True
+
+
+def locks_folders() -> bool:
+    """Whether a folder itself can be locked: else a file inside it is."""
+    return _module("fcntl") is not None
+
+
+def _module(name: str) -> ModuleType | None:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None

@@ -22,7 +22,7 @@ from glassformer.base.paths import check_path
 from glassformer.data.stores.store import FACTS
 from glassformer.saved import store
 from glassformer.saved.recipe import RECIPE, read_saved_recipe
-from glassformer.training.lock import exclusive
+from glassformer.training.stopping import exclusive
 
 # A store of tokens is a folder named after the first 16 digits of its text's digest.
 _STORE = re.compile(r"[0-9a-f]{16}")

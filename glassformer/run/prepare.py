@@ -19,10 +19,12 @@ from glassformer.data.readers.files import find_files
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
 from glassformer.models.transformer import Transformer, build
-from glassformer.run.body import body_config, check_length, check_memory
 from glassformer.run.distil import check_pair, student_of, teacher_of
 from glassformer.run.first_weights import adapt, use_vectors
 from glassformer.run.vocabulary import (
+    body_config,
+    check_length,
+    check_memory,
     check_row,
     check_sides,
     check_unused,
@@ -32,8 +34,7 @@ from glassformer.run.vocabulary import (
     sizes_of,
 )
 from glassformer.runtime.device import use_threads
-from glassformer.saved.artefact import Artefact
-from glassformer.saved.opening import open_model
+from glassformer.saved.artefact import Artefact, open_model
 from glassformer.saved.recipe import Recipe
 from glassformer.saved.sections import ModelSection, TokenizerSection
 from glassformer.tasks import TASKS, task_named, task_of

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -12,6 +14,7 @@ from typing import Literal
 import torch
 
 from glassformer.base.errors import DeviceError
+from glassformer.models.transformer import Transformer
 from glassformer.parts.position import WITHOUT_FLOAT64
 
 Log = Callable[[str], None]
@@ -132,3 +135,38 @@ def _cpu_flags() -> set[str]:
     except OSError:
         return set()
     return {word for line in lines if line.startswith(("flags", "Features")) for word in line.split()}
+
+
+# The numbers of these options in glibc's malloc.h.
+_TRIM_THRESHOLD, _MMAP_MAX = -1, -4
+
+
+def keep_freed_memory() -> bool:
+    """Ask glibc not to return large blocks to the system after each step; returns whether that worked.
+
+    A training step frees and allocates the same hundreds of megabytes. If they are returned, the kernel must zero each
+    page again: about a fifth of a small model's step on a CPU. Memory that is free now is returned first, so that the
+    process keeps only what a step needs.
+    """
+    gc.collect()
+    try:
+        library = ctypes.CDLL(None)
+        mallopt, trim = library.mallopt, library.malloc_trim
+    except (OSError, TypeError, AttributeError):  # not glibc: musl, macOS, Windows
+        return False
+    trim(0)
+    return bool(mallopt(_MMAP_MAX, 0)) and bool(mallopt(_TRIM_THRESHOLD, 2**31 - 1))
+
+
+@contextmanager
+def recomputing(model: Transformer, wanted: bool) -> Iterator[None]:
+    """Inside, when `wanted`, the backward pass recomputes each block instead of keeping all its tensors."""
+    stacks = [stack for stack in (model.encoder, model.decoder) if stack is not None]
+    before = [stack.recompute for stack in stacks]
+    for stack in stacks:
+        stack.recompute = wanted
+    try:
+        yield
+    finally:
+        for stack, was in zip(stacks, before, strict=True):
+            stack.recompute = was

@@ -15,8 +15,8 @@ from typing import Any
 from pydantic import create_model
 
 from glassformer.base.atomic import atomic_write, current
-from glassformer.base.checksum import check_sealed_text, sealed_text
 from glassformer.base.errors import ConfigError, TokenizerError
+from glassformer.base.json_text import check_sealed_text, sealed_text
 from glassformer.base.paths import check_path, refuse_endless
 from glassformer.base.settings import Settings, parse_toml, read_settings, read_toml, toml_of
 from glassformer.bundled.recipes import ready_recipe, ready_recipes, recipe_files

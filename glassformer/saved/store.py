@@ -22,9 +22,8 @@ from typing import Any, Optional, TypeVar
 from pydantic import Field, create_model
 
 from glassformer.base.atomic import current, replace_files
-from glassformer.base.checksum import check_seal, file_checksum, sealed_json
 from glassformer.base.errors import CheckpointError, ConfigError
-from glassformer.base.json_text import read_json
+from glassformer.base.json_text import check_seal, file_checksum, read_json, sealed_json
 from glassformer.base.paths import check_path, refuse_no_path
 from glassformer.base.pickles import refuse_pickles
 from glassformer.base.settings import Settings, read_settings

@@ -12,8 +12,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
-from glassformer.base.checksum import file_checksum
 from glassformer.base.errors import CheckpointError
+from glassformer.base.json_text import file_checksum
 from glassformer.config import ModelConfig
 from glassformer.convert.files import read_header, read_safetensors
 from glassformer.models.transformer import Transformer

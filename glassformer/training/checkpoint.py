@@ -19,8 +19,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from glassformer.base.atomic import atomic_write, clear_drafts, flush, remove
-from glassformer.base.checksum import file_checksum, read_sealed_json, sealed_json
 from glassformer.base.errors import CheckpointError
+from glassformer.base.json_text import file_checksum, read_sealed_json, sealed_json
 from glassformer.base.pickles import refuse_pickles
 from glassformer.training.record import refuse_removed_folder
 

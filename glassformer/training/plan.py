@@ -11,8 +11,7 @@ from typing import Any
 import torch
 
 from glassformer.models.transformer import Transformer
-from glassformer.runtime.device import Log, choose_machine, repeatable
-from glassformer.runtime.memory import keep_freed_memory, recomputing
+from glassformer.runtime.device import Log, choose_machine, keep_freed_memory, recomputing, repeatable
 from glassformer.tasks.feed import Feed
 from glassformer.training import adapters
 from glassformer.training.budget import Budget

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.base.atomic import atomic_write
-from glassformer.base.checksum import check_regular_file
 from glassformer.base.errors import MissingExtraError, TrainingError
-from glassformer.base.json_text import parse_json
+from glassformer.base.json_text import check_regular_file, parse_json
 from glassformer.training.budget import RunProgress, Window
 
 # The share of a step's own loss in the running mean.

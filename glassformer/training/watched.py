@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from glassformer.base.atomic import atomic_write
-from glassformer.base.checksum import check_regular_file, read_sealed_line, sealed_line
 from glassformer.base.errors import GlassformerError
+from glassformer.base.json_text import check_regular_file, read_sealed_line, sealed_line
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Log
 from glassformer.training.record import Step

@@ -64,9 +64,9 @@ from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from glassformer.training.checkpoint import Checkpoints, restore
-from glassformer.training.lock import exclusive
 from glassformer.training.loop import fit
 from glassformer.training.progress import NoProgress
+from glassformer.training.stopping import exclusive
 from tests.decode.sentences import words
 from tests.run.heads import model_for
 from tests.training.toy import Toy, machine_of, toy_model, toy_settings

@@ -11,11 +11,10 @@ from glassformer.base.settings import read_settings, read_toml, toml_of
 from glassformer.bundled.recipes import ready_recipe, ready_recipes, recipe_files
 from glassformer.config import FillConfig
 from glassformer.models.transformer import Transformer
-from glassformer.run.body import body_config as model_config
+from glassformer.run.vocabulary import body_config as model_config
 from glassformer.saved.recipe import parse_changes, read_recipe, resolve
 from glassformer.tasks import TASKS, task_named
-from glassformer.training.budget import Budget, RunProgress
-from glassformer.training.schedule import Schedule
+from glassformer.training.budget import Budget, RunProgress, Schedule
 from glassformer.training.settings import TrainSection
 from tests.refusals import Values, refused
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.data.batches.flat import Texts
+from glassformer.data.batches.batch import Texts
 from glassformer.models.families.marian import marian
 from glassformer.models.transformer import build
 from glassformer.scoring.score import THIS_MODEL, Unigram

@@ -315,7 +315,7 @@ def _follow(trace: Trace, cell: str, *, json: bool) -> None:
 
 def _notes_for(config: ModelConfig) -> NotesOf:
     """The corrections to the source documents that belong to a tensor, first those of the document that is followed."""
-    from glassformer.bundled.notes import notes_about
+    from glassformer.bundled.texts import notes_about
     from glassformer.look.texts.walkthrough import followed
 
     document = followed(config)

@@ -273,7 +273,7 @@ def _cut(text: str, width: int, *, right: bool = False) -> str:
 
 
 def _print_notes() -> None:
-    from glassformer.bundled.notes import notes
+    from glassformer.bundled.texts import notes
 
     for each in notes():
         if each.number in _NOTES:

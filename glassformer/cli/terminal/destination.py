@@ -161,7 +161,7 @@ def digest_of(model: Model) -> str:
 
 def _input(inputs: Inputs) -> dict[str, str]:
     """Each input with what tells it from another one; reads the files, in bounded memory."""
-    from glassformer.base.checksum import file_checksum
+    from glassformer.base.json_text import file_checksum
 
     found = {f"text {number}": text for number, text in enumerate(inputs.texts, start=1)}
     for number, path in enumerate(inputs.files, start=1):

@@ -19,11 +19,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from glassformer.base.atomic import flush_one, replace
-from glassformer.base.checksum import check_seal, sealed_json
+from glassformer.base.atomic import flush_one, lock, replace
 from glassformer.base.errors import DataError, GlassformerError
-from glassformer.base.json_text import parse_json
-from glassformer.base.locking import lock
+from glassformer.base.json_text import check_seal, parse_json, sealed_json
 from glassformer.base.paths import behind_links, check_path
 from glassformer.base.wrapping import in_one_line
 

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from glassformer.base.settings import Settings
 from glassformer.data.batches.batch import Flags, Integers
-from glassformer.data.counter_rng import below, uniform
+from glassformer.data.batches.order import below, uniform
 
 # The label of tokens that are not masked: torch's cross-entropy ignores it.
 IGNORED = -100

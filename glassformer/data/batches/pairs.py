@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.batches.batch import Batch, Integers
-from glassformer.data.counter_rng import random_bits
+from glassformer.data.batches.order import random_bits
 from glassformer.data.stores.store import TokenStore
 from glassformer.text.tokenizer import Tokenizer
 

@@ -11,15 +11,24 @@ from pathlib import Path
 
 import numpy as np
 
-from glassformer.base.checksum import read_sealed_json, sealed_json
 from glassformer.base.errors import DataError
+from glassformer.base.json_text import read_sealed_json, sealed_json
 from glassformer.data.readers.files import files_for
 from glassformer.data.readers.lines import OnBad, Skipped, left_out, of_each, stop_unless
 from glassformer.data.readers.read import Document, Documents, read
 from glassformer.data.readers.table_format import table_kind
 from glassformer.data.settings import CorpusSection, DataSection, RecordSection
-from glassformer.data.stores.end import parted
-from glassformer.data.stores.split import SPLITS, Repeats, Split, hash_fraction, repeats, shared, split_of, text_hash
+from glassformer.data.stores.split import (
+    SPLITS,
+    Repeats,
+    Split,
+    hash_fraction,
+    parted,
+    repeats,
+    shared,
+    split_of,
+    text_hash,
+)
 from glassformer.data.stores.store import TokenStore, damaged
 from glassformer.data.stores.write import Placed, write_stores
 from glassformer.text.tokenizer import Tokenizer

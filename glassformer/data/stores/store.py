@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from glassformer.base.checksum import check_regular_file, file_checksum, read_sealed_json
 from glassformer.base.errors import DataError
+from glassformer.base.json_text import check_regular_file, file_checksum, read_sealed_json
 
 FORMAT = 3
 FACTS = "store.json"

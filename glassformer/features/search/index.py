@@ -13,9 +13,9 @@ from typing import Any, overload
 
 import numpy as np
 
-from glassformer.answering.texts import check_text, listed
-from glassformer.base.checksum import file_checksum, read_sealed_json
+from glassformer.answering.answers import check_text, listed
 from glassformer.base.errors import CheckpointError, ConfigError, DataError, ShapeError
+from glassformer.base.json_text import file_checksum, read_sealed_json
 from glassformer.base.paths import check_path
 from glassformer.features.embed import embed, vectors_of
 from glassformer.features.mix import Mix
@@ -213,7 +213,7 @@ def read_facts(path: str | Path) -> dict[str, Any]:
 
 def _opened(model: Artefact | str | Path, device: str | None = None) -> Artefact:
     """The model itself where it is one, else that of a folder or a name."""
-    from glassformer.saved.opening import open_model
+    from glassformer.saved.artefact import open_model
 
     return model if isinstance(model, Artefact) else open_model(model, Artefact, device)
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.answering.texts import listed
+from glassformer.answering.answers import listed
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.config import ModelConfig
 from glassformer.look.texts.ablation import Asked, Ruler, ablate, heads_of_model

@@ -17,9 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.batch import Flat, Integers, Texts
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.data.batches.flat import Flat, Texts
 from glassformer.data.batches.order import key_of
 from glassformer.data.batches.pack_pairs import PackedPairs, pack_pairs
 from glassformer.models.inputs import Batch, Inputs

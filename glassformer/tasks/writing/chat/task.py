@@ -15,8 +15,7 @@ import numpy as np
 import torch
 
 from glassformer.base.errors import DataError
-from glassformer.data.batches.batch import Integers
-from glassformer.data.batches.flat import Flat, Texts
+from glassformer.data.batches.batch import Flat, Integers, Texts
 from glassformer.data.batches.order import Order
 from glassformer.data.readers.dialogues import read_dialogues
 from glassformer.data.readers.lines import OnBad

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.data.batches.flat import Texts
+from glassformer.data.batches.batch import Texts
 from glassformer.data.readers.files import files_for, files_of
 from glassformer.data.readers.lines import OnBad, of_each
 from glassformer.data.readers.pair_checks import check_pairs
