@@ -21,7 +21,7 @@ from glassformer.bundled.travelling import LICENCE, PLACE
 from glassformer.data.stores.split import Split
 from glassformer.run.card import write_card
 from glassformer.run.evaluate import evaluate
-from glassformer.saved.artefact import open_as_saved
+from glassformer.saved.opening import open_as_saved
 from glassformer.saved.recipe import Recipe, resolve
 from glassformer.saved.store import WEIGHTS
 from glassformer.scoring.verdict import intervals_by_flat_name

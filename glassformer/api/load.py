@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from glassformer.api.model import Model
-from glassformer.saved.artefact import open_model
+from glassformer.saved.opening import open_model
 
 
 def load(

@@ -12,7 +12,8 @@ from typing import Any
 from glassformer.base.errors import ConfigError
 from glassformer.data.stores.split import Split
 from glassformer.run.evaluate import evaluate
-from glassformer.saved.artefact import Artefact, open_model
+from glassformer.saved.artefact import Artefact
+from glassformer.saved.opening import open_model
 from glassformer.scoring.score import THIS_MODEL
 from glassformer.scoring.verdict import Difference, differences
 from glassformer.tasks import task_named

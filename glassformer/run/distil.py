@@ -12,7 +12,8 @@ from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
 from glassformer.models.fingerprint import fingerprint
 from glassformer.models.transformer import Transformer
-from glassformer.saved.artefact import Artefact, open_model
+from glassformer.saved.artefact import Artefact
+from glassformer.saved.opening import open_model
 from glassformer.saved.sections import OF_THE_TEACHER, DistilSection
 from glassformer.tasks import task_named
 from glassformer.tasks.feed import check_taught

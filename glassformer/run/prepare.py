@@ -34,7 +34,8 @@ from glassformer.run.vocabulary import (
     sizes_of,
 )
 from glassformer.runtime.device import use_threads
-from glassformer.saved.artefact import Artefact, open_model
+from glassformer.saved.artefact import Artefact
+from glassformer.saved.opening import open_model
 from glassformer.saved.recipe import Recipe
 from glassformer.saved.sections import ModelSection, TokenizerSection
 from glassformer.tasks import TASKS, task_named, task_of

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn, Self, TypeVar
+from typing import Any, NoReturn, Self
 
 import torch
 
-from glassformer.base.atomic import current
-from glassformer.base.errors import CheckpointError, ConfigError, PickleRefusedError, TokenizerError, did_you_mean
-from glassformer.base.paths import check_path
-from glassformer.base.pickles import refuse_pickles
-from glassformer.bundled.travelling import located, travelling
+from glassformer.base.errors import ConfigError, PickleRefusedError, TokenizerError
 from glassformer.config import ModelConfig
 from glassformer.data.settings import DataSection
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.options import WritingOptions
 from glassformer.models.transformer import Transformer
-from glassformer.runtime.device import check_float64, choose_device, has_fast_bfloat16
-from glassformer.runtime.matrices import is_int8, to_int8
-from glassformer.saved import store
-from glassformer.saved.foreign import read_foreign
-from glassformer.saved.recipe import HUB, RECIPE, Recipe, read_saved_recipe
+from glassformer.runtime.device import has_fast_bfloat16
+from glassformer.runtime.matrices import is_int8
+from glassformer.saved.recipe import Recipe, read_saved_recipe
 from glassformer.tasks import predictor_of, task_named, task_where, verb_of
 from glassformer.tasks.predictor import Context, Options
 from glassformer.tasks.settings import TaskSection
@@ -244,77 +237,3 @@ class Artefact:
         parameters = sum(parameter.numel() for parameter in self.module.parameters())
         task = f", {self.task.name}" if self.task else ""
         return f"{type(self).__name__}({self.config.family}{task}, {parameters:,} parameters, {self.device})"
-
-
-DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16, "int8": torch.int8}
-
-
-Kind = TypeVar("Kind", bound=Artefact)
-
-
-def open_model(
-    path: str | Path,
-    kind: type[Kind],
-    device: str | torch.device | None = None,
-    dtype: str | torch.dtype | None = None,
-    *,
-    fast: bool = False,
-) -> Kind:
-    """Open a saved model as a record of this `kind`: a folder in our format or in Hugging Face's, or the name of a
-    bundled model, unless the current folder has a model of this name. `api.load.load` explains the options.
-
-    Raises CheckpointError for what is not a model, DeviceError for a device that is not available.
-    """
-    where, numbers = choose_device(str(device or "auto")), choose_dtype(dtype)
-    check_float64(where, numbers)
-    model = open_as_saved(path, kind)
-    model.module.to(device=where, dtype=torch.float32 if numbers == torch.int8 else numbers)
-    if numbers == torch.int8:
-        to_int8(model.module)
-    model._fast = fast
-    return model
-
-
-def open_as_saved(path: str | Path, kind: type[Kind]) -> Kind:
-    """Open a model on the CPU, with the weights in the type in which they were saved, to write them elsewhere."""
-    if str(path).startswith(HUB):
-        return read_foreign(path, kind)[0]
-    check_path(path, CheckpointError)
-    path = Path(located(path))
-    if not os.path.exists(path):
-        is_word = path.name == str(path) and bool(travelling())
-        do = did_you_mean(str(path), travelling()) if is_word else ""
-        raise CheckpointError(f"a saved model is needed at {path}", got="no such folder", do=do)
-    if not path.is_dir():
-        refuse_pickles(path)
-        own = path.resolve().parent
-        is_in_one = store.is_ours(own) or (own / "config.json").is_file()
-        do = f"name its folder: {own}" if is_in_one else "name a folder that train or import has written"
-        raise CheckpointError("a model is a folder", got=f"the file {path}", do=do)
-    if store.is_ours(path):
-        return store.read(path, kind)
-    refuse_pickles(path)
-    if (current(path) / "config.json").is_file():
-        return read_foreign(path, kind)[0]
-    raise CheckpointError(
-        f"a saved model is needed at {path}",
-        got=f"a folder without {store.SETTINGS} or config.json",
-        do=_unfinished(path),
-    )
-
-
-def _unfinished(path: Path) -> str:
-    if (path / RECIPE).is_file():
-        return f"its training has not ended: go on with glassformer train --resume --out {path}"
-    return "name a folder that train or import has written"
-
-
-def choose_dtype(name: str | torch.dtype | None) -> torch.dtype:
-    """The type of the weights, float32 when None; raises ConfigError for any but the four supported ones."""
-    if isinstance(name, torch.dtype) and name in DTYPES.values():
-        return name
-    if name is None:
-        return torch.float32
-    if name not in DTYPES:
-        raise ConfigError("a type of number is needed", got=repr(name), do=did_you_mean(str(name), DTYPES))
-    return DTYPES[str(name)]

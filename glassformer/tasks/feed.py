@@ -32,7 +32,9 @@ SOFT, COSINE = "soft_labels", "hidden_states"
 
 
 class Feed(Protocol):
-    """All that training sees of a task and its data."""
+    """All that training sees of a task and its data. Two runs with the same `fingerprint` see the same examples; the
+    batches of a run have so many `shapes`; a step is cut into `parts`, of which `rows` is the largest number.
+    """
 
     name: str
     best: str
@@ -42,40 +44,20 @@ class Feed(Protocol):
     frozen: Mapping[str, nn.Module]
 
     @property
-    def fingerprint(self) -> str:
-        """Identifies the data and how it is cut: two runs with the same fingerprint see the same examples."""
-        ...
-
+    def fingerprint(self) -> str: ...
     @property
-    def steps_per_epoch(self) -> float:
-        """Steps until each example was seen once."""
-        ...
-
+    def steps_per_epoch(self) -> float: ...
     @property
-    def shapes(self) -> int:
-        """How many different shapes the batches of a run have."""
-        ...
-
+    def shapes(self) -> int: ...
     @property
-    def baseline_loss(self) -> float | None:
-        """The loss that is reached without looking at the text, None where it is not known."""
-        ...
-
-    def rows(self, step: int) -> int:
-        """The largest number of parts that a step can be cut into."""
-        ...
-
+    def baseline_loss(self) -> float | None: ...
+    def rows(self, step: int) -> int: ...
     def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
         """One of the `parts` of a step: a pure function of data, seed and these numbers."""
         ...
 
-    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """By name, the weighted sum of the losses of a batch."""
-        ...
-
-    def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
-        """Scores on all examples, or on `limit` of them, always the same ones."""
-        ...
+    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]: ...
+    def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]: ...
 
 
 class TaskFeed:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import torch
 
+from glassformer.base.errors import ConfigError
 from glassformer.data.settings import DataSection
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.options import WritingOptions
@@ -124,6 +125,12 @@ class Predictor(ABC, Generic[Example, Prediction]):
         return {"text": text}
 
 
+def untrained(wanted: str, model: Transformer, context: Context, do: str) -> ConfigError:
+    """The error for a model that was not trained for what it is asked."""
+    learned = "" if context.section is None else f" for {context.section.name}"
+    return ConfigError(wanted, got=f"a {model.config.family} model{learned}", do=f"train one with: {do}")
+
+
 @contextmanager
 def evaluating(model: Transformer) -> Iterator[None]:
     """No dropout and no gradients inside; afterwards the model is in the mode it was in."""
@@ -170,17 +177,19 @@ def predict(
     fast: bool = False,
     read_ahead: int | None = None,
     within: Within = lambda done, total: None,
+    merge: Callable[[Example, Sequence[Any]], Any] | None = None,
 ) -> Iterator[Prediction]:
     """A prediction for each example, in order; in bfloat16 arithmetic when `fast`.
 
     The memory is bounded by `read_ahead` rows, by default those of the predictor, and by the tokens that it reads
     ahead, whatever the number of examples; of one with more rows than that, by what the predictor keeps of them.
-    `within` is told how far an example with many rows is.
+    `within` is told how far an example with many rows is; `merge` takes the place of the predictor's.
     """
     waiting: deque[_Waiting[Example]] = deque()
     ahead: list[tuple[_Waiting[Example], int, Row]] = []
     tokens, answered = 0, False
     read_ahead = predictor.read_ahead if read_ahead is None else read_ahead
+    merge = merge or predictor.merge
 
     for example, rows in predictor.cut(examples):
         entry = _Waiting(example, total=len(rows) if isinstance(rows, Sized) else None)
@@ -194,22 +203,24 @@ def predict(
             if len(ahead) >= read_ahead or tokens >= predictor.read_ahead_tokens:
                 _answer(predictor, model, ahead, within, fast=fast)
                 ahead, tokens, answered = [], 0, True
-                yield from _finished(predictor, waiting)
+                yield from _finished(merge, waiting)
                 settled, entry.found = predictor.settle(example, entry.found)
                 yield from settled
         entry.complete = True
         if answered:
             answered = False
-            yield from _finished(predictor, waiting)
+            yield from _finished(merge, waiting)
     if ahead:
         _answer(predictor, model, ahead, within, fast=fast)
-    yield from _finished(predictor, waiting)
+    yield from _finished(merge, waiting)
 
 
-def _finished(predictor: Predictor[Example, Prediction], waiting: deque[_Waiting[Example]]) -> Iterator[Prediction]:
+def _finished(
+    merge: Callable[[Example, Sequence[Any]], Prediction], waiting: deque[_Waiting[Example]]
+) -> Iterator[Prediction]:
     while waiting and waiting[0].complete and not waiting[0].missing:
         entry = waiting.popleft()
-        yield predictor.merge(entry.example, entry.found)
+        yield merge(entry.example, entry.found)
 
 
 def _answer(

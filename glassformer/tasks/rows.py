@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.errors import ConfigError, DataError, NotFiniteError
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.readers.rows import Columns, names_of
 from glassformer.models.inputs import Batch, Inputs
@@ -150,6 +150,12 @@ def _labels(rows: Sequence[Row], name: str, axis: Axis, count: int, length: int,
 
 def located(where: str, sentence: str) -> str:
     return f"{where}: {sentence}" if where else sentence
+
+
+def not_finite(wanted: str, text: str) -> NotFiniteError:
+    """The error for a model whose numbers for this text are NaN."""
+    do = "its training diverged: train it again with a lower learning rate"
+    return NotFiniteError(wanted, got=f"NaN for {text[:40]!r}", do=do)
 
 
 def known_label(value: object, numbers: Mapping[str, int], where: str) -> int:

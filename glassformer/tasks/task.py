@@ -85,6 +85,10 @@ SoftLoss = Callable[[Any, Both], Tensor]
 """Of a task and what both have answered, a weighted sum over as many labels as the loss has that it stands beside."""
 
 
+def silent(sentence: str) -> None:
+    """A log that nobody reads."""
+
+
 def answers(both: Both, head: str) -> tuple[Tensor, Tensor]:
     """What one head of the student and that of its teacher have answered. No method: torch compiles none of a tuple."""
     student, teacher = getattr(both.answered, head), getattr(both.taught, head)

@@ -15,8 +15,9 @@ from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError
 from glassformer.convert import read_huggingface
 from glassformer.models.inputs import Inputs
-from glassformer.saved.artefact import Artefact, open_as_saved
+from glassformer.saved.artefact import Artefact
 from glassformer.saved.foreign import read_foreign, write_foreign
+from glassformer.saved.opening import open_as_saved
 from glassformer.text.train import Kind, train_tokenizer
 from tests.convert.sources import SOURCES, change_settings, change_tensors, save
 from tests.refusals import refused

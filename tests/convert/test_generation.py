@@ -13,8 +13,9 @@ import transformers
 from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError
 from glassformer.convert import read_huggingface
-from glassformer.saved.artefact import Artefact, open_as_saved
+from glassformer.saved.artefact import Artefact
 from glassformer.saved.foreign import read_foreign, write_foreign
+from glassformer.saved.opening import open_as_saved
 from tests.convert.sources import change_settings, save, send_out
 from tests.refusals import refused
 

@@ -15,7 +15,8 @@ from glassformer.bundled import travelling
 from glassformer.convert.files import read_header
 from glassformer.run.card import write_card
 from glassformer.saved import store
-from glassformer.saved.artefact import Artefact, open_as_saved
+from glassformer.saved.artefact import Artefact
+from glassformer.saved.opening import open_as_saved
 from glassformer.saved.recipe import resolve
 from tests.refusals import refused
 from tests.run.runs import Listener, recipe, same_weights

@@ -48,7 +48,8 @@ def export(
     """
     from glassformer.run.exports import ExportOptions
     from glassformer.run.exports import export as write
-    from glassformer.saved.artefact import Artefact, open_as_saved
+    from glassformer.saved.artefact import Artefact
+    from glassformer.saved.opening import open_as_saved
     from glassformer.training.progress import ConsoleProgress
 
     if pooling is not None and not features:

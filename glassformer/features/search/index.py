@@ -213,7 +213,7 @@ def read_facts(path: str | Path) -> dict[str, Any]:
 
 def _opened(model: Artefact | str | Path, device: str | None = None) -> Artefact:
     """The model itself where it is one, else that of a folder or a name."""
-    from glassformer.saved.artefact import open_model
+    from glassformer.saved.opening import open_model
 
     return model if isinstance(model, Artefact) else open_model(model, Artefact, device)
 

@@ -96,7 +96,8 @@ def _index(given: Index) -> SearchIndex:
 
 
 def _model(given: Start) -> Artefact:
-    from glassformer.saved.artefact import Artefact, open_model
+    from glassformer.saved.artefact import Artefact
+    from glassformer.saved.opening import open_model
 
     return open_model(given, Artefact) if isinstance(given, str | Path) else given
 

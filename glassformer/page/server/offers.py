@@ -79,7 +79,8 @@ class Models:
         self.offer(name)
         with self.lock:
             if name not in self.open:
-                from glassformer.saved.artefact import Artefact, open_model
+                from glassformer.saved.artefact import Artefact
+                from glassformer.saved.opening import open_model
 
                 offer = self.offers[name]
                 self.open[name] = offer.model or open_model(offer.place, Artefact, self.device)

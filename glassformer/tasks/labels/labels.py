@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from glassformer.base.shown import Grid, Part, Share, line
 from glassformer.tasks.answered import Answered, Guess, InWords, texts_of
@@ -63,6 +63,7 @@ class Labels(Answered):
     text: str
     pair: str | None = None
     windows: int = 1
+    place_names: ClassVar[list[str]] = ["label"]
 
     @property
     def log_probabilities(self) -> dict[str, float]:
@@ -75,10 +76,6 @@ class Labels(Answered):
     @property
     def likeliest(self) -> list[tuple[str, float]]:
         return sorted(self.probabilities.items(), key=lambda each: -each[1])
-
-    @property
-    def place_names(self) -> list[str]:
-        return ["label"]
 
     @property
     def places(self) -> list[list[Guess]]:
@@ -101,14 +98,8 @@ class Labels(Answered):
         texts = {"text": self.text} if self.pair is None else {"text": self.text, "pair": self.pair}
         probabilities = self.probabilities
         if len(probabilities) > LISTED:
-            likeliest = sorted(probabilities.items(), key=lambda each: -each[1])[:LISTED]
-            return {
-                **texts,
-                **answer,
-                "probabilities": dict(likeliest),
-                "labels": len(self.labels),
-                "windows": self.windows,
-            }
+            kept = {"probabilities": dict(self.likeliest[:LISTED]), "labels": len(self.labels)}
+            return {**texts, **answer, **kept, "windows": self.windows}
         return {**texts, **answer, "probabilities": probabilities, "windows": self.windows}
 
 
@@ -122,10 +113,6 @@ class Class(Labels):
 
     @property
     def says(self) -> str:
-        return self.label
-
-    @property
-    def verdict(self) -> object:
         return self.label
 
     def in_words(self, words: int, answers: int) -> InWords:

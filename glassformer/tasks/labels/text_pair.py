@@ -5,8 +5,8 @@ B rows · L outputs of the sentence head
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import torch
 
@@ -17,9 +17,9 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import widened
 from glassformer.scoring.score import Reals
-from glassformer.tasks.predictor import Context, Prediction, Predictor
+from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.records import RecordTask
-from glassformer.tasks.rows import Row, located, text_of
+from glassformer.tasks.rows import Row, check_columns, located, text_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
 
@@ -72,6 +72,10 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
         pair = text_of(values["pair"], where, "pair") if "pair" in values else None
         return Texts(text_of(values["text"], where), pair)
 
+    @classmethod
+    def columns(cls, data: Any) -> dict[str, str]:
+        return check_columns({"text": data.text, "pair": data.pair, "label": data.label})
+
     def rows_with(self, example: AnyTexts, labels: Mapping[str, Any], weight: float = 1.0) -> Iterator[Row]:
         cut = text_rows(self.tokenizer, example.text, example.pair, length=self.length)
         for ids, segments in cut:
@@ -79,10 +83,7 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
 
     @classmethod
     def check_body(cls, section: Any, body: ModelConfig) -> None:
-        if body.encoder is None or body.decoder is not None:
-            raise ConfigError(
-                "a text is classified by an encoder", got=f"the family {body.family}", do="choose bert or modernbert"
-            )
+        check_encoder(body, "a text is classified by an encoder")
 
     def model(self, body: ModelConfig) -> ModelConfig:
         head = sentence_head_of(
@@ -105,27 +106,9 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
             yield from zip(batch.row_ids.tolist(), self.logits(model, batch).double().cpu().numpy(), strict=True)
 
 
-class Logits(Predictor[AnyTexts, Sequence[Reals]]):
-    """The outputs of the sentence head for each window of a text, before a task makes its answer of them."""
-
-    def __init__(self, task: TextPairTask[AnyTexts, Any]) -> None:
-        self.task, self.tokenizer, self.read_ahead = task, task.tokenizer, task.read_ahead
-
-    @classmethod
-    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        raise NotImplementedError
-
-    def example(self, values: Mapping[str, object], where: str) -> AnyTexts:
-        return self.task.example(values, where)
-
-    def rows(self, example: AnyTexts) -> Iterable[Row]:
-        return self.task.rows(example)
-
-    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Reals]]:
-        return self.task.predict(model, batches)
-
-    def merge(self, example: AnyTexts, found: Sequence[Reals]) -> Sequence[Reals]:
-        return found
+def check_encoder(body: ModelConfig, wanted: str) -> None:
+    if body.encoder is None or body.decoder is not None:
+        raise ConfigError(wanted, got=f"the family {body.family}", do="choose bert or modernbert")
 
 
 def two_segments(config: ModelConfig) -> bool:

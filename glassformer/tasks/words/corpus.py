@@ -9,15 +9,17 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.data.batches.batch import Batch as TokenRows
 from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.buckets import BucketedRows
 from glassformer.data.batches.corrupt import IGNORED, MaskingSection, mask_words
+from glassformer.data.batches.pack import PackedRows
+from glassformer.data.batches.pairs import SentencePairs
 from glassformer.data.readers.files import files_of
 from glassformer.data.settings import CorpusSection, DataSection
 from glassformer.data.stores.corpus import Corpus, prepare, resolve_shares, training_texts
@@ -36,25 +38,6 @@ HELD_OUT_EPOCH = -1
 _FEW = 2000
 
 
-class TextRows(Protocol):
-    """Rows of tokens cut from a store. `lengths` [R] are the lengths of the rows, or one number where all are equal."""
-
-    @property
-    def store(self) -> TokenStore: ...
-
-    @property
-    def length(self) -> int: ...
-
-    @property
-    def lengths(self) -> Integers | int: ...
-
-    def __len__(self) -> int: ...
-
-    def rows(self, numbers: Integers, length: int | None = None) -> TokenRows:
-        """The rows with these numbers: [B] -> arrays [B, S]."""
-        ...
-
-
 class MaskedRows:
     """Rows with masked words: which words depends on (seed, epoch, row) alone, never on the batch.
 
@@ -68,7 +51,7 @@ class MaskedRows:
 
     def __init__(
         self,
-        rows: TextRows,
+        rows: BucketedRows | PackedRows | SentencePairs,
         tokenizer: Tokenizer,
         masking: MaskingSection,
         *,

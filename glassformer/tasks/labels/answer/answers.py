@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from glassformer.base.errors import NotFiniteError
 from glassformer.base.shown import Grid, Part, Remark, Share, Words, bold, line
 from glassformer.scoring.exact_match import answer_by_overlap, answer_measure, exact_and_f1
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.answered import SHOWN, Answered, Guess, InWords
 from glassformer.tasks.labels.answer.passage import Passage
+from glassformer.tasks.rows import not_finite
 
 Reals = npt.NDArray[np.float64]
 
@@ -58,6 +58,7 @@ class Answer(Answered):
     threshold: float = 0.0
     windows: int = 1
     question_cut: int = 0
+    place_names: ClassVar[list[str]] = ["answer"]
 
     @property
     def best(self) -> Span | None:
@@ -70,10 +71,6 @@ class Answer(Answered):
     @property
     def says(self) -> str:
         return "no answer" if self.best is None else self.best.text
-
-    @property
-    def place_names(self) -> list[str]:
-        return ["answer"]
 
     @property
     def places(self) -> list[list[Guess]]:
@@ -165,11 +162,7 @@ def merged(
     scores = np.concatenate([each[:, 0] for each in found])
     tokens = np.concatenate([each[:, 1:] + shift for each, shift in zip(found, shifts, strict=True)]).astype(int)
     if np.isnan(scores).any():
-        raise NotFiniteError(
-            "a model must give finite numbers to answer by",
-            got=f"NaN for {passage.text[:40]!r}",
-            do="its training diverged: train it again with a lower learning rate",
-        )
+        raise not_finite("a model must give finite numbers to answer by", passage.text)
     order = np.argsort(-scores, kind="stable")[: max(count, BEST)]
     order = order[np.isfinite(scores[order])]
     total = float(np.logaddexp.reduce([*([0.0] if no_answer else []), *scores[order]]))

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import torch
 from torch import Tensor
 
-from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.errors import DataError
 from glassformer.config import ModelConfig
 from glassformer.data.readers.squad import stated_answers
 from glassformer.data.settings import DataSection
@@ -28,8 +28,8 @@ from glassformer.scoring.score import Scores
 from glassformer.tasks.labels.answer.answers import BEST, Answer, Reals, answer_scores, best_spans, merged
 from glassformer.tasks.labels.answer.passage import Passage, Passages, right_answers
 from glassformer.tasks.labels.answer.settings import AnswerData, AnswerSection
-from glassformer.tasks.labels.text_pair import two_segments
-from glassformer.tasks.predictor import Context, evaluating, predict
+from glassformer.tasks.labels.text_pair import check_encoder, two_segments
+from glassformer.tasks.predictor import Context, evaluating, predict, untrained
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row, check_columns, located, text_of
 from glassformer.tasks.task import Both, Preparation, SoftLoss, Source, answers
@@ -106,11 +106,8 @@ class AnswerQuestions(RecordTask[Question, Answer]):
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
         head, section = model.config.token_head, context.section
         if head is None or head.labels != 2 or not isinstance(section, AnswerSection):
-            raise ConfigError(
-                "an answer needs a model that was trained to find answers",
-                got=f"a {model.config.family} model" + ("" if section is None else f" for {section.name}"),
-                do="train one with: glassformer train answer FILES",
-            )
+            wanted = "an answer needs a model that was trained to find answers"
+            raise untrained(wanted, model, context, "glassformer train answer FILES")
         top = int(context.options.get("top", BEST))
         return cls(section, tokenizer, length=context.length, segments=two_segments(model.config), top=top)
 
@@ -211,10 +208,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
 
     @classmethod
     def check_body(cls, section: AnswerSection, body: ModelConfig) -> None:
-        if body.encoder is None or body.decoder is not None:
-            raise ConfigError(
-                "answers are found by an encoder", got=f"the family {body.family}", do="choose bert or modernbert"
-            )
+        check_encoder(body, "answers are found by an encoder")
 
     @classmethod
     def from_records(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from glassformer.base.errors import DataError
 from glassformer.base.shown import Grid, Part, Share, Tick, line
@@ -31,6 +31,7 @@ class Choice(Answered):
     log_probabilities: tuple[float, ...]
     text: str
     windows: int = 1
+    place_names: ClassVar[list[str]] = ["candidate"]
 
     @property
     def probabilities(self) -> tuple[float, ...]:
@@ -40,10 +41,6 @@ class Choice(Answered):
     @property
     def says(self) -> str:
         return self.choice
-
-    @property
-    def place_names(self) -> list[str]:
-        return ["candidate"]
 
     @property
     def places(self) -> list[list[Guess]]:
@@ -78,14 +75,6 @@ class Choice(Answered):
             "probabilities": list(self.probabilities),
             "windows": self.windows,
         }
-
-
-def listed(value: object) -> list[object]:
-    return list(value) if isinstance(value, list | tuple) else []
-
-
-def words_of(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def candidates_of(value: object, where: str) -> tuple[str, ...]:

@@ -9,12 +9,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
 
-from glassformer.base.errors import ConfigError, DataError, NotFiniteError
+from glassformer.base.errors import DataError
 from glassformer.config import ModelConfig
 from glassformer.data.readers.rows import Columns
 from glassformer.data.settings import DataSection
@@ -24,12 +25,12 @@ from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy, soft_loss, widened
 from glassformer.scoring.score import THIS_MODEL, Scores, losses_and_shares
-from glassformer.tasks.labels.choose.answers import Choice, Question, candidates_of, listed, place_of, words_of
+from glassformer.tasks.labels.choose.answers import Choice, Question, candidates_of, place_of
 from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
-from glassformer.tasks.labels.text_pair import two_segments
-from glassformer.tasks.predictor import SENTENCES, Context
+from glassformer.tasks.labels.text_pair import check_encoder, two_segments
+from glassformer.tasks.predictor import SENTENCES, Context, untrained
 from glassformer.tasks.records import Record, RecordTask, log_mean_of_columns
-from glassformer.tasks.rows import Axis, Row, check_different, text_of
+from glassformer.tasks.rows import Axis, Row, check_different, not_finite, text_of
 from glassformer.tasks.task import Both, Preparation, SoftLoss
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
@@ -88,12 +89,8 @@ class Choose(RecordTask[Question, Choice]):
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
         head = model.config.sentence_head
         if head is None or head.labels != 1 or not isinstance(context.section, ChooseSection):
-            raise ConfigError(
-                "a choice needs a model that was trained to choose",
-                got=f"a {model.config.family} model"
-                + ("" if context.section is None else f" for {context.section.name}"),
-                do="train one with: glassformer train choose TABLE.jsonl",
-            )
+            wanted = "a choice needs a model that was trained to choose"
+            raise untrained(wanted, model, context, "glassformer train choose TABLE.jsonl")
         return cls(context.section, tokenizer, length=context.length, segments=two_segments(model.config))
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, float]]:
@@ -107,11 +104,7 @@ class Choose(RecordTask[Question, Choice]):
         scores = torch.tensor(found, dtype=torch.float64).view(-1, count)  # [G, C]
         logs = log_mean_of_columns(scores.log_softmax(dim=-1).tolist())
         if not all(map(math.isfinite, logs)):
-            raise NotFiniteError(
-                "a model must give finite numbers to choose by",
-                got=f"NaN for {example.text[:40]!r}",
-                do="its training diverged: train it again with a lower learning rate",
-            )
+            raise not_finite("a model must give finite numbers to choose by", example.text)
         best = logs.index(max(logs))
         return Choice(example.choices[best], best, example.choices, tuple(logs), example.text, len(scores))
 
@@ -128,8 +121,9 @@ class Choose(RecordTask[Question, Choice]):
     def training_texts(cls, data: DataSection, shares: Mapping[str, float]) -> Iterable[str]:
         for split, record in cls._split(data, shares, on_bad(data)):
             if split == "train":
-                choices = record.values["choices"]
-                yield from filter(None, map(words_of, [record.values["text"], *listed(choices)]))
+                text, choices = record.values["text"], record.values["choices"]
+                texts = [text, *choices] if isinstance(choices, list | tuple) else [text]
+                yield from (each for each in texts if isinstance(each, str) and each)
 
     def example(self, values: Mapping[str, object], where: str) -> Question:
         text, choices = text_of(values["text"], where), candidates_of(values.get("choices"), where)
@@ -150,27 +144,17 @@ class Choose(RecordTask[Question, Choice]):
         groups = []
         for number in range(most):
             rows = [of[number * len(of) // most] for of in cut]
-            groups.append(
-                [
-                    Row(
-                        ids=ids,
-                        segments=segments if self.segments else None,
-                        labels={"choice": example.label} if place == 0 and example.label is not None else {},
-                        weight=1 / most,
-                    )
-                    for place, (ids, segments) in enumerate(rows)
-                ]
-            )
+            group = [Row(ids=ids, segments=of if self.segments else None, weight=1 / most) for ids, of in rows]
+            if example.label is not None:
+                group[0] = replace(group[0], labels={"choice": example.label})
+            groups.append(group)
         return groups
 
     # ------------------------------------------------------------------ training
 
     @classmethod
     def check_body(cls, section: ChooseSection, body: ModelConfig) -> None:
-        if body.encoder is None or body.decoder is not None:
-            raise ConfigError(
-                "candidates are scored by an encoder", got=f"the family {body.family}", do="choose bert or modernbert"
-            )
+        check_encoder(body, "candidates are scored by an encoder")
 
     @classmethod
     def from_records(
@@ -178,13 +162,8 @@ class Choose(RecordTask[Question, Choice]):
     ) -> Self:
         known = preparation.facts.get("place_counts")
         found = {int(count): of for count, of in known.items()} if known else _places(records)
-        task = cls(
-            section,
-            preparation.tokenizer,
-            length=preparation.data.length,
-            segments=two_segments(preparation.body),
-            places=found,
-        )
+        length, segments = preparation.data.length, two_segments(preparation.body)
+        task = cls(section, preparation.tokenizer, length=length, segments=segments, places=found)
         if not preparation.measuring:
             for count, of in sorted(task.places.items()):
                 shown = f"the right one at place 0 … {count - 1}: {', '.join(f'{n:,}' for n in of[:_SHOWN])}"
@@ -252,9 +231,6 @@ def grouped(output: Output, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
     assert output.sentence_logits is not None
     weights = batch.weights.view(-1, batch.rows_of_each)  # [G, C]
     return widened(output.sentence_logits).view(weights.shape), weights > 0, weights[:, 0]
-
-
-# --------------------------------------------------------------------------- values of a record
 
 
 def _places(records: Iterable[Record]) -> dict[int, list[int]]:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from torch import Tensor
 
-from glassformer.base.errors import ConfigError, DataError, NotFiniteError
+from glassformer.base.errors import DataError
 from glassformer.data.batches.order import Order
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
@@ -25,10 +25,10 @@ from glassformer.tasks import task_named
 from glassformer.tasks.labels.classify.labelling import Labelling, OneLabel, SeveralLabels
 from glassformer.tasks.labels.classify.settings import ClassifyData, ClassifySection
 from glassformer.tasks.labels.labels import Class, Classes, Labelled, Unlearned
-from glassformer.tasks.labels.text_pair import Logits, TextPairTask, two_segments
-from glassformer.tasks.predictor import Context, evaluating, predict
+from glassformer.tasks.labels.text_pair import TextPairTask, two_segments
+from glassformer.tasks.predictor import Context, evaluating, predict, untrained
 from glassformer.tasks.records import Record
-from glassformer.tasks.rows import Axis, Row, check_columns, known_label, label_of, labels_of, text_of
+from glassformer.tasks.rows import Axis, Row, known_label, label_of, labels_of, not_finite, text_of
 from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
 
@@ -93,32 +93,20 @@ class Classify(TextPairTask[Labelled, Any]):
                 section, pairs = ClassifySection(labels=getattr(section, "labels", ())), True
         head = model.config.sentence_head
         if head is None or not isinstance(section, ClassifySection) or head.labels != len(section.labels):
-            raise ConfigError(
-                "a label needs a model that was trained to classify",
-                got=f"a {model.config.family} model"
-                + ("" if context.section is None else f" for {context.section.name}"),
-                do="train one with: glassformer train classify TABLE --text 0 --label 1",
-            )
+            wanted = "a label needs a model that was trained to classify"
+            raise untrained(wanted, model, context, "glassformer train classify TABLE --text 0 --label 1")
         segments = two_segments(model.config)
         return cls(section, tokenizer, length=context.length, segments=segments, pairs=pairs, separator=separator)
 
     def merge(self, example: Labelled, found: Sequence[Reals]) -> Class | Classes:
         logits = np.stack(found)  # [W, L]
         if not np.isfinite(logits).all():
-            raise NotFiniteError(
-                "a model must give finite numbers to classify by",
-                got=f"NaN for {example.text[:40]!r}",
-                do="its training diverged: train it again with a lower learning rate",
-            )
+            raise not_finite("a model must give finite numbers to classify by", example.text)
         logarithms = self.labelling.logarithms(logits, self.section.temperature)  # [L]
         answer: Class | Classes = self.labelling.answer(example, logarithms, len(found))
         return answer
 
     # ------------------------------------------------------------------ records
-
-    @classmethod
-    def columns(cls, data: ClassifyData) -> dict[str, str]:
-        return check_columns({"text": data.text, "pair": data.pair, "label": data.label})
 
     def example(self, values: Mapping[str, object], where: str) -> Labelled:
         texts = self.texts(values, where)
@@ -200,8 +188,7 @@ class Classify(TextPairTask[Labelled, Any]):
     def scores(self, pairs: Iterable[tuple[Labelled, Any]]) -> Scores:
         return self.labelling.scores(pairs, self.section.temperature)
 
-    def scores_of_stream(self, pairs: Iterable[tuple[Labelled, Any]]) -> Scores:
-        return self.labelling.scores(pairs, self.section.temperature)
+    scores_of_stream = scores
 
     def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
         """With the temperature of the least log loss plus `log_prior`; 1 where all are right: there is no minimum."""
@@ -209,7 +196,7 @@ class Classify(TextPairTask[Labelled, Any]):
         order = Order(len(source.examples), limit, source.fingerprint, 0)
         examples = [source.examples[number] for number in order.of_epoch(0, 0)[:limit].tolist()]
         with evaluating(model):
-            logits = [np.stack(found) for found in predict(Logits(self), model, examples)]  # [W, L] each
+            logits = list(predict(self, model, examples, merge=lambda _, found: np.stack(found)))  # [W, L] each
         known = [(each, example.numbers) for each, example in zip(logits, examples, strict=True)]
 
         def log_loss(temperature: float) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from glassformer.base.errors import ConfigError, DataError, NotFiniteError
+from glassformer.base.errors import DataError
 from glassformer.base.shown import Part, line
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
@@ -27,9 +27,9 @@ from glassformer.scoring.score import THIS_MODEL, Reals, Scores
 from glassformer.tasks.answered import Answered, InWords, texts_of
 from glassformer.tasks.labels.settings import TextPairData, TextPairSection
 from glassformer.tasks.labels.text_pair import TextPairTask, two_segments
-from glassformer.tasks.predictor import Context
+from glassformer.tasks.predictor import Context, untrained
 from glassformer.tasks.records import Record
-from glassformer.tasks.rows import Axis, Row, check_columns, located
+from glassformer.tasks.rows import Axis, Row, located, not_finite
 from glassformer.tasks.settings import CardWords
 from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
@@ -118,11 +118,8 @@ class Regress(TextPairTask[Rated, Number]):
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
         section, head = context.section, model.config.sentence_head
         if head is None or head.labels != 1 or not isinstance(section, RegressSection):
-            raise ConfigError(
-                "a number needs a model that was trained for it",
-                got=f"a {model.config.family} model",
-                do="train one with: glassformer train regress TABLE --text 0 --label 1",
-            )
+            wanted = "a number needs a model that was trained for it"
+            raise untrained(wanted, model, context, "glassformer train regress TABLE --text 0 --label 1")
         pairs = context.data.pair is not None if isinstance(context.data, TextPairData) else None
         return cls(section, tokenizer, length=context.length, segments=two_segments(model.config), pairs=pairs)
 
@@ -130,11 +127,7 @@ class Regress(TextPairTask[Rated, Number]):
         mean, deviation = self._scale
         number = mean + deviation * float(np.mean(found))
         if not math.isfinite(number):
-            raise NotFiniteError(
-                "a model must answer with a finite number",
-                got=f"NaN for {example.text[:40]!r}",
-                do="its training diverged: train it again with a lower learning rate",
-            )
+            raise not_finite("a model must answer with a finite number", example.text)
         return Number(number, example.text, example.pair, len(found))
 
     @property
@@ -145,10 +138,6 @@ class Regress(TextPairTask[Rated, Number]):
         return self.section.mean, self.section.deviation
 
     # ------------------------------------------------------------------ records
-
-    @classmethod
-    def columns(cls, data: TextPairData) -> dict[str, str]:
-        return check_columns({"text": data.text, "pair": data.pair, "label": data.label})
 
     def example(self, values: Mapping[str, object], where: str) -> Rated:
         texts = self.texts(values, where)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from glassformer.base.errors import ConfigError, DataError, NotFiniteError
+from glassformer.base.errors import DataError
 from glassformer.config import ModelConfig
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.readers.lines import OnBad
@@ -35,9 +35,10 @@ from glassformer.tasks.labels.tag.answers import Tagging, decoded, tag_scores
 from glassformer.tasks.labels.tag.records import Sentence, sentence_of, tagged_format, tagged_rows
 from glassformer.tasks.labels.tag.scores import TagBaselines
 from glassformer.tasks.labels.tag.settings import TagData, TagSection
-from glassformer.tasks.predictor import Context
+from glassformer.tasks.labels.text_pair import check_encoder
+from glassformer.tasks.predictor import Context, untrained
 from glassformer.tasks.records import Record, RecordTask
-from glassformer.tasks.rows import Axis, Row, known_label
+from glassformer.tasks.rows import Axis, Row, known_label, not_finite
 from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside, windows
@@ -100,12 +101,8 @@ class Tag(RecordTask[Tagged, Tagging]):
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
         head, section = model.config.token_head, context.section
         if head is None or not isinstance(section, TagSection) or head.labels != len(section.labels):
-            raise ConfigError(
-                "tags need a model that was trained to tag",
-                got=f"a {model.config.family} model"
-                + ("" if context.section is None else f" for {context.section.name}"),
-                do="train one with: glassformer train tag FILES",
-            )
+            wanted = "tags need a model that was trained to tag"
+            raise untrained(wanted, model, context, "glassformer train tag FILES")
         return cls(section, tokenizer, length=context.length)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Found]]:
@@ -123,11 +120,7 @@ class Tag(RecordTask[Tagged, Tagging]):
     def merge(self, example: Tagged, found: Sequence[Found]) -> Tagging:
         logits = np.concatenate([each for each, _ in found])  # [N, L]
         if not np.isfinite(logits).all():
-            raise NotFiniteError(
-                "a model must give finite numbers to tag by",
-                got=f"NaN for {example.sentence.text[:40]!r}",
-                do="its training diverged: train it again with a lower learning rate",
-            )
+            raise not_finite("a model must give finite numbers to tag by", example.sentence.text)
         return decoded(example.sentence, self.section.labels, logits, found[0][1], len(found))
 
     def _chain(self, model: Transformer) -> Chain | None:
@@ -177,10 +170,7 @@ class Tag(RecordTask[Tagged, Tagging]):
 
     @classmethod
     def check_body(cls, section: TagSection, body: ModelConfig) -> None:
-        if body.encoder is None or body.decoder is not None:
-            raise ConfigError(
-                "words are tagged by an encoder", got=f"the family {body.family}", do="choose bert or modernbert"
-            )
+        check_encoder(body, "words are tagged by an encoder")
 
     @classmethod
     def from_records(

@@ -6,6 +6,7 @@ N masked tokens · V vocabulary
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -72,14 +73,10 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
 
     @classmethod
     def training_texts(cls, data: Any, shares: Mapping[str, float]) -> Iterator[str]:
-        for split, record in cls._split(data, shares, _ignored):
-            if split != "train":
-                continue
-            try:
-                text, _ = _with_answers(record.values, record.where)
-            except DataError:  # reported when the record becomes an example
-                continue
-            yield text
+        for split, record in cls._split(data, shares, lambda error: None):
+            with suppress(DataError):  # reported when the record becomes an example
+                if split == "train":
+                    yield _with_answers(record.values, record.where)[0]
 
     @classmethod
     def check_body(cls, section: AnnotatedMasksSection, body: ModelConfig) -> None:
@@ -87,11 +84,7 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
 
     @classmethod
     def from_records(
-        cls,
-        section: AnnotatedMasksSection,
-        preparation: Preparation,
-        records: Sequence[Record],
-        held_out: Sequence[Record],
+        cls, section: Any, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
         tokenizer, length = preparation.tokenizer, preparation.data.length
         counts = preparation.facts.get("unigram_counts")
@@ -99,10 +92,8 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
             return cls(section, tokenizer, length=length, unigram=Unigram(torch.tensor(counts).numpy()))
         ids: list[int] = []
         for record in records:
-            try:
+            with suppress(DataError):  # reported when the record becomes an example
                 ids += tokenizer.encode(_with_answers(record.values, record.where)[0], special=False).ids
-            except DataError:  # reported when the record becomes an example
-                continue
         unigram = Unigram.count(torch.tensor(ids, dtype=torch.int64).numpy(), tokenizer.vocabulary_size)
         return cls(section, tokenizer, length=length, unigram=unigram)
 
@@ -206,7 +197,3 @@ def _covered(encoding: Encoding, places: Sequence[tuple[int, int]]) -> list[bool
         not special and any(start < high and low < end for low, high in places)
         for (start, end), special in zip(encoding.offsets, encoding.special, strict=True)
     ]
-
-
-def _ignored(error: DataError) -> None:
-    """Drop a bad record: it is reported when it becomes an example."""

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple, Self
 import torch
 from rich.cells import cell_len
 
-from glassformer.base.errors import ConfigError, DataError, NotFiniteError
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.shown import Grid, Part, Share, line
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.answered import Answered
 from glassformer.tasks.answered import Guess as Likely
 from glassformer.tasks.predictor import Context, Predictor
-from glassformer.tasks.rows import Row, make_row
+from glassformer.tasks.rows import Row, located, make_row, not_finite
 from glassformer.tasks.words.masked_words import check_guesses, log_probabilities, scored_in_each
 from glassformer.text.token_text import marked
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
@@ -154,9 +154,8 @@ class Fill(Predictor[Masked, Filled]):
         encoding = self.tokenizer.encode(text, special=False)
         places = [place for place, masked in enumerate(encoding.masked_words) if masked]
         if not places:
-            wanted = f"a text to fill needs at least one {MASK}"
             raise DataError(
-                f"{where}: {wanted}" if where else wanted,
+                located(where, f"a text to fill needs at least one {MASK}"),
                 got=repr(text if len(text) <= 60 else text[:57] + "..."),
                 do=f"write {MASK} where a word is masked: She {MASK} summer better",
             )
@@ -184,11 +183,7 @@ class Fill(Predictor[Masked, Filled]):
     def merge(self, example: Masked, found: Sequence[Guesses]) -> Filled:
         """The text with its guesses; those for a masked word come from the window that shows most text around it."""
         if not all(each.finite for each in found):
-            raise NotFiniteError(
-                "a model must give finite numbers to guess by",
-                got=f"NaN for {example.text[:40]!r}",
-                do="its training diverged: train it again with a lower learning rate",
-            )
+            raise not_finite("a model must give finite numbers to guess by", example.text)
         all_ids = [ids for each in found for ids in each.ids]
         all_probabilities = [probabilities for each in found for probabilities in each.probabilities]
         masks, filled, shift = [], example.text, 0

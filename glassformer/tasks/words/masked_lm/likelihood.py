@@ -13,7 +13,7 @@ from glassformer.base.errors import DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Context, Predictor
-from glassformer.tasks.rows import Axis, Row, make_row
+from glassformer.tasks.rows import Axis, Row, located, make_row
 from glassformer.tasks.words.masked_lm.fill import text_tokens
 from glassformer.tasks.words.masked_words import check_guesses, log_probabilities
 from glassformer.tasks.writing.scored import Scored, ScoredToken
@@ -51,8 +51,7 @@ class PseudoLikelihood(Predictor[Whole, Scored]):
             (at, window) for window in spans for at in range(window.first, window.last) if not encoding.masked_words[at]
         ]
         if not places:
-            wanted = "a text to score needs words"
-            raise DataError(f"{where}: {wanted}" if where else wanted, got=repr(text[:40]))
+            raise DataError(located(where, "a text to score needs words"), got=repr(text[:40]))
         return Whole(text, encoding, places, len(spans))
 
     def rows(self, example: Whole) -> Iterator[Row]:
@@ -71,12 +70,7 @@ class PseudoLikelihood(Predictor[Whole, Scored]):
     def merge(self, example: Whole, found: Sequence[float]) -> Scored:
         encoding = example.encoding
         tokens = tuple(
-            ScoredToken(
-                encoding.tokens[place],
-                self.tokenizer.text(encoding.ids[place]),
-                *encoding.offsets[place],
-                log_probability,
-            )
-            for (place, _), log_probability in zip(example.places, found, strict=True)
+            ScoredToken(encoding.tokens[at], self.tokenizer.text(encoding.ids[at]), *encoding.offsets[at], logarithm)
+            for (at, _), logarithm in zip(example.places, found, strict=True)
         )
         return Scored(example.text, tokens, example.cut)

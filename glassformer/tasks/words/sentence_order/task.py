@@ -28,7 +28,7 @@ from glassformer.models.inputs import Batch, Inputs, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, compared, losses_and_shares
-from glassformer.tasks.labels.text_pair import two_segments
+from glassformer.tasks.labels.text_pair import check_encoder, two_segments
 from glassformer.tasks.rows import Shape
 from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Preparation, SoftLoss, Source
@@ -118,10 +118,7 @@ class SentenceOrder(CorpusTask):
 
     @classmethod
     def check_body(cls, section: SentenceOrderSection, body: ModelConfig) -> None:
-        if body.encoder is None or body.decoder is not None:
-            raise ConfigError(
-                "pairs of texts are read by an encoder", got=f"the family {body.family}", do="choose bert or modernbert"
-            )
+        check_encoder(body, "pairs of texts are read by an encoder")
 
     @classmethod
     def prepared(cls, section: SentenceOrderSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:

@@ -31,12 +31,12 @@ from glassformer.tasks.predictor import Context, evaluating, predict
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.settings import TaskSection
-from glassformer.tasks.task import Preparation, Source
+from glassformer.tasks.task import Preparation, Source, silent
 from glassformer.tasks.writing.chat.chatter import Reply, joined
 from glassformer.tasks.writing.chat.records import DialogueSource, Exchanges
 from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
 from glassformer.tasks.writing.chat.talker import Talk, Talker
-from glassformer.tasks.writing.chat.task import MOST, Chat, replies_to_write, reply_scores, silent, with_replies
+from glassformer.tasks.writing.chat.task import MOST, Chat, replies_to_write, reply_scores, with_replies
 from glassformer.tasks.writing.chat.turns import Lesson, TurnWriter, lessons, told_apart
 from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, NEXT, NextTokenScores
 from glassformer.tasks.writing.writers import check_writes, special_ids_of

@@ -27,7 +27,7 @@ from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, Trigra
 from glassformer.tasks.predictor import evaluating, predict
 from glassformer.tasks.records import Record
 from glassformer.tasks.settings import TaskSection
-from glassformer.tasks.task import Preparation, Source
+from glassformer.tasks.task import Preparation, Source, silent
 from glassformer.tasks.writing.chat.chatter import HISTORY, Chatter, joined
 from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
 from glassformer.tasks.writing.next_token_scores import MOST_COUNTED
@@ -227,7 +227,3 @@ class Chat(TargetTask):
 
     def scores(self, pairs: Sequence[tuple[TextPair, Any]]) -> Scores:
         return Scores(len(pairs), "replies", {THIS_MODEL: reply_scores([str(found.translation) for _, found in pairs])})
-
-
-def silent(sentence: str) -> None:
-    """Nobody is told."""

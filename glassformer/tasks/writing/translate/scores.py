@@ -55,18 +55,13 @@ class TargetWords:
         return " ".join(self.words[: max(1, round(self.ratio * len(source)))])
 
 
-def copied(sources: Sequence[str]) -> list[str]:
-    """The sources as their own translations: what names, numbers and marks are worth by themselves."""
-    return list(sources)
-
-
 Metric = Literal["bleu", "chrf", "ter"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
 # How BLEU cuts words, by the names of sacreBLEU; those that need further packages are left out. "13a" is that of WMT,
 # for languages that write blanks between words; "zh" is for Chinese, "char" for others without blanks.
 Words = Literal["13a", "intl", "zh", "char", "none"]
 
-COPY = "copy source"
+COPY = "copy source"  # what names, numbers and marks are worth by themselves
 _RIGHT = 100 - 1e-9  # the chrF of what is like its reference, but for the rounding of its computation
 _ORDERS, _BETA = 4, 2  # the defaults of sacreBLEU: n-grams of 1 to 4 words for BLEU, recall counted twice for chrF
 
@@ -278,7 +273,7 @@ def scores_of_translations(
     tokens, losses, by_unigram = (
         np.bincount(place, values, len(sources)) for values in (of.tokens, of.losses, of.unigram)
     )
-    others = {COPY: System(copied(sources))}
+    others = {COPY: System(sources)}
     if words is not None:
         others[unigram.name] = System([words.translate(text) for text in sources], by_unigram, tokens)
     return translation_scores(sources, References(targets), System(translations, losses, tokens), others)

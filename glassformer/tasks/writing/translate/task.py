@@ -24,7 +24,7 @@ from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.predictor import evaluating, predict
 from glassformer.tasks.records import Record
 from glassformer.tasks.settings import TaskSection
-from glassformer.tasks.task import Preparation, Source
+from glassformer.tasks.task import Preparation, Source, silent
 from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs, target_losses
 from glassformer.tasks.writing.target_task import TargetTask
 from glassformer.tasks.writing.translate.records import columns_of, pair_records, read_pairs, table_told, unread_columns
@@ -33,7 +33,6 @@ from glassformer.tasks.writing.translate.scores import (
     References,
     System,
     TargetWords,
-    copied,
     different_sources,
     scores_of_translations,
     translation_scores,
@@ -94,7 +93,7 @@ class Translate(TargetTask):
                 with suppress(DataError):  # which is told where the file is read
                     if not preparation.measuring or unread_columns(data, path):
                         log(table_told(data, path))
-        tell = _nothing if preparation.measuring else log
+        tell = silent if preparation.measuring else log
         found = read_pairs(data, cls._split(data, preparation.shares, bad), bad, tell)
         task.frequent = frequent_words(preparation, found["train"])
         return task, task._sources(found, preparation, "pairs", tell)
@@ -120,9 +119,8 @@ class Translate(TargetTask):
         with evaluating(model):
             fast = torch.is_autocast_enabled(next(model.parameters()).device.type)
             found = list(predict(self.searching(beams), model, (TextPair(text) for text in texts), fast=fast))
-        scores = scores_of_translations(
-            source, losses, [each.translation for each in found], self.unigram, self.frequent
-        )
+        texts = [each.translation for each in found]
+        scores = scores_of_translations(source, losses, texts, self.unigram, self.frequent)
         accuracy = float(losses.right.sum() / losses.tokens.sum())
         of = {**scores.of, THIS_MODEL: {**scores.of[THIS_MODEL], "accuracy": accuracy}}
         return replace(scores, of=of, report={**scores.report, "pairs_left_out": source.left_out})
@@ -134,13 +132,9 @@ class Translate(TargetTask):
         sources = [example.text for example, _ in pairs]
         references = References([[example.target or ""] for example, _ in pairs])
         mine = System([found.translation for _, found in pairs])
-        return translation_scores(sources, references, mine, {COPY: System(copied(sources))})
+        return translation_scores(sources, references, mine, {COPY: System(sources)})
 
 
 def frequent_words(preparation: Preparation, pairs: TextPairs) -> TargetWords:
     facts = preparation.facts.get("target_words")
     return TargetWords(facts) if facts is not None else TargetWords.of(zip(*pairs.sides, strict=True))
-
-
-def _nothing(message: str) -> None:
-    """What would be logged about data to learn from."""
