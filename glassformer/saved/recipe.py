@@ -22,7 +22,6 @@ from glassformer.base.settings import Settings, parse_toml, read_settings, read_
 from glassformer.bundled.recipes import ready_recipe, ready_recipes, recipe_files
 from glassformer.bundled.travelling import travels
 from glassformer.data.settings import DataSection
-from glassformer.saved.format1 import recipe_of_format_1, refuse_old_keys
 from glassformer.saved.sections import DistilSection, ModelSection, TokenizerSection, WatchSection
 from glassformer.tasks import TASKS, task_named
 from glassformer.tasks.settings import TaskSection
@@ -85,7 +84,6 @@ def read_recipe(values: Mapping[str, Any], *, where: str) -> Recipe:
         raise ConfigError(
             f"{where}: a recipe names its task", got="none", do=f"write in [task] name = one of: {', '.join(TASKS)}"
         )
-    refuse_old_keys(values, where)
     return read_settings(recipe_class(name), values, where=where)
 
 
@@ -109,7 +107,7 @@ def read_saved_recipe(directory: str | Path) -> Recipe | None:
             got=str(error),
             do="copy it again; after a change of your own, delete its last line",
         ) from None
-    return read_recipe(recipe_of_format_1(read_toml(path)), where=str(path))
+    return read_recipe(read_toml(path), where=str(path))
 
 
 def tokenizer_of_run(directory: Path) -> Tokenizer:

@@ -30,7 +30,6 @@ from glassformer.base.settings import Settings, read_settings
 from glassformer.config import ModelConfig
 from glassformer.data.settings import DataSection
 from glassformer.saved.artefact import Artefact
-from glassformer.saved.format1 import facts_of_format_1
 from glassformer.saved.recipe import RECIPE, write_recipe
 from glassformer.saved.weights import Header, blocks_in, build_with, read_weights_header, write_weights
 from glassformer.tasks import task_named
@@ -169,9 +168,9 @@ def read_facts(path: Path, header: Header) -> Facts:
     if size > largest:
         raise CheckpointError(f"{path} must describe the {len(header)} weights beside it", got=f"{size:,} bytes")
     values = _json(path)
-    if values.get("format") not in (1, FORMAT):
+    if values.get("format") != FORMAT:
         raise CheckpointError(
-            f"{path} must be of format {FORMAT} or older, which this glassformer reads",
+            f"{path} must be of format {FORMAT}, which this glassformer reads",
             got=f"format {values.get('format')!r}",
             do="open it with the glassformer that saved it"
             + (f" ({values['made_by']})" if values.get("made_by") else ""),
@@ -181,7 +180,6 @@ def read_facts(path: Path, header: Header) -> Facts:
         if "checksum" in values:
             check_seal(values)
         said = {name: value for name, value in values.items() if name != "checksum"}
-        said = facts_of_format_1(said) if values["format"] == 1 else said
         task = said["task"].get("name") if isinstance(said.get("task"), dict) else None
         if task is not None and not isinstance(task, str):
             raise ConfigError("task.name must be a word", got=repr(task)[:60])

@@ -137,7 +137,6 @@ class Task(ABC):
     two_sided: ClassVar[bool] = False
     head_use: ClassVar[HeadUse | None] = None  # what the head for labels of its models answers
     of_imported: ClassVar[Literal["encoder", "decoder", "both"] | None] = None  # those without a task, by their stacks
-    formerly: ClassVar[str] = ""  # the setting of the table `task` that chose it in format 1
     of_pairs: ClassVar[bool] = False  # each of its rows is two texts, whatever its data
     verbs: ClassVar[Mapping[str, str]] = MappingProxyType({})
     soft: ClassVar[Mapping[str, SoftLoss]] = MappingProxyType({})

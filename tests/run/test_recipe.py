@@ -210,18 +210,6 @@ def test_longer_rows_get_longer_positions() -> None:
     assert config.encoder.max_length == 700
 
 
-def test_an_older_name_is_refused_with_todays() -> None:
-    with pytest.raises(ConfigError) as caught:
-        read_recipe({"task": {**MASKED, "given": True}}, where="mine.toml")
-    assert "mine.toml" in caught.value.wanted
-    assert "task.given" in caught.value.got
-    assert '"annotated-masks"' in caught.value.do
-    with pytest.raises(ConfigError) as renamed:
-        read_recipe({"task": MASKED, "data": {"walls": True}}, where="mine.toml")
-    assert "data.walls" in renamed.value.got
-    assert "data.document_mask" in renamed.value.do
-
-
 def test_read_toml_of_a_missing_file() -> None:
     with pytest.raises(ConfigError) as caught:
         read_toml("nowhere.toml")

@@ -22,7 +22,6 @@ from glassformer.tasks.writing.translate.scores import (
     TargetWords,
     bleu,
     chrf,
-    copied,
     ter,
     translation_scores,
     with_all_references,
@@ -186,7 +185,7 @@ def test_losses_become_a_perplexity_per_token() -> None:
 def test_a_model_stands_beside_its_baselines() -> None:
     references = References([[text] for text in FIRST])
     words = TargetWords.of(zip(SOURCES, FIRST, strict=True))
-    baselines = {"copy source": System(copied(SOURCES)), "unigram": System([words.translate(each) for each in SOURCES])}
+    baselines = {"copy source": System(SOURCES), "unigram": System([words.translate(each) for each in SOURCES])}
     scores = translation_scores(SOURCES, references, System(MINE, [1.0] * 6, [3] * 6), baselines)
     assert set(scores.of) == {THIS_MODEL, *baselines}
     assert scores["copy_source_bleu"] == BLEU().corpus_score(SOURCES, [FIRST]).score

@@ -50,7 +50,6 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
     Section = AnnotatedMasksSection
     Data = AnnotatedMasksData
     verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}
-    formerly = "given"
     soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
     plateau_causes = OF_MASKING
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
