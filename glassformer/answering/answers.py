@@ -17,9 +17,8 @@ from glassformer.tasks.writing.writers import Writer
 def answer(
     model: Artefact, verb: str, records: Iterable[tuple[Mapping[str, object], str]], options: Options
 ) -> Iterator[Any]:
-    """The prediction for each record (its values by role, and its file and line), in order, in bounded memory.
-
-    Raises ConfigError for a model that does not answer this verb, DataError for a record that cannot be used.
+    """The prediction for each record (its values by role, and its file and line), in order, in bounded memory. Raises
+    ConfigError for a model that does not answer this verb, DataError for a record that cannot be used.
     """
     predictor = predictor_for(model, verb, options)
     examples = (predictor.example(values, where) for values, where in records)
@@ -35,7 +34,6 @@ def stream_answer(
     model: Artefact, verb: str, values: Mapping[str, object], where: str, options: WritingOptions
 ) -> Generator[str, None, Any]:
     """The characters of what is written for a record as they are decided; the generator returns the whole answer.
-
     Raises as `answer` does, and ConfigError where several answers are asked for.
     """
     writer = cast(Writer[Any, Any], predictor_for(model, verb, options))

@@ -26,10 +26,9 @@ _WAITS = (0.01, 0.03, 0.06, 0.1, 0.2, 0.25, 0.35)
 
 @contextmanager
 def atomic_write(target: Path) -> Iterator[Path]:
-    """Inside, write a file or a folder to the path given; at the end it is renamed to `target`.
-
-    A file replaces an older one; a folder that is not empty is not replaced. After an exception nothing has changed.
-    Raises OSError when writing fails.
+    """Inside, write a file or a folder to the path given; at the end it is renamed to `target`. A file replaces an
+    older one; a folder that is not empty is not replaced. After an exception nothing has changed. Raises OSError when
+    writing fails.
     """
     clear_drafts(target.parent, target.name.removeprefix("."))
     draft = _beside(target, "draft")
@@ -71,10 +70,8 @@ def current(directory: Path) -> Path:
 
 
 def replace(draft: Path, target: Path) -> None:
-    """Rename a file or folder to `target`, replacing it; raises OSError.
-
-    On Windows this fails while another program, often a virus scanner, has one of the two open: it is tried for a
-    second.
+    """Rename a file or folder to `target`, replacing it; raises OSError. On Windows this fails while another program,
+    often a virus scanner, has one of the two open: it is tried for a second.
     """
     waits = _WAITS if os.name == "nt" else ()
     for wait in waits:
@@ -116,9 +113,6 @@ def _put_in_place(directory: Path, names: Sequence[str]) -> None:
             except OSError:  # a file system without hard links
                 shutil.copyfile(path, draft)
     remove(ready)
-
-
-# --------------------------------------------------------------------------- drafts
 
 
 def _beside(target: Path, kind: str) -> Path:

@@ -47,10 +47,9 @@ def indented(lines: Iterable[str], by: int = 3) -> Iterator[str]:
 
 
 def wrapped(text: str, width: int, *, first: int = 0, rest: int = 2) -> Iterator[str]:
-    """A text on lines of at most `width` columns; `first` and `rest` are the blanks in front.
-
-    A product stays whole and an operator stays with what follows it. What is longer than a line is a name or a word,
-    and broken at a comma, a bracket or a dot, else where the line ends.
+    """A text on lines of at most `width` columns; `first` and `rest` are the blanks in front. A product stays whole and
+    an operator stays with what follows it. What is longer than a line is a name or a word, and broken at a comma, a
+    bracket or a dot, else where the line ends.
     """
     text = text.replace(" · ", f"{_HELD}·{_HELD}")
     text = re.sub(r"(?<= )([-+−=×→/]) ", rf"\1{_HELD}", text)
@@ -81,10 +80,9 @@ def _parts(word: str, width: int) -> Iterator[str]:
 def grid(
     rows: Sequence[Sequence[str]], width: int, *, marks: Sequence[str] = (), left: Sequence[int] = ()
 ) -> Iterator[str]:
-    """Rows as aligned columns; the first row holds the headings, the first column the labels.
-
-    Columns that do not fit beside the others follow below, with the labels again. `marks` are written behind the rows.
-    `left` are the columns, other than the labels, whose cells are words.
+    """Rows as aligned columns; the first row holds the headings, the first column the labels. Columns that do not fit
+    beside the others follow below, with the labels again. `marks` are written behind the rows. `left` are the columns,
+    other than the labels, whose cells are words.
     """
     marks = marks or ("",) * len(rows)
     widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]

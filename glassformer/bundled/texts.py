@@ -47,9 +47,8 @@ def notes() -> tuple[Note, ...]:
 
 
 def notes_about(tensor: str, follows: str = "slides", *, hidden_words: bool = True) -> tuple[Note, ...]:
-    """The corrections that belong beside a tensor, by its public name: `encoder.blocks.0.self_attention.masked`.
-
-    Those of the document that is followed come first; those about hidden words are left out where no word is hidden.
+    """The corrections that belong beside a tensor, by its public name: `encoder.blocks.0.self_attention.masked`. Those
+    of the document that is followed come first; those about hidden words are left out where no word is hidden.
     """
     found = (
         note
@@ -96,10 +95,8 @@ class Slides:
 
 @dataclass(frozen=True)
 class QuickBrownFox:
-    """The sentence of the mask-matrix post and every number it prints.
-
-    `features` is its 9×2 matrix, `matrix` its printed result. `survivors` are (column, number) of the printed rows
-    in which one cell is left.
+    """The sentence of the mask-matrix post and every number it prints. `features` is its 9×2 matrix, `matrix` its
+    printed result. `survivors` are (column, number) of the printed rows in which one cell is left.
     """
 
     sentence: Sentence

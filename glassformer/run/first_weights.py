@@ -60,15 +60,10 @@ def _short(names: list[str]) -> str:
     )
 
 
-# --------------------------------------------------------------------------- vectors
-
-
 def use_vectors(module: Transformer, tokenizer: Tokenizer, path: str | Path, *, freeze: bool) -> str:
     """Copy the vector of each token that is a word of the file, of source and target where each has its vocabulary; the
-    others stay random. Returns how many were found.
-
-    With `freeze` no word vector is trained. Raises DataError for a file that cannot be read, ShapeError when its
-    vectors are not as long as the model's.
+    others stay random. Returns how many were found. With `freeze` no word vector is trained. Raises DataError for a
+    file that cannot be read, ShapeError when its vectors are not as long as the model's.
     """
     sides = _sides(module, tokenizer)
     places: dict[str, list[tuple[int, int]]] = {}  # side and row of its table

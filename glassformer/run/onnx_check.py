@@ -141,8 +141,6 @@ class Check:
         for chosen in grouped([len(row.ids) for row in rows]):
             yield collate([rows[place] for place in chosen], pad_id=pad).inputs
 
-    # ------------------------------------------------------------------ float32
-
     def checked(self, session: Session) -> Checked:
         """How far the graph is from the model; raises CheckpointError where it is further than rounding explains."""
         exact = copy.deepcopy(self.model.module).double()
@@ -196,8 +194,6 @@ class Check:
         pairs = [(a, b) for a, b in zip(first, second, strict=True) if a is not None]
         return sum(a == b for a, b in pairs), len(pairs)
 
-    # ------------------------------------------------------------------ 8 bits
-
     def lost(self, session: Session, int8: Session) -> Int8Loss:
         """How far the graph in 8 bits is from that in float32, on texts alone: random tokens are none that it meets."""
         largest = {answer.name: (0.0, 0.0) for answer in self.head.answers}
@@ -212,8 +208,6 @@ class Check:
                 cosine = min(cosine, float(torch.nn.functional.cosine_similarity(*vectors).min()))
         same, answers = self._same(self.graph(session), self.graph(int8))
         return Int8Loss(largest, answers - same, answers, cosine if math.isfinite(cosine) else None)
-
-    # ------------------------------------------------------------------ labelled data
 
     def own_scores(self, files: Sequence[str | Path], progress: Progress) -> Scores:
         """The model's scores on labelled files, before there is a graph. Raises ConfigError without answers."""

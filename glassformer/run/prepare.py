@@ -121,9 +121,6 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     )
 
 
-# --------------------------------------------------------------------------- checked
-
-
 def _check(kind: type[Task], recipe: Recipe, progress: Progress) -> int:
     """Refuse what no text can mend; returns the bytes of the files, which are noted."""
     data, train, name = recipe.data, recipe.train, recipe.task.name
@@ -143,9 +140,6 @@ def _size(data: DataSection, which: str, progress: Progress) -> int:
     found = find_files(paths, text=data.text, reads="text" if targets else data.reads)
     progress.note(found.beside(find_files(targets)) if targets else str(found))
     return sum(path.stat().st_size for path in found.used)
-
-
-# --------------------------------------------------------------------------- start
 
 
 def _start(checked: Checked, progress: Progress) -> Start:
@@ -185,9 +179,6 @@ def _with_rate(recipe: Recipe, model: Artefact | None, progress: Progress) -> Re
     rate = rate_by_weights(model.module)
     progress.note(f"learning rate {rate:g}: by the size of the start's weights; --learning-rate chooses otherwise")
     return recipe.model_copy(update={"train": recipe.train.model_copy(update={"learning_rate": rate})})
-
-
-# --------------------------------------------------------------------------- vocabulary
 
 
 def _vocabulary(checked: Checked, start: Start, earlier: Tokenizer | None, progress: Progress) -> Vocabulary:
@@ -234,9 +225,6 @@ def _checked_kind(recipe: Recipe, body: ModelConfig) -> type[Task]:
     kind = task_of(recipe.task.name, body)
     kind.check_body(recipe.task, body)
     return kind
-
-
-# --------------------------------------------------------------------------- task and model
 
 
 def _lesson(start: Start, vocabulary: Vocabulary, folder: Path, progress: Progress) -> Lesson:

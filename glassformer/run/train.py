@@ -127,9 +127,8 @@ def train(
     set: Mapping[str, object] | None = None,
     progress: Progress | None = None,
 ) -> Artefact:
-    """Train a model as a recipe says and save it to the folder `out`; `api.train.train` explains the arguments.
-
-    Raises a GlassformerError for what cannot be done, and `Interrupted` after Ctrl-C, with everything saved.
+    """Train a model as a recipe says and save it to the folder `out`; `api.train.train` explains the arguments. Raises
+    a GlassformerError for what cannot be done, and `Interrupted` after Ctrl-C, with everything saved.
     """
     check_path(out, ConfigError, utf8=True)
     out = Path(out)

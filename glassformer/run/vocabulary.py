@@ -28,10 +28,8 @@ def body_config(
     section: ModelSection, length: int, vocabulary: int, target: int | None = None, *, pad_id: int | None = None
 ) -> ModelConfig:
     """The model of these settings for rows of `length` tokens, for a vocabulary of this size, and one of the size
-    `target` where targets have their own; raises ConfigError for an impossible one.
-
-    A family that counts positions from its padding on (RoBERTa) begins after `pad_id`: otherwise it could not be
-    exported.
+    `target` where targets have their own; raises ConfigError for an impossible one. A family that counts positions from
+    its padding on (RoBERTa) begins after `pad_id`: otherwise it could not be exported.
     """
     settings = dict(section.settings)
     if section.size is not None:

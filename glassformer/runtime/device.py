@@ -72,9 +72,8 @@ def use_threads(count: int | None) -> None:
 @contextmanager
 def repeatable(machine: Machine) -> Iterator[None]:
     """Inside, results do not depend on the timing of threads. Only on a CPU: on a GPU not all operations that we use
-    have a deterministic version.
-
-    Otherwise a compiled step adds up the gradients of the word vectors in an order that depends on the timing.
+    have a deterministic version. Otherwise a compiled step adds up the gradients of the word vectors in an order that
+    depends on the timing.
     """
     before = torch.are_deterministic_algorithms_enabled()
     warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
@@ -142,11 +141,10 @@ _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 
 
 def keep_freed_memory() -> bool:
-    """Ask glibc not to return large blocks to the system after each step; returns whether that worked.
-
-    A training step frees and allocates the same hundreds of megabytes. If they are returned, the kernel must zero each
-    page again: about a fifth of a small model's step on a CPU. Memory that is free now is returned first, so that the
-    process keeps only what a step needs.
+    """Ask glibc not to return large blocks to the system after each step; returns whether that worked. A training step
+    frees and allocates the same hundreds of megabytes. If they are returned, the kernel must zero each page again:
+    about a fifth of a small model's step on a CPU. Memory that is free now is returned first, so that the process keeps
+    only what a step needs.
     """
     gc.collect()
     try:

@@ -62,10 +62,9 @@ class Int8Linear(nn.Module):
 
 
 def to_int8(model: Transformer) -> None:
-    """Round the matrices of all blocks and of the vocabulary head to 8 bits, in place.
-
-    The word vectors stay as they are: of them a step reads a row. Raises DeviceError for a model that is not on a
-    processor, ConfigError where a matrix has a number of columns that torch's product does not take.
+    """Round the matrices of all blocks and of the vocabulary head to 8 bits, in place. The word vectors stay as they
+    are: of them a step reads a row. Raises DeviceError for a model that is not on a processor, ConfigError where a
+    matrix has a number of columns that torch's product does not take.
     """
     device = model.word_table.device
     if device.type != "cpu":

@@ -35,9 +35,8 @@ def open_model(
     fast: bool = False,
 ) -> Kind:
     """Open a saved model as a record of this `kind`: a folder in our format or in Hugging Face's, or the name of a
-    bundled model, unless the current folder has a model of this name. `api.load.load` explains the options.
-
-    Raises CheckpointError for what is not a model, DeviceError for a device that is not available.
+    bundled model, unless the current folder has a model of this name. `api.load.load` explains the options. Raises
+    CheckpointError for what is not a model, DeviceError for a device that is not available.
     """
     where, numbers = choose_device(str(device or "auto")), choose_dtype(dtype)
     check_float64(where, numbers)

@@ -135,10 +135,9 @@ def _lenient(path: Path) -> str:
 
 
 def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str, object] | None = None) -> Recipe:
-    """A recipe from settings, a mapping, a TOML file, or the name of one in the package.
-
-    `changes` are single settings, `{"train.steps": 100}`. Paths in them and in a mapping are relative to the current
-    folder. Raises ConfigError in one sentence, also for a change that another setting would make idle.
+    """A recipe from settings, a mapping, a TOML file, or the name of one in the package. `changes` are single settings,
+    `{"train.steps": 100}`. Paths in them and in a mapping are relative to the current folder. Raises ConfigError in one
+    sentence, also for a change that another setting would make idle.
     """
     where, folder, values = "the recipe", Path.cwd(), {}
     if isinstance(given, Recipe):

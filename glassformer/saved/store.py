@@ -111,10 +111,9 @@ def write(directory: str | Path, saved: Artefact) -> Path:
 
 
 def read(directory: str | Path, kind: type[Kind]) -> Kind:
-    """Read a model on the CPU, with its weights in the saved type; its recipe is read on first access.
-
-    Damaged metrics are left out and reported in `notes`: the model works without them. Raises
-    CheckpointError when the directory is not in our format, lacks a file, is damaged, or is of another version.
+    """Read a model on the CPU, with its weights in the saved type; its recipe is read on first access. Damaged metrics
+    are left out and reported in `notes`: the model works without them. Raises CheckpointError when the directory is not
+    in our format, lacks a file, is damaged, or is of another version.
     """
     given = Path(directory)
     directory = current(given)
@@ -206,9 +205,6 @@ def _compare_blocks(path: Path, values: Mapping[str, Any], header: Header) -> No
             )
 
 
-# --------------------------------------------------------------------------- writing
-
-
 def _write_files(directory: Path, saved: Artefact) -> None:
     write_weights(directory / WEIGHTS, saved.module)
     tokenizer = None
@@ -248,9 +244,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-# --------------------------------------------------------------------------- reading
 
 
 def _json(path: Path) -> dict[str, Any]:

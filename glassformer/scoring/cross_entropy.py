@@ -19,10 +19,9 @@ from glassformer.models.transformer import Transformer
 
 
 def cross_entropy(logits: Tensor | None, labels: Tensor, weights: Tensor | None = None) -> Tensor:
-    """The sum of −log softmax(logits)[label] over the labels that are not IGNORED, a scalar of at least float32.
-
-    Logits [..., V] of any float type, labels [...], and optionally a weight for each label [...]. Raises ShapeError
-    when these shapes do not match, or when the model has no logits.
+    """The sum of −log softmax(logits)[label] over the labels that are not IGNORED, a scalar of at least float32. Logits
+    [..., V] of any float type, labels [...], and optionally a weight for each label [...]. Raises ShapeError when these
+    shapes do not match, or when the model has no logits.
     """
     if logits is None:
         raise ShapeError("a loss needs logits", got="a model without the head that was asked for")
@@ -46,10 +45,9 @@ def widened(logits: Tensor) -> Tensor:
 
 
 class _Compiled(torch.autograd.Function):
-    """The same sum with its gradient in closed form, softmax(logits) − one-hot(label).
-
-    Compiled, this needs one pass over the logits, and torch's own derivative needs three. It is used only when
-    compiled: torch's eager kernels are faster, and can be differentiated twice.
+    """The same sum with its gradient in closed form, softmax(logits) − one-hot(label). Compiled, this needs one pass
+    over the logits, and torch's own derivative needs three. It is used only when compiled: torch's eager kernels are
+    faster, and can be differentiated twice.
     """
 
     @staticmethod
@@ -78,11 +76,10 @@ def soft_loss(
     several: bool = False,
     among: Tensor | None = None,
 ) -> Tensor:
-    """T² · Σ weight · KL(teacher ‖ student), both at the temperature T: of logits [N, L] and weights [N], a scalar.
-
-    T² makes its gradient as large as that of hard labels (Hinton et al. 2015, §2). With `several` each label is a
-    choice of its own between yes and no, and the mean over the labels counts. Choices that are False in `among` [N, L],
-    such as padding, have no probability.
+    """T² · Σ weight · KL(teacher ‖ student), both at the temperature T: of logits [N, L] and weights [N], a scalar. T²
+    makes its gradient as large as that of hard labels (Hinton et al. 2015, §2). With `several` each label is a choice
+    of its own between yes and no, and the mean over the labels counts. Choices that are False in `among` [N, L], such
+    as padding, have no probability.
     """
     student, its = widened(logits) / temperature, widened(teacher) / temperature  # [N, L]
     if among is not None:  # the lowest finite number, as the tasks have it: −inf less itself would be NaN
@@ -153,10 +150,9 @@ def blocked_cross_entropy(
 def _blocked(
     states: Tensor, table: Tensor, bias: Tensor, labels: Tensor, smoothing: float, never: Sequence[int]
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The loss and, as it is a scalar, its whole gradient in the same pass: of the states, the table and the bias.
-
-    One operation for the compiler: it holds nothing but products and a softmax, and a loop over blocks would be
-    compiled block by block. What all scores have in common is subtracted from the products, not from each score.
+    """The loss and, as it is a scalar, its whole gradient in the same pass: of the states, the table and the bias. One
+    operation for the compiler: it holds nothing but products and a softmax, and a loop over blocks would be compiled
+    block by block. What all scores have in common is subtracted from the products, not from each score.
     """
     wide = torch.promote_types(states.dtype, torch.float32)
     total = torch.zeros((), dtype=wide, device=states.device)

@@ -59,10 +59,9 @@ class Counts:
 
 @dataclass(frozen=True)
 class Measure:
-    """What was counted for each example, and the scores that follow from the sums.
-
-    `statistics` [E, K] are counts or sums of each example; `scores` gives from sums [..., K] each score [...] by its
-    name. A share has (right, 1), F1 has (true positives, false positives, false negatives).
+    """What was counted for each example, and the scores that follow from the sums. `statistics` [E, K] are counts or
+    sums of each example; `scores` gives from sums [..., K] each score [...] by its name. A share has (right, 1), F1 has
+    (true positives, false positives, false negatives).
     """
 
     statistics: Reals | Counts
@@ -300,11 +299,10 @@ class Unigram:
 
 
 class Trigram:
-    """How likely a token is after the two before it, counted in a text.
-
-    Two tokens back off to the last of them, this one to the frequency of the token, with the weights of Witten & Bell
-    (1991): (count(context, token) + kinds · lower) / (count(context) + kinds), where `kinds` is how many different
-    tokens the context was seen with. The probabilities of all tokens after any two add up to 1.
+    """How likely a token is after the two before it, counted in a text. Two tokens back off to the last of them, this
+    one to the frequency of the token, with the weights of Witten & Bell (1991): (count(context, token) + kinds · lower)
+    / (count(context) + kinds), where `kinds` is how many different tokens the context was seen with. The probabilities
+    of all tokens after any two add up to 1.
     """
 
     name = "trigram"

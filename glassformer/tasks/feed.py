@@ -61,10 +61,9 @@ class Feed(Protocol):
 
 
 class TaskFeed:
-    """A task's source as batches of `batch` examples, or of as many as have `tokens` tokens with their padding.
-
-    Rows of one length come in one shape. Rows of many lengths are sorted into at most twelve lengths that are fixed
-    here, before training; the last batch of each is padded with rows of weight 0, so that a compiled step sees no other
+    """A task's source as batches of `batch` examples, or of as many as have `tokens` tokens with their padding. Rows of
+    one length come in one shape. Rows of many lengths are sorted into at most twelve lengths that are fixed here,
+    before training; the last batch of each is padded with rows of weight 0, so that a compiled step sees no other
     shape. `tokens` are those of the target where there is one.
     """
 

@@ -179,11 +179,10 @@ def predict(
     within: Within = lambda done, total: None,
     merge: Callable[[Example, Sequence[Any]], Any] | None = None,
 ) -> Iterator[Prediction]:
-    """A prediction for each example, in order; in bfloat16 arithmetic when `fast`.
-
-    The memory is bounded by `read_ahead` rows, by default those of the predictor, and by the tokens that it reads
-    ahead, whatever the number of examples; of one with more rows than that, by what the predictor keeps of them.
-    `within` is told how far an example with many rows is; `merge` takes the place of the predictor's.
+    """A prediction for each example, in order; in bfloat16 arithmetic when `fast`. The memory is bounded by
+    `read_ahead` rows, by default those of the predictor, and by the tokens that it reads ahead, whatever the number of
+    examples; of one with more rows than that, by what the predictor keeps of them. `within` is told how far an example
+    with many rows is; `merge` takes the place of the predictor's.
     """
     waiting: deque[_Waiting[Example]] = deque()
     ahead: list[tuple[_Waiting[Example], int, Row]] = []

@@ -126,7 +126,6 @@ class RecordSource(Generic[Example]):
 
 class RecordTask(Task, Predictor[Example, Prediction]):
     """A task whose examples are the records of tables. A new one says which columns it reads and what they mean.
-
     `columns` gives the column of each role. Roles that begin with `text` or `pair` are what the tokenizer learns from
     and what decides which split a record is in.
     """
@@ -166,8 +165,6 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     def scores_of_stream(self, pairs: Iterable[tuple[Example, Prediction]]) -> Scores:
         """`scores` of pairs as they come; a task whose predictions are large overrides it, to keep less of each."""
         return self.scores(list(pairs))
-
-    # ------------------------------------------------------------------ reading
 
     @classmethod
     def records(cls, data: Any, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
@@ -216,8 +213,6 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         for record in cls.records(data, data.validation_files, bad) if data.validation_files else ():
             yield "validation", record
 
-    # ------------------------------------------------------------------ preparing
-
     @classmethod
     def prepared(cls, section: Any, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
         with bad_rows(preparation.data, preparation.log) as bad:
@@ -253,8 +248,6 @@ class RecordTask(Task, Predictor[Example, Prediction]):
                 yield self.example(record.values, record.where)
             except DataError as error:
                 bad(error.about(record.where, record.own))
-
-    # ------------------------------------------------------------------ measuring
 
     def evaluate(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:
         examples = _measured(source, limit)

@@ -31,7 +31,6 @@ Shape = tuple[int, ...]
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """One sequence for the model. A long text has several, one for each window; a choice one for each candidate.
-
     `masked_words` marks masked words, `scored_at` the tokens of the row whose vocabulary scores are asked for. `labels`
     has for each loss one value for the row, a set of them (their numbers, in any order), one for each token of
     `scored_at`, or one for each token. The windows of one text share a `weight` of 1.
@@ -66,12 +65,10 @@ def collate(
     scored: int | None = None,
     most: int | None = None,
 ) -> Batch:
-    """Rows as a batch. `axes` says for each loss what its labels belong to; without it the batch has no labels.
-
-    Without a `shape` the rows are padded to the longest, and there is no mask where nothing was padded. With a shape
-    (B, S) the batch is padded with copies of the last row, which have weight 0 and no labels. `scored` is the number
-    of tokens to score in each row, and `most` the most labels of a set: they then are the same for all batches of one
-    shape.
+    """Rows as a batch. `axes` says for each loss what its labels belong to; without it the batch has no labels. Without
+    a `shape` the rows are padded to the longest, and there is no mask where nothing was padded. With a shape (B, S) the
+    batch is padded with copies of the last row, which have weight 0 and no labels. `scored` is the number of tokens to
+    score in each row, and `most` the most labels of a set: they then are the same for all batches of one shape.
     """
     count, length = shape if shape is not None else (len(rows), max(len(row.ids) for row in rows))
     filled = [*rows, *[rows[-1]] * (count - len(rows))]
@@ -143,9 +140,6 @@ def _labels(rows: Sequence[Row], name: str, axis: Axis, count: int, length: int,
     if axis == "set":
         length = max(map(len, values)) if most is None else most
     return _side_by_side(values, length, IGNORED)
-
-
-# --------------------------------------------------------------------------- values of a record
 
 
 def located(where: str, sentence: str) -> str:

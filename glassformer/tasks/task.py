@@ -162,8 +162,6 @@ class Task(ABC):
     of_tokens: ClassVar[tuple[str, ...]] = ()
     """Scores per token of a text: those of two models are comparable only where they have the same tokens."""
 
-    # ------------------------------------------------------------------ before the model exists
-
     @classmethod
     @abstractmethod
     def resolve_shares(cls, data: DataSection) -> dict[str, float]:
@@ -188,8 +186,6 @@ class Task(ABC):
     @abstractmethod
     def prepared(cls, section: Any, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
         """The task with all settings resolved, and a source for each split that is not empty. Raises DataError."""
-
-    # ------------------------------------------------------------------ learning and measuring
 
     def model(self, body: ModelConfig) -> ModelConfig:
         """The body with the head that this task needs: unchanged where that is the vocabulary head, which it has."""

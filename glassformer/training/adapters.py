@@ -26,7 +26,6 @@ def adapted(model: nn.Module) -> dict[str, Projection]:
 
 def attach(model: nn.Module, settings: AdapterSection, *, seed: int) -> None:
     """Put an adapter beside each layer that the settings name, drawn from the seed. The outputs stay what they were.
-
     Raises ConfigError for a model that has adapters, and for a pattern that matches no layer.
     """
     if have := adapted(model):

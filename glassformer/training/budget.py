@@ -51,9 +51,8 @@ class RunProgress:
 
 @dataclass(frozen=True)
 class Budget:
-    """A run ends after `steps` or `seconds`, whichever comes first; one of them may be None.
-
-    With seconds the learning rate depends on the clock: such a run can be resumed, but not repeated to the bit.
+    """A run ends after `steps` or `seconds`, whichever comes first; one of them may be None. With seconds the learning
+    rate depends on the clock: such a run can be resumed, but not repeated to the bit.
     """
 
     steps: int | None
@@ -85,11 +84,9 @@ class Budget:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Rises linearly over the warm-up, then falls as `shape` says.
-
-    A schedule depends on the recorded progress only, so that it also works for a run that is bounded by minutes.
-    `rising` is the number of warm-up steps, None where only its share of the run is known; `share` is that share, 0
-    where only the steps are known.
+    """Rises linearly over the warm-up, then falls as `shape` says. A schedule depends on the recorded progress only, so
+    that it also works for a run that is bounded by minutes. `rising` is the number of warm-up steps, None where only
+    its share of the run is known; `share` is that share, 0 where only the steps are known.
     """
 
     shape: Callable[[float, float, float], float]
@@ -181,7 +178,6 @@ def evaluations(steps: int | None, batch: int) -> int:
 
 def enough_learned(steps: int, batch: int) -> bool:
     """Whether so many steps after an evaluation the next one may come: for runs whose number of steps is not known.
-
     Counted in rows and not by the clock, as the time of an evaluation is not known before the first one.
     """
     return _LOOKED_AT * steps * batch >= EVALUATION_ROWS
@@ -190,7 +186,6 @@ def enough_learned(steps: int, batch: int) -> bool:
 @dataclass
 class Cadence:
     """When a checkpoint is due by the clock. `usual` is the time between two in seconds, `cost` what the last one took.
-
     The first checkpoint of a process comes after a minute at the latest, also in a resumed run: a run that is killed
     every few minutes must still make progress.
     """

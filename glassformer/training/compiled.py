@@ -102,9 +102,8 @@ def worth_compiling(
 
 
 def repaid_seconds(model: torch.nn.Module, shapes: int) -> float:
-    """The length of run from which on compiling makes it faster, also where no kernel has been compiled before.
-
-    Of T seconds, a set-up of S leaves T - S at the speed g: as many steps as eager where T = S g / (g - 1).
+    """The length of run from which on compiling makes it faster, also where no kernel has been compiled before. Of T
+    seconds, a set-up of S leaves T - S at the speed g: as many steps as eager where T = S g / (g - 1).
     """
     blocks = sum(_BLOCK.fullmatch(name) is not None for name, _ in model.named_modules())
     setup = _CAUTION * shapes * (_SETUP_SECONDS + _SETUP_SECONDS_OF_A_BLOCK * blocks)

@@ -47,7 +47,6 @@ def plateau(
 
 def smoothed_loss(progress: RunProgress) -> float:
     """The running mean of the losses, corrected for its beginning at 0 as Adam's moments are (Kingma & Ba 2015, §3).
-
     Without the correction it would lean on the first loss, which is far above the baseline, for hundreds of steps.
     """
     return (progress.smoothed or 0.0) / (1 - _SMOOTHING ** max(progress.step, 1))

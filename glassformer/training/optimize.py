@@ -16,10 +16,9 @@ from glassformer.training.tune import parameter_groups, trained
 
 
 class Muon(torch.optim.Muon):
-    """torch's Muon with its Newton–Schulz steps in `products`, which torch always computes in bfloat16.
-
-    In bfloat16 the weights are those of torch's to the bit. Where a processor has no bfloat16 products, these take four
-    times as long as float32's (decisions/2026-11-22-arms-of-masked-words.md).
+    """torch's Muon with its Newton–Schulz steps in `products`, which torch always computes in bfloat16. In bfloat16 the
+    weights are those of torch's to the bit. Where a processor has no bfloat16 products, these take four times as long
+    as float32's (decisions/2026-11-22-arms-of-masked-words.md).
     """
 
     def __init__(
@@ -153,9 +152,8 @@ def optimizer_tensors(model: nn.Module, optimizer: Optimizers) -> dict[str, Tens
 
 
 class MovingAverage:
-    """The exponential moving average of the weights: average = decay · average + (1 - decay) · weights.
-
-    In the first steps the decay is smaller, so that the random initial weights soon have no influence.
+    """The exponential moving average of the weights: average = decay · average + (1 - decay) · weights. In the first
+    steps the decay is smaller, so that the random initial weights soon have no influence.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:

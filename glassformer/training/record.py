@@ -60,10 +60,8 @@ def running_means(before: Mapping[str, float], loss: float, losses: Mapping[str,
 
 
 class Record:
-    """Lines of `metrics.jsonl`: the mean of every ten steps, and each evaluation.
-
-    A resumed run appends the same lines as if it had never stopped: the sums for the next line are in `progress`, and
-    so in each checkpoint.
+    """Lines of `metrics.jsonl`: the mean of every ten steps, and each evaluation. A resumed run appends the same lines
+    as if it had never stopped: the sums for the next line are in `progress`, and so in each checkpoint.
     """
 
     every = 10

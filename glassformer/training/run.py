@@ -44,12 +44,10 @@ def to_standard_error(message: str) -> None:
 
 @dataclass
 class Run:
-    """The state that the loop uses; `out` is the folder of its files.
-
-    `facts` are compared with those of the checkpoint when a run is resumed.
-    `saved_step` is the step of the newest checkpoint, and `saved_best` that of the best model which it knows.
-    `evaluated` is how much of the run was done at the last look whether to evaluate, `evaluated_step` the step of the
-    last evaluation.
+    """The state that the loop uses; `out` is the folder of its files. `facts` are compared with those of the checkpoint
+    when a run is resumed. `saved_step` is the step of the newest checkpoint, and `saved_best` that of the best model
+    which it knows. `evaluated` is how much of the run was done at the last look whether to evaluate, `evaluated_step`
+    the step of the last evaluation.
     """
 
     out: Path
@@ -153,9 +151,8 @@ class Run:
         return self.budget.reached(self.progress) or (patience is not None and self.progress.misses >= patience)
 
     def evaluate_if_due(self) -> dict[str, float] | None:
-        """Evaluate when it is due; keep the model when it is the best so far.
-
-        Raises NotFiniteError when the run ends with a loss that is not finite.
+        """Evaluate when it is due; keep the model when it is the best so far. Raises NotFiniteError when the run ends
+        with a loss that is not finite.
         """
         before, self.evaluated = self.evaluated, self.budget.fraction(self.progress)
         every = self.settings.evaluate_every
@@ -225,19 +222,17 @@ class Run:
             )
 
     def keep_best(self, *steps: int) -> None:
-        """Remove the best models of all other steps, once this run has evaluated one.
-
-        Until then an existing best model is kept: it may be all that is left of a run that was killed before its first
-        checkpoint. The first model that this run evaluates replaces it.
+        """Remove the best models of all other steps, once this run has evaluated one. Until then an existing best model
+        is kept: it may be all that is left of a run that was killed before its first checkpoint. The first model that
+        this run evaluates replaces it.
         """
         if self.progress.best is not None:
             self.checkpoints.keep_best(*steps)
 
 
 def better_if_higher(best: str, scores: Mapping[str, float]) -> float:
-    """The score by which the best model is kept, negated where less is better (`-loss`).
-
-    Raises ConfigError where it is none of the scores: a task's section names a score that its evaluation does not give.
+    """The score by which the best model is kept, negated where less is better (`-loss`). Raises ConfigError where it is
+    none of the scores: a task's section names a score that its evaluation does not give.
     """
     name = best.removeprefix("-")
     if name not in scores:

@@ -15,7 +15,6 @@ _RATE = 1e-3
 
 class EpochsByData(Settings):
     """How many epochs a fine-tuning has: `least`, and with little data more, up to `most`, until it has `steps` steps.
-
     With 150 records three epochs are some 15 steps, after which a new head has learned next to nothing
     (decisions/2026-11-22-epochs-of-small-data.md).
     """

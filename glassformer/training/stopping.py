@@ -19,11 +19,10 @@ _FILE = ".lock"
 
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """Inside, no other process trains in this folder: two runs would delete each other's checkpoints.
-
-    The system's lock on the folder: it leaves no file and ends with the process, however the process ends. On Windows
-    the lock is on a file in the folder, which is removed at the end. Some network disks have no locks; there this does
-    nothing. Raises TrainingError when another training holds the lock.
+    """Inside, no other process trains in this folder: two runs would delete each other's checkpoints. The system's lock
+    on the folder: it leaves no file and ends with the process, however the process ends. On Windows the lock is on a
+    file in the folder, which is removed at the end. Some network disks have no locks; there this does nothing. Raises
+    TrainingError when another training holds the lock.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -50,10 +49,9 @@ def exclusive(folder: Path) -> Iterator[None]:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Training was asked to stop and everything is saved; `str()` says how to resume.
-
-    A KeyboardInterrupt, so that callers that do not handle it end as with Ctrl-C. `exit_code` is 128 plus the signal's
-    number, as in shells: 130 after Ctrl-C, 143 after SIGTERM.
+    """Training was asked to stop and everything is saved; `str()` says how to resume. A KeyboardInterrupt, so that
+    callers that do not handle it end as with Ctrl-C. `exit_code` is 128 plus the signal's number, as in shells: 130
+    after Ctrl-C, 143 after SIGTERM.
     """
 
     def __init__(self, message: str, *, signal_number: int) -> None:

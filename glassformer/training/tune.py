@@ -118,10 +118,9 @@ def trained(model: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def parameter_groups(model: nn.Module, settings: TrainSection, tune: TuneSection | None = None) -> list[dict[str, Any]]:
-    """Groups for the optimizers. Matrices and tables decay; biases and norms, which are vectors, do not.
-
-    `scale` multiplies the learning rate of the run. `matrices` is True where Muon steps: the matrices inside the
-    blocks, except those of adapters, which have a rate of their own, as the scores of a CRF may have.
+    """Groups for the optimizers. Matrices and tables decay; biases and norms, which are vectors, do not. `scale`
+    multiplies the learning rate of the run. `matrices` is True where Muon steps: the matrices inside the blocks, except
+    those of adapters, which have a rate of their own, as the scores of a CRF may have.
     """
     muon = settings.optimizer == "muon"
     of_matrices = settings.matrix_learning_rate / settings.rate
@@ -152,9 +151,6 @@ def depth_of(name: str, model: nn.Module) -> int:
     if found:
         return blocks - int(found[2])
     return blocks + 1 if name.startswith(f"{stack}.embed") else 0
-
-
-# --------------------------------------------------------------------------- in words
 
 
 def told(model: nn.Module, stages: Stages, stage: int) -> str:

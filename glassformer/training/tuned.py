@@ -77,9 +77,6 @@ class Tuned:
             self.log(f"{count} adapters are added to their weights; what they add is kept in {folder / adapters.FILE}")
 
 
-# --------------------------------------------------------------------------- what a step moves
-
-
 @dataclass(frozen=True)
 class BeforeStep:
     """The parameters before a step, by name, and which of them it has a gradient for: any number but 0."""

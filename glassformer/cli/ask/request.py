@@ -25,10 +25,8 @@ _SHOWN = ("stream", "tree", "html", "save", "target")
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is asked of which model, of which texts and files, and where the answers go.
-
-    `columns` are those that were named, by role; `same` is what belongs to every text; `page` is the file of a page,
-    `save` that of a conversation.
+    """What is asked of which model, of which texts and files, and where the answers go. `columns` are those that were
+    named, by role; `same` is what belongs to every text; `page` is the file of a page, `save` that of a conversation.
     """
 
     verb: VerbEntry

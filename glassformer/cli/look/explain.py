@@ -105,10 +105,9 @@ def explain(
     threads: Threads = None,
 ) -> None:
     """Show all steps from words to guesses, with every number of one word's row; or trace one number back to its
-    inputs.
-
-    With --html all of it becomes a page on which every number can be opened. With --choice the text is read with each
-    candidate, and --sentence tells whose steps are shown, from 0. With --write a decoder writes on, step by step.
+    inputs. With --html all of it becomes a page on which every number can be opened. With --choice the text is read
+    with each candidate, and --sentence tells whose steps are shown, from 0. With --write a decoder writes on, step by
+    step.
     """
     which, texts = split_model("explain", text, model)
     searched = {"beams": beams, "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}

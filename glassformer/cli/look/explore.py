@@ -42,10 +42,9 @@ def explore(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Open a page in the browser on which every number of a model can be followed to the numbers it came from.
-
-    Without a model and a text it shows the slides' model; the models of the package can be chosen on the page. Only
-    this machine can open the page, by the address that is printed. Ctrl-C ends it.
+    """Open a page in the browser on which every number of a model can be followed to the numbers it came from. Without
+    a model and a text it shows the slides' model; the models of the package can be chosen on the page. Only this
+    machine can open the page, by the address that is printed. Ctrl-C ends it.
     """
     from glassformer.page.server.start import check_installed, serve
 

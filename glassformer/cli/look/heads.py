@@ -57,10 +57,9 @@ def heads(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """List what each attention head does, in groups, and what the model loses without it.
-
-    A head is called by where most of its attention goes; what it is good for cannot be read off that, so it is
-    measured: each head is switched off, one after the other, and the loss is taken on held-out texts.
+    """List what each attention head does, in groups, and what the model loses without it. A head is called by where
+    most of its attention goes; what it is good for cannot be read off that, so it is measured: each head is switched
+    off, one after the other, and the loss is taken on held-out texts.
     """
     which, texts = split_model("heads", text, model)
     opened = open_model(which, device=device, threads=threads)
@@ -95,9 +94,6 @@ def jobs(model: Model, given: Given) -> Sequence[Head]:
         seconds = None if given.seconds is None else given.seconds[part]
         mean.add(model.trace(given.texts[part], seconds, keep=()))
     return in_groups(listed(mean.measures))
-
-
-# ------------------------------------------------------------------- texts
 
 
 def of_command(texts: Sequence[str]) -> Given:
@@ -139,9 +135,6 @@ def of_package(model: Model) -> Given:
     translates = model.config.encoder is not None and model.config.decoder is not None
     title = f"{len(pairs)} sentences of the package, {'with their French' if translates else 'in English'}"
     return Given([one for one, _ in pairs], [two for _, two in pairs] if translates else None, title)
-
-
-# ------------------------------------------------------------------- what is printed
 
 
 def name_of(head: Head, sides: set[str]) -> str:

@@ -74,9 +74,8 @@ def matrix(
     json: Json = False,
 ) -> None:
     """Show the "masked word activity matrix" of the mask-matrix post for a text, step by step, in the post's order:
-    words, masked words, word vectors, zeros, products of all pairs, forbidden cells, softmax, result.
-
-    A reading says which cells are forbidden: the post's code and its words differ.
+    words, masked words, word vectors, zeros, products of all pairs, forbidden cells, softmax, result. A reading says
+    which cells are forbidden: the post's code and its words differ.
     """
     for option, value, known in (
         ("--reading", reading, tuple(_READINGS)),

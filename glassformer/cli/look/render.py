@@ -108,9 +108,6 @@ def share_lines(shares: Sequence[Share], width: int = USUAL) -> Iterator[str]:
     return grid(rows, width, marks=("", *(share.absent for share in shares)))
 
 
-# --------------------------------------------------------------------- cells
-
-
 def by_row(cells: Sequence[Explanation]) -> Iterator[list[Explanation]]:
     def of(cell: Explanation) -> tuple[object, ...]:
         at = tuple(

@@ -62,9 +62,8 @@ def verify(
     threads: Threads = None,
 ) -> None:
     """Check every tensor against its formula, and that tracing, padding and batch mates do not change the output; of a
-    model that writes on, that what it looked at while it wrote is what one run over the text shows.
-
-    Exit code 1 when one of the checks fails.
+    model that writes on, that what it looked at while it wrote is what one run over the text shows. Exit code 1 when
+    one of the checks fails.
     """
     which, texts = split_model("verify", text, model)
     opened = open_model(which, device=device, fast=fast, threads=threads)
@@ -122,7 +121,6 @@ def _holds(
 
 def _written(opened: Model, text: str, count: int | None) -> Stepwise | None:
     """The numbers of a few tokens that are written, beside those of one run over them; None where none is asked for.
-
     Unasked, only a decoder alone writes: a translator has read what it writes already.
     """
     from glassformer.look.texts.search_tree import search_tree, trace_of

@@ -19,9 +19,8 @@ _TABLES = {"tune.adapters.rank": "tune.adapters"}
 
 
 def told(setting: str) -> str:
-    """The default of a setting, `train.batch`, in brackets; where tasks differ, first that of the first task.
-
-    What a training with --start does otherwise stands last; it takes tokens and sizes from the model it starts from.
+    """The default of a setting, `train.batch`, in brackets; where tasks differ, first that of the first task. What a
+    training with --start does otherwise stands last; it takes tokens and sizes from the model it starts from.
     """
     own = {task: value for task, entry in TASKS.items() if (value := _default(entry, setting)) is not None}
     tuned = {

@@ -94,9 +94,6 @@ class Promise(NamedTuple):
     sentence: str
 
 
-# --------------------------------------------------------------------------- the slides
-
-
 def show_slides(out: Path, console: Console) -> Promise:
     """Train the slides' encoder until it guesses its four masked words; show its weights, and what makes it fail."""
     from rich.table import Table
@@ -204,9 +201,6 @@ def _right(model: Model, sentence: Sentence) -> int:
     return sum(mask.guesses[0].word == answer for mask, answer in zip(masks, sentence.answers, strict=True))
 
 
-# --------------------------------------------------------------------------- English
-
-
 def show_english(out: Path, console: Console) -> Promise:
     from rich.markup import escape
     from rich.table import Table
@@ -269,9 +263,6 @@ def promise_of_english(scores: Mapping[str, float]) -> Promise:
     return Promise(False, f"Promise broken: {reason}")
 
 
-# --------------------------------------------------------------------------- English to French
-
-
 def show_translation(console: Console) -> Promise:
     from rich.table import Table
 
@@ -293,9 +284,6 @@ def promise_of_translation(translation: str) -> Promise:
     if translation == TRANSLATION:
         return Promise(True, f"Promise kept: {TRANSLATED!r} is translated as {TRANSLATION!r}.")
     return Promise(False, f"Promise broken: {TRANSLATED!r} is translated as {translation!r}, not {TRANSLATION!r}.")
-
-
-# --------------------------------------------------------------------------- a reply
 
 
 def promise_of_reply(reply: str) -> Promise:

@@ -65,10 +65,8 @@ def evaluate(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Measure a model's task, beside the baselines that it has to beat.
-
-    The result is one record, and nothing of it is known before the last text is read: a command that was stopped begins
-    again, there is no --resume.
+    """Measure a model's task, beside the baselines that it has to beat. The result is one record, and nothing of it is
+    known before the last text is read: a command that was stopped begins again, there is no --resume.
     """
     which, paths = split_model("evaluate", files, model, is_data=_is_data)
     from glassformer.cli.train.report import show_report

@@ -147,10 +147,8 @@ def requested_recipe(
     recorded: Recipe | None = None,
 ) -> Recipe:
     """The recipe that was asked for: a file, a recipe of the package or a task, with single settings changed.
-
-    `recorded` is that of the run that is resumed.
-
-    Raises ConfigError for a task or setting that is not there, DataError for a task without files.
+    `recorded` is that of the run that is resumed. Raises ConfigError for a task or setting that is not there, DataError
+    for a task without files.
     """
     from glassformer.bundled.recipes import ready_recipes
     from glassformer.saved.recipe import parse_changes, resolve

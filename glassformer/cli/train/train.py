@@ -32,10 +32,8 @@ def train(
     json: Json = False,
     settings: Mapping[str, object] | None = None,
 ) -> None:
-    """Train a model and save it with its tokenizer, recipe, scores and model card.
-
-    WHAT is a recipe file, or a task followed by files. Ctrl-C saves the run and prints how to resume it: --resume
-    --out RUN.
+    """Train a model and save it with its tokenizer, recipe, scores and model card. WHAT is a recipe file, or a task
+    followed by files. Ctrl-C saves the run and prints how to resume it: --resume --out RUN.
     """
     if what is None:
         what = _recorded(out, resume=resume)

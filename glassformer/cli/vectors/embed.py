@@ -80,7 +80,6 @@ def embed(
     threads: Threads = None,
 ) -> None:
     """Turn texts or words into vectors, the hidden states of a model: to .npy, .parquet, .safetensors or JSON lines.
-
     embed compare ranks the ways to make them on labelled data of yours: glassformer embed compare --help.
     """
     which, texts = split_model("embed", text, model, files=file)

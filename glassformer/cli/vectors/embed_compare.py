@@ -97,10 +97,8 @@ def embed_compare(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Rank strategies and poolings on your own labels: a logistic regression on each, by cross-validation.
-
-    Without --strategy the six of the BERT paper and a learned mix are ranked, without --pooling first, mean and, of
-    texts, max.
+    """Rank strategies and poolings on your own labels: a logistic regression on each, by cross-validation. Without
+    --strategy the six of the BERT paper and a learned mix are ranked, without --pooling first, mean and, of texts, max.
     """
     from glassformer.data.readers.files import files_of
 

@@ -18,12 +18,10 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of equal length; each array is [B, S].
-
-    `real` is False at padding; `positions` restart at each document where there is a document mask; `documents`
-    numbers the documents of a row (-1 at padding, all 0 without a document mask); `words` numbers its words, -1 for
-    special tokens and padding; `special` marks tokens that are not text, padding included; `segments` are 0 and 1 for
-    the two texts of a pair.
+    """Rows of equal length; each array is [B, S]. `real` is False at padding; `positions` restart at each document
+    where there is a document mask; `documents` numbers the documents of a row (-1 at padding, all 0 without a document
+    mask); `words` numbers its words, -1 for special tokens and padding; `special` marks tokens that are not text,
+    padding included; `segments` are 0 and 1 for the two texts of a pair.
     """
 
     ids: Integers

@@ -35,10 +35,8 @@ class _Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class SentencePairs:
-    """All pairs of a text, cut in `duplicates` different ways: [P, 4] spans and [P] labels.
-
-    [CLS] A [SEP] B [SEP] with segments 0 and 1. Label 0 = B follows A, 1 = B is from another document or, of `swapped`
-    pairs, A follows B.
+    """All pairs of a text, cut in `duplicates` different ways: [P, 4] spans and [P] labels. [CLS] A [SEP] B [SEP] with
+    segments 0 and 1. Label 0 = B follows A, 1 = B is from another document or, of `swapped` pairs, A follows B.
     """
 
     store: TokenStore

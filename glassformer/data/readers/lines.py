@@ -138,7 +138,6 @@ def _unreadable(path: Path, error: OSError) -> DataError:
 
 def read_lines(path: Path, *, bad: OnBad = stop, longest: int | None = None) -> Iterator[Line]:
     """The lines of a UTF-8 file. With `longest`, lines of more bytes come in parts; else at most LONGEST_LINE is kept.
-
     Raises DataError for an empty or binary file and a damaged archive; a longer line, and one that is not UTF-8 or has
     a zero byte, goes to `bad`, the latter with the byte at fault (counted from 0 in the uncompressed file). Reading
     takes 5 times the memory of the longest line at most.

@@ -62,11 +62,10 @@ class Sentence(NamedTuple):
 
 
 def split_sentences(text: str, *, length: Callable[[str], int] | None = None, most: int = 0) -> list[Sentence]:
-    """The sentences of a text, in order; all its other characters are blanks.
-
-    A line end always ends a sentence, so that lines stay lines. With `length`, which gives how many tokens a text has,
-    a sentence of more than `most` is cut into parts: after a mark between clauses, else after a comma, else before a
-    blank, else between two letters. A single letter is never cut, whatever its tokens.
+    """The sentences of a text, in order; all its other characters are blanks. A line end always ends a sentence, so
+    that lines stay lines. With `length`, which gives how many tokens a text has, a sentence of more than `most` is cut
+    into parts: after a mark between clauses, else after a comma, else before a blank, else between two letters. A
+    single letter is never cut, whatever its tokens.
     """
     starts = _starts(text)
     found = list[Sentence]()

@@ -41,10 +41,9 @@ def read_pairs(path: str | Path, columns: tuple[str, str], *, bad: OnBad = stop)
 
 
 def read_parallel(source: str | Path, target: str | Path, *, bad: OnBad = stop) -> Iterator[Row]:
-    """The pairs of two files with a sentence on each line; rows have the values `source` and `target`.
-
-    Raises DataError before the first pair where the files have not the same number of lines, with the line where they
-    part if it can be told, and for a file that cannot be read. A pair of which one line cannot be used goes to `bad`.
+    """The pairs of two files with a sentence on each line; rows have the values `source` and `target`. Raises DataError
+    before the first pair where the files have not the same number of lines, with the line where they part if it can be
+    told, and for a file that cannot be read. A pair of which one line cannot be used goes to `bad`.
     """
     source, target = Path(source), Path(target)
     check_parallel(source, target)
@@ -90,7 +89,6 @@ def _lines(number: int) -> str:
 
 def parting_line(ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]) -> int | None:
     """After how many lines two files part, from the lengths of their lines [L], [L']; None where it cannot be told.
-
     Lines before it are paired from the beginning, lines after it from the end, and it is chosen so that the lengths of
     all pairs agree best (that translations have proportional lengths: Gale & Church 1993). It is told where they then
     agree clearly better than those of lines that do not belong together.

@@ -44,10 +44,9 @@ _SKIPPED = "skipped.json"
 
 @dataclass(frozen=True)
 class Corpus:
-    """Tokenized text by split, with facts that a user should know about it.
-
-    `shares` are the parts of validation and test that were used: with `seed` they find the same documents again.
-    `leaked` counts documents of validation files that are in the training text too.
+    """Tokenized text by split, with facts that a user should know about it. `shares` are the parts of validation and
+    test that were used: with `seed` they find the same documents again. `leaked` counts documents of validation files
+    that are in the training text too.
     """
 
     stores: Mapping[Split, TokenStore]
@@ -83,9 +82,8 @@ _MORE: dict[Documents, str] = {
 
 def resolve_shares(section: CorpusSection) -> dict[str, float]:
     """The shares to split documents by: those asked for, or larger ones where so few would leave a split empty; where
-    that would hold out a large part of a small text, the share of its end.
-
-    Reads only until each split has a document. Raises DataError when there are too few for the splits wanted.
+    that would hold out a large part of a small text, the share of its end. Reads only until each split has a document.
+    Raises DataError when there are too few for the splits wanted.
     """
     shares = {"validation": 0.0 if section.validation_files else section.validation, "test": section.test}
     if section.end:
@@ -180,7 +178,6 @@ def prepare(
     advance: Callable[[int], None] | None = None,
 ) -> Corpus:
     """Read, split and tokenize the files of a recipe, or open the stores that an earlier run made from the same files.
-
     The stores are in a folder of `cache` that is named after the files' contents, the tokenizer and the settings.
     Raises DataError for files that cannot be read, and when no text is left for training.
     """

@@ -96,9 +96,6 @@ def _holds(directory: Path, names: Sequence[str], fingerprint: str) -> bool:
         return False
 
 
-# --------------------------------------------------------------------------- cutting
-
-
 def _chunks(documents: Iterable[Placed]) -> Iterator[_Chunk]:
     for name, hashed, document in documents:
         text = document.text
@@ -156,9 +153,6 @@ def _write(chunks: list[_Chunk], tokenizer: Tokenizer, writers: Mapping[Name, _W
         ends = np.array(encoding.offsets, np.int64)[:, 1]
         sentences = np.searchsorted(ends, chunk.sentences, side="right")
         writer.add(ids, begins, np.unique(sentences[sentences < len(ids)]))
-
-
-# --------------------------------------------------------------------------- writing
 
 
 class _Writer:

@@ -64,7 +64,6 @@ class Sample:
 @dataclass(frozen=True)
 class Generation(Answered):
     """A prompt and the text that a model writes behind it, blanks included: prompt + generated is the whole text.
-
     `ended`: the model has ended it by itself, or a stop string has; else it stops at the largest number of tokens.
     `left_out`: so many tokens at the beginning of the prompt were not read, as the model reads no more at once.
     """
@@ -180,8 +179,6 @@ class Generate(Writer[Prompt, Generation]):
             whole=None if default is None or asked else default.whole,
         )
 
-    # ------------------------------------------------------------------ a prompt
-
     def example(self, values: Mapping[str, object], where: str) -> Prompt:
         text = values["text"]
         if not isinstance(text, str):
@@ -228,8 +225,6 @@ class Generate(Writer[Prompt, Generation]):
         if self.whole is not None:
             most = min(most, self.whole - len(ids))
         return Request(number_of(ids), prompt=tuple(ids), max_tokens=max(1, most), forbidden=self.forbidden)
-
-    # ------------------------------------------------------------------ writing
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
         return answered(batches, self.request, lambda asked: self.steps(model, asked, slots=SLOTS))

@@ -182,9 +182,8 @@ def _framed(tokenizer: Tokenizer, text: str) -> array[int]:
 
 
 def target_log_probabilities(model: Transformer, inputs: Inputs, targets: Tensor, ids: SpecialIds) -> Tensor:
-    """The log-probability of each target token [B, T] after those before it, at least in float32; 0 for IGNORED.
-
-    As in decoding, tokens that no answer has have a probability of 0.
+    """The log-probability of each target token [B, T] after those before it, at least in float32; 0 for IGNORED. As in
+    decoding, tokens that no answer has have a probability of 0.
     """
     begin = torch.full_like(targets[:, :1], ids.begin)  # [B, 1]
     given = torch.cat([begin, targets[:, :-1].where(targets[:, :-1] != IGNORED, ids.begin)], dim=1)  # [B, T]

@@ -82,8 +82,6 @@ class TargetTask(RecordTask[TextPair, Translation]):
     def known_by(self, example: TextPair) -> str:
         return example.text
 
-    # ------------------------------------------------------------------ training
-
     @classmethod
     def check_body(cls, section: TargetSection, body: ModelConfig) -> None:
         check_translates(body)
@@ -129,8 +127,6 @@ class TargetTask(RecordTask[TextPair, Translation]):
             losses[ALIGNMENT] = loss_of_links(output.cross_scores, batch, batch.labels[TARGET], self.tokenizer)
         return losses
 
-    # ------------------------------------------------------------------ measuring
-
     @property
     def baseline_loss(self) -> float:
         counts, share = self.unigram.counts, self.section.label_smoothing
@@ -143,8 +139,6 @@ class TargetTask(RecordTask[TextPair, Translation]):
 
     def evaluate_in_training(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
         return token_scores(target_losses(model, source, self.unigram, limit), self.unigram)
-
-    # ------------------------------------------------------------------ for an existing model
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:

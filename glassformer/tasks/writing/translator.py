@@ -141,8 +141,6 @@ class Translator(Writer[TextPair, Translation]):
                         do="leave one of them out",
                     )
 
-    # ------------------------------------------------------------------ a text and its sentences
-
     def example(self, values: Mapping[str, object], where: str) -> TextPair:
         text = values["text"]
         if not isinstance(text, str):
@@ -166,8 +164,6 @@ class Translator(Writer[TextPair, Translation]):
         for sentence in self.sentences(example.text):
             words = ids_of(self.tokenizer, example.text[sentence.start : sentence.end])
             yield Row(ids=array("i", before) + words + array("i", after))
-
-    # ------------------------------------------------------------------ decoding
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
         """The best translations of each row; equal rows are translated once, and so have the same samples."""
@@ -300,7 +296,6 @@ class Translator(Writer[TextPair, Translation]):
         self, text: str, sentences: Sequence[Sentence], found: Sequence[list[Hypothesis]]
     ) -> tuple[Alternative, ...]:
         """The best translations; of several sentences the k-th best of all together, or the last of one with fewer.
-
         Beams may find a text twice, cut into other tokens: the better one stands for both.
         """
         ranked: dict[object, Alternative] = {}

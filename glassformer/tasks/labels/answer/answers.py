@@ -45,11 +45,10 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Answer(Answered):
-    """The best spans of the passage, and whether the first is the answer or there is none.
-
-    The score of a span is the sum of its start and end logits less those of the first token of its window, [CLS]: how
-    much likelier the span is than no answer, as a logarithm. Probabilities are shared out among the best 20 spans of
-    all windows and, for a model that has learned that questions may have no answer, none (else it is None).
+    """The best spans of the passage, and whether the first is the answer or there is none. The score of a span is the
+    sum of its start and end logits less those of the first token of its window, [CLS]: how much likelier the span is
+    than no answer, as a logarithm. Probabilities are shared out among the best 20 spans of all windows and, for a model
+    that has learned that questions may have no answer, none (else it is None).
     """
 
     question: str
@@ -137,10 +136,9 @@ class Answer(Answered):
 
 
 def best_spans(logits: Tensor, may_start: Tensor, ends_at: Tensor, *, longest: int, count: int) -> Reals:
-    """The best spans of each row [B, N, 3]: score, first and last token; a score of −inf where a row has fewer.
-
-    From the logits [B, S, 2] of being first and last, the tokens where a span may start [B, S], the token [B] before
-    which it must end, and the most tokens of a span. N is at least BEST, where the rows are long enough.
+    """The best spans of each row [B, N, 3]: score, first and last token; a score of −inf where a row has fewer. From
+    the logits [B, S, 2] of being first and last, the tokens where a span may start [B, S], the token [B] before which
+    it must end, and the most tokens of a span. N is at least BEST, where the rows are long enough.
     """
     length = may_start.shape[1]
     starts, ends = (logits - logits[:, :1]).unbind(dim=-1)  # [B, S], [B, S]

@@ -67,10 +67,9 @@ def _of_ends(side: int) -> Callable[[Any, Both], Tensor]:
 
 
 class AnswerQuestions(RecordTask[Question, Answer]):
-    """The answer as a span of a passage: a score for each token to be its first, and one to be its last.
-
-    A long passage has several windows, each with the whole question. In training the windows without the whole answer,
-    and those of a question that has none, learn the first token, [CLS], as start and end.
+    """The answer as a span of a passage: a score for each token to be its first, and one to be its last. A long passage
+    has several windows, each with the whole question. In training the windows without the whole answer, and those of a
+    question that has none, learn the first token, [CLS], as start and end.
     """
 
     Section = AnswerSection
@@ -99,8 +98,6 @@ class AnswerQuestions(RecordTask[Question, Answer]):
         self._passages = Passages(tokenizer)
         before, between, self._after = tokenizer.pair_frame_ids
         self._before, self._between = array("i", before), array("i", between)
-
-    # ------------------------------------------------------------------ for an existing model
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
@@ -135,8 +132,6 @@ class AnswerQuestions(RecordTask[Question, Answer]):
         shifts = [window.start - self._ahead(example) for window in cut]
         spans, none = merged(found, shifts, example.passage, count=self.top, no_answer=bool(self.section.no_answer))
         return Answer(example.question, spans, none, self.section.threshold, len(cut), example.cut)
-
-    # ------------------------------------------------------------------ records
 
     @classmethod
     def columns(cls, data: AnswerData) -> dict[str, str]:
@@ -203,8 +198,6 @@ class AnswerQuestions(RecordTask[Question, Answer]):
     def _windows(self, example: Question) -> tuple[Window, ...]:
         room = None if self.length is None else self.length - self._ahead(example) - len(self._after)
         return windows(len(example.passage), room, self.section.overlap)
-
-    # ------------------------------------------------------------------ training
 
     @classmethod
     def check_body(cls, section: AnswerSection, body: ModelConfig) -> None:

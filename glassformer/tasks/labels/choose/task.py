@@ -46,11 +46,10 @@ def _of_candidates(task: Any, both: Both) -> Tensor:
 
 
 class Choose(RecordTask[Question, Choice]):
-    """One of the candidates of a text, of which each record has at least two.
-
-    A text that is too long for a row beside its candidates has several windows; each is a group of rows, one for each
-    candidate, with a softmax of its own, and the probabilities of the windows are averaged. Groups are never parted;
-    those with fewer candidates than the largest are filled with rows of weight 0.
+    """One of the candidates of a text, of which each record has at least two. A text that is too long for a row beside
+    its candidates has several windows; each is a group of rows, one for each candidate, with a softmax of its own, and
+    the probabilities of the windows are averaged. Groups are never parted; those with fewer candidates than the largest
+    are filled with rows of weight 0.
     """
 
     Section = ChooseSection
@@ -83,8 +82,6 @@ class Choose(RecordTask[Question, Choice]):
         # By the number of candidates, how often the right one has each place in the training records.
         self.places = {count: tuple(of) for count, of in (places or {}).items()}
 
-    # ------------------------------------------------------------------ for an existing model
-
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
         head = model.config.sentence_head
@@ -107,8 +104,6 @@ class Choose(RecordTask[Question, Choice]):
             raise not_finite("a model must give finite numbers to choose by", example.text)
         best = logs.index(max(logs))
         return Choice(example.choices[best], best, example.choices, tuple(logs), example.text, len(scores))
-
-    # ------------------------------------------------------------------ records
 
     @classmethod
     def columns(cls, data: ChooseData) -> Mapping[str, Columns]:
@@ -133,11 +128,9 @@ class Choose(RecordTask[Question, Choice]):
         return [row for group in self.groups(example) for row in group]
 
     def groups(self, example: Question) -> list[list[Row]]:
-        """A group of rows for each window, one row for each candidate; the windows share a weight of 1.
-
-        Each candidate is cut with the text as a pair of texts is. Where one has fewer windows than another, those at
-        the same share of the text stand together. The first row of a group has the place of the right candidate as its
-        label.
+        """A group of rows for each window, one row for each candidate; the windows share a weight of 1. Each candidate
+        is cut with the text as a pair of texts is. Where one has fewer windows than another, those at the same share of
+        the text stand together. The first row of a group has the place of the right candidate as its label.
         """
         cut = [text_rows(self.tokenizer, example.text, choice, length=self.length) for choice in example.choices]
         most = max(map(len, cut))
@@ -149,8 +142,6 @@ class Choose(RecordTask[Question, Choice]):
                 group[0] = replace(group[0], labels={"choice": example.label})
             groups.append(group)
         return groups
-
-    # ------------------------------------------------------------------ training
 
     @classmethod
     def check_body(cls, section: ChooseSection, body: ModelConfig) -> None:

@@ -80,8 +80,6 @@ class Classify(TextPairTask[Labelled, Any]):
     def outputs(self) -> int:
         return max(len(self._numbers), 1)
 
-    # ------------------------------------------------------------------ for an existing model
-
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
         section, pairs, separator = context.section, None, ","
@@ -106,8 +104,6 @@ class Classify(TextPairTask[Labelled, Any]):
         answer: Class | Classes = self.labelling.answer(example, logarithms, len(found))
         return answer
 
-    # ------------------------------------------------------------------ records
-
     def example(self, values: Mapping[str, object], where: str) -> Labelled:
         texts = self.texts(values, where)
         if "label" not in values:
@@ -120,8 +116,6 @@ class Classify(TextPairTask[Labelled, Any]):
     def rows(self, example: Labelled) -> Iterator[Row]:
         labels = {} if example.numbers is None else {"label": example.numbers}
         return self.rows_with(example, labels, self.labelling.row_weight(example))
-
-    # ------------------------------------------------------------------ training
 
     @classmethod
     def from_records(
@@ -172,8 +166,6 @@ class Classify(TextPairTask[Labelled, Any]):
         logits = output.sentence_logits
         assert logits is not None
         return {"label": self.labelling.loss(widened(logits), batch.labels["label"], batch.weights)}
-
-    # ------------------------------------------------------------------ measuring
 
     def lesson(self, example: Labelled) -> Lesson | None:
         target = example.several if example.label is None else example.label

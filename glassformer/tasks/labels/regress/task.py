@@ -112,8 +112,6 @@ class Regress(TextPairTask[Rated, Number]):
     shares = ()
     section: RegressSection
 
-    # ------------------------------------------------------------------ for an existing model
-
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
         section, head = context.section, model.config.sentence_head
@@ -137,8 +135,6 @@ class Regress(TextPairTask[Rated, Number]):
             return 0.0, 1.0
         return self.section.mean, self.section.deviation
 
-    # ------------------------------------------------------------------ records
-
     def example(self, values: Mapping[str, object], where: str) -> Rated:
         texts = self.texts(values, where)
         return Rated(*texts, number_of(values["label"], where) if "label" in values else None)
@@ -147,8 +143,6 @@ class Regress(TextPairTask[Rated, Number]):
         mean, deviation = self._scale
         labels = {} if example.number is None else {"number": (example.number - mean) / deviation}
         return self.rows_with(example, labels)
-
-    # ------------------------------------------------------------------ training
 
     @classmethod
     def from_records(
@@ -181,8 +175,6 @@ class Regress(TextPairTask[Rated, Number]):
     @property
     def baseline_loss(self) -> float:
         return 1.0
-
-    # ------------------------------------------------------------------ measuring
 
     def lesson(self, example: Rated) -> Lesson | None:
         mean, deviation = self._scale

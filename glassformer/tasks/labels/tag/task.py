@@ -95,8 +95,6 @@ class Tag(RecordTask[Tagged, Tagging]):
         self._bio = is_bio(section.labels)
         self._legal = legal_steps(section.labels)
 
-    # ------------------------------------------------------------------ for an existing model
-
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
         head, section = model.config.token_head, context.section
@@ -129,8 +127,6 @@ class Tag(RecordTask[Tagged, Tagging]):
         if crf is None:
             return self._legal if is_scheme(self.section.labels) else None
         return self._legal + crf.chain
-
-    # ------------------------------------------------------------------ records
 
     @classmethod
     def columns(cls, data: TagData) -> dict[str, str]:
@@ -165,8 +161,6 @@ class Tag(RecordTask[Tagged, Tagging]):
             of_words = 0 if labels is None else labels[start:end]
             marks[tokens.first[start:end] - window.start + len(before)] = of_words
             yield Row(ids=array("i", ids.tobytes()), labels={"tag": array("i", marks.tobytes())})
-
-    # ------------------------------------------------------------------ training
 
     @classmethod
     def check_body(cls, section: TagSection, body: ModelConfig) -> None:

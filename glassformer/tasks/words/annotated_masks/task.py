@@ -103,8 +103,6 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
     def facts(self) -> dict[str, Any]:
         return {"unigram_counts": self.unigram.counts.tolist()}
 
-    # ------------------------------------------------------------------ examples
-
     def example(self, values: Mapping[str, object], where: str) -> Annotated:
         text, places = _with_answers(values, where)
         encoding = self.tokenizer.encode(text)
@@ -135,8 +133,6 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
                 labels={"masked_words": [id_ for id_, hides in zip(encoding.ids, masked, strict=True) if hides]},
             )
         ]
-
-    # ------------------------------------------------------------------ learning and measuring
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
         return {"masked_words": cross_entropy(output.logits, batch.labels["masked_words"])}

@@ -40,10 +40,9 @@ from glassformer.text.tokenizer import Tokenizer
 
 class SentenceOrderSection(TaskSection):
     """Which pairs are wrong: with `negatives` random the second text comes from another document, as in BERT; with
-    swapped the two texts are neighbours that have changed places, as in ALBERT.
-
-    `share` is the probability of a wrong pair, `short` the share of documents that are cut to a random shorter length,
-    `copies` how many different ways each document is cut into pairs.
+    swapped the two texts are neighbours that have changed places, as in ALBERT. `share` is the probability of a wrong
+    pair, `short` the share of documents that are cut to a random shorter length, `copies` how many different ways each
+    document is cut into pairs.
     """
 
     name: Literal["sentence-order"] = "sentence-order"

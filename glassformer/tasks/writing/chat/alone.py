@@ -79,8 +79,6 @@ class ChatAlone(RecordTask[Talk, Reply]):
                 do="leave it out",
             )
 
-    # ------------------------------------------------------------------ dialogues
-
     @classmethod
     def columns(cls, data: Any) -> dict[str, str]:
         return {"text": data.text}
@@ -153,8 +151,6 @@ class ChatAlone(RecordTask[Talk, Reply]):
         _log_rows(sources, data.length, log)
         return task, {split: source for split, source in sources.items() if len(source)}
 
-    # ------------------------------------------------------------------ learning
-
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         states = model(batch.inputs, heads=()).states  # [B, S, W]
         smoothing = self.section.label_smoothing
@@ -168,8 +164,6 @@ class ChatAlone(RecordTask[Talk, Reply]):
 
     def facts(self) -> dict[str, Any]:
         return {"unigram_counts": self.unigram.counts.tolist()}
-
-    # ------------------------------------------------------------------ measuring
 
     def evaluate(self, model: Transformer, source: DialogueSource, *, limit: int | None = None) -> Scores:
         """Scores of the right replies' tokens, and `reply_scores` of at most 200 greedy replies."""
@@ -205,8 +199,6 @@ class ChatAlone(RecordTask[Talk, Reply]):
 
     def known_by(self, example: Any) -> str:
         return json.dumps(example, ensure_ascii=False)
-
-    # ------------------------------------------------------------------ for an existing model
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:

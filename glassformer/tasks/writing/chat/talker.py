@@ -67,8 +67,6 @@ class Talker(Writer[Talk, Reply]):
         history = options.history or getattr(context.data, "history", None)
         return cls(writer, turns, history=history, system=options.system)
 
-    # ------------------------------------------------------------------ a conversation
-
     def example(self, values: Mapping[str, object], where: str) -> Talk:
         """A text, turns, or objects with `role` and `content`; raises DataError, also for special tokens in a turn."""
         messages = messages_of(values.get("turns", values.get("text")), where, system=self.system)
@@ -130,8 +128,6 @@ class Talker(Writer[Talk, Reply]):
 
     def rows(self, example: Talk) -> Iterator[Row]:
         yield Row(ids=example.ids)
-
-    # ------------------------------------------------------------------ replying
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
         return self.writer.predict(model, batches)

@@ -172,8 +172,6 @@ class Chat(TargetTask):
         ids = special_ids(self.tokenizer.target)
         return Translator(self.tokenizer, length=self.length, ids=ids, search=search)
 
-    # ------------------------------------------------------------------ dialogues
-
     @classmethod
     def columns(cls, data: Any) -> dict[str, str]:
         return {"text": data.text}
@@ -206,8 +204,6 @@ class Chat(TargetTask):
             raise DataError("training needs dialogues", got="none that can be used", do="check the files")
         tell = silent if preparation.measuring else log
         return task, task._sources(found, preparation, "turns and replies", tell)
-
-    # ------------------------------------------------------------------ measuring
 
     def evaluate(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
         """Scores of the right replies' tokens, and `reply_scores` of at most 200 greedy replies."""

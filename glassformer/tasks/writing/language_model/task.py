@@ -38,9 +38,8 @@ from glassformer.text.tokenizer import Tokenizer
 
 class NextTokens:
     """All documents as one stream, cut into rows without padding: the model reads a row's tokens, and the token behind
-    each of them is its label. The token that ends a document is learned like any other.
-
-    With `document_mask` no token looks at another document. Nothing is random: a row is the same in each epoch.
+    each of them is its label. The token that ends a document is learned like any other. With `document_mask` no token
+    looks at another document. Nothing is random: a row is the same in each epoch.
     """
 
     rows_of_each = 1
@@ -153,8 +152,6 @@ class LanguageModel(CorpusTask):
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         states = model(batch.inputs, heads=()).states  # [B, S, W]
         return {NEXT: token_cross_entropy(model, states, batch.labels[NEXT])}
-
-    # ------------------------------------------------------------------ measuring
 
     @property
     def baseline_loss(self) -> float:

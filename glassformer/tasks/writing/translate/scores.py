@@ -68,10 +68,8 @@ _ORDERS, _BETA = 4, 2  # the defaults of sacreBLEU: n-grams of 1 to 4 words for 
 
 class References:
     """The right translations of some sentences, one or several of each, cut into n-grams once for all systems that are
-    measured against them.
-
-    `words` is how BLEU cuts words, `lowercase` whether BLEU and chrF ignore case (TER always does). Raises ShapeError
-    for a sentence without a reference, and where there is no sentence.
+    measured against them. `words` is how BLEU cuts words, `lowercase` whether BLEU and chrF ignore case (TER always
+    does). Raises ShapeError for a sentence without a reference, and where there is no sentence.
     """
 
     def __init__(
@@ -112,10 +110,9 @@ class References:
 
     def measure(self, translations: Sequence[str], *, losses: Any = None, tokens: Any = None) -> Measure:
         """The scores of these translations: `bleu`, `chrf` and `ter` from 0 to 100 (`ter` may be above), with `losses`
-        and `tokens` also `loss` and `perplexity`.
-
-        `losses` [E] are the summed cross-entropies in nats of each sentence's reference, `tokens` [E] how many tokens
-        these are of. Raises ShapeError for another number of translations, losses or tokens than of sentences.
+        and `tokens` also `loss` and `perplexity`. `losses` [E] are the summed cross-entropies in nats of each
+        sentence's reference, `tokens` [E] how many tokens these are of. Raises ShapeError for another number of
+        translations, losses or tokens than of sentences.
         """
         sides = {"translations": translations, "losses": losses, "tokens": tokens}
         for what, values in sides.items():

@@ -66,8 +66,6 @@ class Translate(TargetTask):
         ids = ids or special_ids(self.tokenizer.target)
         return Translator(self.tokenizer, length=self.length, ids=ids, search=search, default=self.search)
 
-    # ------------------------------------------------------------------ records
-
     @classmethod
     def columns(cls, data: TranslateData) -> dict[str, str]:
         return columns_of(data)
@@ -80,8 +78,6 @@ class Translate(TargetTask):
     def split_text(cls, record: Record) -> str:
         """The source: all translations of a text are in one split."""
         return str(record.values["text"])
-
-    # ------------------------------------------------------------------ training
 
     @classmethod
     def _prepared(cls, section: Any, preparation: Preparation, bad: OnBad) -> tuple[Self, dict[Split, Source]]:
@@ -97,8 +93,6 @@ class Translate(TargetTask):
         found = read_pairs(data, cls._split(data, preparation.shares, bad), bad, tell)
         task.frequent = frequent_words(preparation, found["train"])
         return task, task._sources(found, preparation, "pairs", tell)
-
-    # ------------------------------------------------------------------ measuring
 
     def facts(self) -> dict[str, Any]:
         return {**super().facts(), **({} if self.frequent is None else {"target_words": self.frequent.facts()})}
