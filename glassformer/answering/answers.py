@@ -134,7 +134,6 @@ def _verb(name: str) -> VerbEntry:
 
 
 def _listed(given: object) -> object:
-    """A text in place of several is left as it is, to be refused."""
     return given if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
 
 
@@ -170,5 +169,4 @@ def numbered(records: Sequence[Mapping[str, object]]) -> list[tuple[Mapping[str,
 
 
 def turns_of(turns: str | Sequence[object]) -> list[object]:
-    """The turns of a conversation; a text is the only one."""
     return [turns] if isinstance(turns, str) else list(turns)

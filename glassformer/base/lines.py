@@ -65,7 +65,6 @@ def wrapped(text: str, width: int, *, first: int = 0, rest: int = 2) -> Iterator
 
 
 def _parts(word: str, width: int) -> Iterator[str]:
-    """What does not fit on a line, in parts that do."""
     while columns_of(word) > width:
         end = len(word)
         while columns_of(word[:end]) > width:

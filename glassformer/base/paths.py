@@ -12,7 +12,6 @@ _STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 
 
 def refuse_no_path(path: object, error: type[GlassformerError]) -> None:
-    """Raise `error` for what names no file."""
     if not isinstance(path, str | os.PathLike):
         raise error("a path is needed", got=repr(path)[:60])
 

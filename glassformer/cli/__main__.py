@@ -39,7 +39,6 @@ _NO_MEMORY = str(
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit code."""
     try:
         code = _answer(arguments)
         sys.stdout.flush()

@@ -59,7 +59,6 @@ class SentenceHeadConfig(Settings):
 
     @property
     def has_pooler(self) -> bool:
-        """Whether a dense layer follows the pooling."""
         return self.pooling in ("pooler", "mean_pooler")
 
     @model_validator(mode="after")

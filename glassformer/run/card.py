@@ -79,7 +79,6 @@ def write_card(model: Artefact, folder: Path) -> str:
 
 
 def _use(verb: str, words: list[str], model: Artefact) -> str:
-    """The line of Python that tries the model."""
     if model.task is None or verb not in VERBS:
         return "print(model.info())"
     first, *others = (json.dumps(word, ensure_ascii=False) for word in words if not word.startswith("--"))

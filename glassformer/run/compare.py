@@ -38,7 +38,6 @@ class Comparison:
 
     @property
     def judged(self) -> Difference:
-        """The difference by which they are judged."""
         return self.differences.get(self.best.removeprefix("-")) or next(iter(self.differences.values()))
 
     @property

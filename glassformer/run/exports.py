@@ -25,7 +25,6 @@ class ExportOptions:
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The options that are not as usual."""
         return tuple(field.name for field in fields(self) if getattr(self, field.name) != field.default)
 
 

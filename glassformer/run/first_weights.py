@@ -102,7 +102,6 @@ def _sides(module: Transformer, tokenizer: Tokenizer) -> list[tuple[Tensor, Toke
 
 
 def _words_by_id(tokenizer: Tokenizer) -> Iterator[tuple[int, str]]:
-    """The tokens that begin a word, and that word."""
     for id_, token in enumerate(tokenizer.vocabulary()):
         if id_ not in tokenizer.special_ids and token:
             yield id_, token[1:] if token.startswith(_BLANKS) else token

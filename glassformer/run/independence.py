@@ -95,7 +95,6 @@ class Side:
 
     @staticmethod
     def of(mine: Row, stack: StackConfig) -> Side:
-        """As much padding as the stack's length has room for."""
         room = _PADDING if stack.max_length is None else min(_PADDING, stack.max_length - len(mine.ids))
         return Side(mine, Row(ids=[*mine.ids, *list(mine.ids)[:1] * room]), room)
 

@@ -133,7 +133,6 @@ class Check:
             yield Row(ids=tokens.tolist())
 
     def _batches(self, rows: Sequence[Row]) -> Iterator[Inputs]:
-        """Each row alone, then all of them padded to batches."""
         pad = self.model.tokenizer.pad_id or 0
         rows = sorted(rows, key=lambda row: -len(row.ids))
         for row in rows:
@@ -279,5 +278,4 @@ def _largest(numbers: Tensor) -> float:
 
 
 def _larger(one: float, two: float) -> float:
-    """The larger number; NaN where one of them is."""
     return math.nan if math.isnan(one) or math.isnan(two) else max(one, two)

@@ -149,7 +149,6 @@ def kind_of(model: Artefact, head: ExportedHead) -> str:
 
 
 def facts(model: Artefact, head: ExportedHead) -> Mapping[str, Any]:
-    """What a program needs to know of the graph."""
     return {
         "family": model.config.family,
         "task": model.task_name,
@@ -164,7 +163,6 @@ def facts(model: Artefact, head: ExportedHead) -> Mapping[str, Any]:
 
 
 def _reads(model: Artefact) -> str:
-    """How a text is written for it, where that has to be said."""
     mask = model.tokenizer.special.mask
     return f". A masked word is written {mask}" if model.config.head is not None and mask is not None else ""
 
@@ -177,7 +175,6 @@ def _padding(model: Artefact) -> str:
 
 
 def _texts(model: Artefact, kind: str) -> str:
-    """Texts that such a model reads."""
     pairs = kind == "masked words and sentence"
     pairs |= model.task is not None and kind != "features" and task_named(model.task.name).reads_pairs(model.data)
     if kind == "masked words":
@@ -306,7 +303,6 @@ def _as_exported(model: Artefact, head: ExportedHead) -> tuple[Artefact, tuple[s
 
 
 def _neutral(section: TaskSection | None) -> TaskSection | None:
-    """The task of a model whose scores are what they mean."""
     if section is None:
         return None
     usual = {"temperature": 1.0, "mean": 0.0, "deviation": 1.0}

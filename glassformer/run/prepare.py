@@ -160,7 +160,6 @@ def _start(checked: Checked, progress: Progress) -> Start:
 
 
 def _opened(path: str, section: ModelSection, length: int) -> Artefact:
-    """The model to start from, for rows of `length` tokens."""
     if section.size is not None or section.settings or section.vectors is not None:
         raise ConfigError(
             "a model to start from brings its own sizes and vectors",
@@ -228,7 +227,6 @@ def _checked_kind(recipe: Recipe, body: ModelConfig) -> type[Task]:
 
 
 def _lesson(start: Start, vocabulary: Vocabulary, folder: Path, progress: Progress) -> Lesson:
-    """Read and tokenize the examples."""
     recipe = vocabulary.recipe
     task, sources = vocabulary.kind.prepared(
         recipe.task,
@@ -280,7 +278,6 @@ def _feed(start: Start, lesson: Lesson, progress: Progress) -> TaskFeed:
 
 
 def _epochs_told(rule: EpochsByData, steps_per_epoch: float) -> str:
-    """How many epochs a rule gives, why, and how to choose otherwise."""
     epochs = rule.epochs(steps_per_epoch)
     steps = math.ceil(epochs * steps_per_epoch)
     few = f": by the rule of {rule.steps:,} steps for small data, up to {rule.most:,} epochs" * (epochs > rule.least)

@@ -28,7 +28,6 @@ class Seeds:
 
     @property
     def best(self) -> int:
-        """The seed of the run with the best score."""
         name, sign = self.best_score.removeprefix("-"), -1 if self.best_score.startswith("-") else 1
         return max(self.runs, key=lambda seed: sign * self.runs[seed][name])
 

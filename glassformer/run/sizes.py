@@ -145,5 +145,4 @@ def translator_sizes(
 
 
 def _step_tokens(tokens: float) -> int:
-    """The target tokens of a step for a run of so many."""
     return max((each for each in _STEP_TOKENS if tokens / each >= _STEPS), default=_STEP_TOKENS[0])

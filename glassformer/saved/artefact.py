@@ -125,7 +125,6 @@ class Artefact:
         return new
 
     def __copy__(self) -> Self:
-        """The same model under another name."""
         new = type(self).__new__(type(self))
         new.__dict__.update(self.__dict__)
         return new

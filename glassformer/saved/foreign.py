@@ -72,7 +72,6 @@ def section_of(config: ModelConfig, use: LabelUse) -> TaskSection | None:
 
 
 def use_of(model: Artefact) -> LabelUse:
-    """What the labels of a model are for."""
     section = model.task
     head = None if section is None or section.name not in TASKS else task_named(section.name).head_use
     if head is None:

@@ -203,7 +203,6 @@ def _changed(values: Mapping[str, Any], changes: Mapping[str, object]) -> dict[s
 
 
 def _from_folder(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The same tables with paths made absolute."""
     resolved = dict(values)
     for section, key in _PATHS:
         table = resolved.get(section)

@@ -145,7 +145,6 @@ def read(directory: str | Path, kind: type[Kind]) -> Kind:
 
 
 def is_ours(directory: str | Path) -> bool:
-    """Whether a directory holds a saved model in our format."""
     return os.path.isfile(current(Path(directory)) / SETTINGS)
 
 
@@ -290,6 +289,5 @@ def _tokenizer(directory: Path, facts: TokenizerFacts, model: ModelConfig) -> To
 
 
 def _sha256(directory: Path) -> str:
-    """Of the tokenizer's files, one after the other."""
     there = (directory / name for name in TOKENIZERS if (directory / name).is_file())
     return hashlib.sha256(b"".join(path.read_bytes() for path in there)).hexdigest()

@@ -218,7 +218,6 @@ def _fitted(features: Any, targets: Sequence[Any], labels: int, strength: float)
 
 
 def _sample(lessons: Sequence[Lesson]) -> list[Lesson]:
-    """Lessons in random order, as many as the fit may cost."""
     chosen: list[Lesson] = []
     characters = 0
     for number in np.random.default_rng(0).permutation(len(lessons))[:_RECORDS].tolist():

@@ -46,7 +46,6 @@ def is_scheme(labels: Collection[str]) -> bool:
 
 
 def is_bio(labels: Collection[str]) -> bool:
-    """Whether labels mark spans with B- and I- alone."""
     return is_scheme(labels) and all(label == OUTSIDE or label[0] in "BI" for label in labels)
 
 

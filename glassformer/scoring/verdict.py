@@ -47,7 +47,6 @@ def difference(score: str, value: float) -> str:
 
 
 def samples_for(examples: int) -> int:
-    """How many bootstrap samples to draw of so many examples."""
     return max(_LEAST, min(SAMPLES, _DRAWN // max(1, examples)))
 
 

@@ -99,7 +99,6 @@ class RecordSource(Generic[Example]):
 
     @cached_property
     def lengths(self) -> Integers:
-        """The tokens of the longest row of each group [E]."""
         return np.array([max(len(row.ids) for row in group) for group in self._groups], np.int64)
 
     @cached_property
@@ -242,7 +241,6 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         return task, sources
 
     def examples(self, records: Iterable[Record], bad: OnBad) -> Iterator[Example]:
-        """The examples of records; one that cannot be used goes to `bad`."""
         for record in records:
             try:
                 yield self.example(record.values, record.where)

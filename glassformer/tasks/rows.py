@@ -147,7 +147,6 @@ def located(where: str, sentence: str) -> str:
 
 
 def not_finite(wanted: str, text: str) -> NotFiniteError:
-    """The error for a model whose numbers for this text are NaN."""
     do = "its training diverged: train it again with a lower learning rate"
     return NotFiniteError(wanted, got=f"NaN for {text[:40]!r}", do=do)
 

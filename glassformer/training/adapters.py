@@ -20,7 +20,6 @@ FILE = "adapters.safetensors"
 
 
 def adapted(model: nn.Module) -> dict[str, Projection]:
-    """The layers that have an adapter, by name."""
     return {name: layer for name, layer in _layers(model).items() if layer.adapter is not None}
 
 

@@ -109,7 +109,6 @@ class Schedule:
         return cls(SHAPES[settings.schedule], rising, share, settings.cooldown, budget)
 
     def __call__(self, progress: RunProgress) -> float:
-        """The share of the peak for the next step."""
         done = self.budget.fraction(progress)
         risen = math.inf
         if self.rising:
@@ -125,7 +124,6 @@ class Schedule:
 
 
 def linear(risen: float, left: float, cooldowns: float) -> float:
-    """Linearly down to zero."""
     return min(risen, left)
 
 
@@ -145,7 +143,6 @@ def warmup_stable_decay(risen: float, left: float, cooldowns: float) -> float:
 
 
 def constant(risen: float, left: float, cooldowns: float) -> float:
-    """Constant to the end."""
     return min(risen, 1.0)
 
 
@@ -200,7 +197,6 @@ class Cadence:
 
     @property
     def interval(self) -> float:
-        """Seconds from the last checkpoint to the next."""
         return min(_FIRST_SECONDS, self.usual) if self.cost is None else max(self.usual, _LARGEST_SHARE * self.cost)
 
     @property
@@ -209,7 +205,6 @@ class Cadence:
 
     @contextmanager
     def saving(self) -> Iterator[None]:
-        """Inside, a checkpoint is written, and its time is measured."""
         began = self.clock()
         yield
         self._since = self.clock()

@@ -112,7 +112,6 @@ class Checkpoints:
         return read_checkpoint(named[-1]) if named else None
 
     def best(self) -> Checkpoint | None:
-        """The best model found so far, None before the first evaluation."""
         named = self._named("best")
         return read_checkpoint(named[-1]) if named else None
 
@@ -172,7 +171,6 @@ def damaged(folder: Path, got: str) -> CheckpointError:
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
-    """Parameters and buffers by name; a shared one is listed once."""
     parameters = dict(model.named_parameters())
     owned = {parameter.data_ptr() for parameter in parameters.values()}
     return {
@@ -198,6 +196,5 @@ def restore(into: Mapping[str, Tensor], saved: Mapping[str, Tensor], *, what: st
 
 
 def _write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
-    """Write the tensors; returns the checksum of the file."""
     save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
     return file_checksum(path)

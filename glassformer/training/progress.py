@@ -175,7 +175,6 @@ class ConsoleProgress:
 
 
 def _beside(name: str, scores: Mapping[str, float], baselines: Sequence[str]) -> str:
-    """The baseline's value of the same score."""
     for baseline in baselines:
         if f"{baseline}_{name}" in scores:
             return f" ({baseline.replace('_', ' ')} {scores[f'{baseline}_{name}']:.1%})"
@@ -201,7 +200,6 @@ class _Pace:
 
 
 def _fitting(facts: list[str], width: int) -> str:
-    """The first facts, as many as fit into a line."""
     line = facts[0]
     for fact in facts[1:]:
         if len(line) + 2 + len(fact) > width:

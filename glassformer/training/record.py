@@ -74,7 +74,6 @@ class Record:
         self._board: Any = _board(folder, progress.step) if tensorboard else None
 
     def see(self, step: Step) -> None:
-        """Add a step, and write a line when one is due."""
         window = self._progress.window
         window.steps += 1
         window.loss += step.loss

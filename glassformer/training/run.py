@@ -318,7 +318,6 @@ def _measured(run: Run, model: Transformer) -> tuple[float, float]:
 
 
 def _told(run: Run, score: float | None) -> str:
-    """A score by which the best model is kept, in words."""
     assert run.held_out is not None
     assert score is not None
     return f"a held-out {run.held_out.best.removeprefix('-')} of {abs(score):.4f}"

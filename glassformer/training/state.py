@@ -50,7 +50,6 @@ class State:
         )
 
     def tensors(self) -> dict[str, dict[str, Tensor]]:
-        """All tensors by group and name, as a checkpoint keeps them."""
         return {
             "model": weights(self.model),
             "optimizer": optimizer_tensors(self.model, self.optimizer),

@@ -91,6 +91,5 @@ def stop_signals() -> Iterator[StopRequest]:
 
 
 def _numbers() -> list[signal.Signals]:
-    """The signals that ask for a stop, of those that this system has."""
     names = ("SIGINT", "SIGTERM", "SIGBREAK")
     return [getattr(signal, name) for name in names if hasattr(signal, name)]

@@ -99,7 +99,6 @@ def check_without_start(tune: TuneSection) -> None:
 
 
 def _changed(frozen: set[str], pattern: str, known: Iterable[str], *, asked: Sequence[str]) -> set[str]:
-    """What is frozen after one more pattern."""
     again = pattern.startswith("!")
     found = {name for name in known if fnmatch.fnmatchcase(name, pattern.removeprefix("!"))}
     if not found and pattern in asked:

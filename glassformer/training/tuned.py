@@ -120,7 +120,6 @@ class BeforeStep:
 
 
 def _checksum(parameter: Tensor) -> int:
-    """The CRC-32 of a tensor's bytes."""
     flat = parameter.detach().cpu().contiguous().flatten()
     return zlib.crc32(flat.view(torch.uint8).numpy().data) if flat.numel() else 0
 

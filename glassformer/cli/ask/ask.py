@@ -119,7 +119,6 @@ _SECOND: dict[str, Any] = {"pair": Pair, "passage": Passage}
 
 
 def _options(entry: VerbEntry) -> dict[str, tuple[Any, object]]:
-    """The options that only some verbs have, with their defaults."""
     top = Annotated[int, typer.Option("--top", "-k", min=1, help=entry.top)]
     return {
         **({"top": (top, 5)} if entry.top else {}),
@@ -129,7 +128,6 @@ def _options(entry: VerbEntry) -> dict[str, tuple[Any, object]]:
 
 
 def asking(verb: str) -> Callable[..., None]:
-    """The command of a verb, with the options that its table names."""
     entry = VERBS[verb]
     own = _options(entry)
     shared: dict[str, tuple[Any, object]] = {

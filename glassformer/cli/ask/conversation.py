@@ -90,7 +90,6 @@ def refuse_beside(output: Output, options: WritingOptions) -> None:
 
 
 def _line(typed: bool) -> str | None:
-    """The next line; None where the input ends."""
     if typed:
         sys.stderr.write(_ASKED)
         sys.stderr.flush()

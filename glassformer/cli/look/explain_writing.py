@@ -114,7 +114,6 @@ def show_writing(
 
 
 def _as_record(tree: SearchTree, looks: Looks, read: Sequence[str], compared: Mapping[str, Any]) -> dict[str, Any]:
-    """The tree, and of each step of the best answer where it looked."""
     from glassformer.look.texts.written import path_of
 
     steps = []

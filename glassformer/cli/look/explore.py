@@ -93,7 +93,6 @@ def _with(offer: Offer, probe: Path | None, index: Path | None, start: str | Non
 
 
 def _offers() -> list[Offer]:
-    """The slides' model and the models of the package."""
     from glassformer.bundled.texts import slides, slides_model
     from glassformer.page.server.offers import Offer
 
@@ -102,7 +101,6 @@ def _offers() -> list[Offer]:
 
 
 def _offer(which: str, texts: list[str], pair: str | None, target: str | None, choices: list[str] | None) -> Offer:
-    """A model with its texts, or with one that fits its task."""
     from glassformer.bundled.travelling import located
     from glassformer.page.sections.training import watched_texts
     from glassformer.page.server.offers import Offer

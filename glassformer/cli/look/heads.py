@@ -84,7 +84,6 @@ def heads(
 
 
 def jobs(model: Model, given: Given) -> Sequence[Head]:
-    """What every head does in these texts, some of them at a time."""
     from glassformer.look.summaries.head_jobs import in_groups, listed
     from glassformer.look.summaries.head_measures import Mean
 

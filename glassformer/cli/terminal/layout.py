@@ -60,7 +60,6 @@ def _total(widths: list[int]) -> int:
 
 
 def _plain_cells(column: Column) -> list[str]:
-    """The heading and the cells of a column without their markup."""
     cells = (str(cell) for cell in (column.header, *column.cells))
     return [render(cell, emoji=False).plain if "[" in cell or "\\" in cell else cell for cell in cells]
 
@@ -70,7 +69,6 @@ def _is_bar(cells: list[str]) -> bool:
 
 
 def _least(cells: list[str]) -> int:
-    """The width of a column's longest word."""
     words = [word for cell in cells for word in cell.split()]
     return max(
         (cell_len(word) if word[-1:].isdigit() else min(cell_len(word), _LONGEST_WORD) for word in words), default=0

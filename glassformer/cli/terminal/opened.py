@@ -42,7 +42,6 @@ class Machine:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Its options by name, those that the command has."""
         return {name: value for name, value in vars(self).items() if name != "int8" or value is not None}
 
 

@@ -47,7 +47,6 @@ class Mark(NamedTuple):
 
     @staticmethod
     def read(line: bytes) -> Mark | None:
-        """The mark on a line; None for a line that is not whole."""
         text, _, own = line.rstrip().rpartition(b" ")
         if own != f"{zlib.crc32(text):08x}".encode():
             return None
@@ -162,7 +161,6 @@ def _kept(written: Partial | None, partial: Path, note: Path) -> bool:
 
 
 def beside(out: Path) -> tuple[Path, Path]:
-    """The files with the results so far, and with how far they are."""
     return out.with_name(f"{out.name}.partial"), out.with_name(f"{out.name}.resume")
 
 

@@ -98,7 +98,6 @@ class TableReader:
             yield from _by_role(row, columns, bad, lists=self._lists)
 
     def _of_pairs(self, columns: Mapping[str, Columns], path: Path) -> Mapping[str, Columns]:
-        """The columns of a table of pairs; notes those that are not read."""
         from glassformer.data.readers.pair_tables import pair_columns, unread_told
         from glassformer.data.readers.rows import names_of
         from glassformer.data.readers.table_format import find_format, names_columns

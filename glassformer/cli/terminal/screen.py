@@ -28,7 +28,6 @@ _QUOTED = 40
 
 
 def note(message: str) -> None:
-    """Print a note, which is not a result, to standard error."""
     print(for_reading(printable(message), sys.stderr), file=sys.stderr)
 
 
@@ -112,7 +111,6 @@ def _in_json(value: Any) -> Any:
 
 
 def plain_table(*columns: str) -> Table:
-    """A table without a frame: a heading, a line, rows."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(column)

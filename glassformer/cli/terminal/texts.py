@@ -99,7 +99,6 @@ def batches(asked: Iterable[Text]) -> Iterator[list[Text]]:
 
 
 def _size(values: object) -> int:
-    """The characters of a record, as far as they are not in lists."""
     held = values.values() if isinstance(values, Mapping) else (values,)
     return sum(len(value) for value in held if isinstance(value, str))
 

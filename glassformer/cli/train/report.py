@@ -59,7 +59,6 @@ def _confusion(confusion: Mapping[str, Any], screen: Console, report: Mapping[st
 
 
 def _sizes(confusion: Mapping[str, Any]) -> tuple[int, int]:
-    """The widths of the names on the left and of a cell."""
     widest = max((len(f"{count:,}") for row in confusion["counts"] for count in row), default=0)
     return min(max(map(cell_len, confusion["labels"]), default=0), _LABEL), max(5, widest + 2)
 

@@ -65,7 +65,6 @@ def show_cosines(kept: Sequence[Vectors], handle: TextIO) -> None:
 def show_word(
     model: Model, word: str, texts: Sequence[str], poolings: Sequence[str], handle: TextIO, *, json: bool
 ) -> None:
-    """The cosines of one word in several texts, layer by layer."""
     from glassformer.features.embed import same_word
 
     if len(poolings) > 1:

@@ -62,7 +62,6 @@ def choose_rooms(lengths: Integers, longest: int) -> Integers:
 
 
 def _rooms(room: Integers, largest: Integers) -> Integers:
-    """The room and larger ones, up to the largest lengths."""
     rooms = [room]
     while bool(np.any(rooms[-1] < largest)):
         most = largest if len(rooms) == _MOST_SHAPES - 1 else np.minimum(rooms[-1] * 2, largest)
@@ -93,7 +92,6 @@ def pack_pairs(lengths: Integers, rooms: Integers, *, key: int) -> PackedPairs:
 
 
 def _packed(lengths: Integers, room: Integers, key: int) -> list[Integers]:
-    """The pairs of each row."""
     sizes, kind = np.unique(lengths, axis=0, return_inverse=True)  # [K, 2], [E]
     kind = kind.reshape(-1)
     mixed = shuffled(np.arange(len(kind)), len(kind), key=key) if len(kind) else kind

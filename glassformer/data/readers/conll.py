@@ -117,7 +117,6 @@ def _is_comment(text: str, layout: _Layout) -> bool:
 
 
 def _begin(path: Path, text: str, line: int, layout: _Layout, columns: Sequence[str]) -> None:
-    """Learn the layout from the first line of a word."""
     layout.tabs = "\t" in text
     cells = text.split("\t") if layout.tabs else text.split()
     layout.count = len(cells)

@@ -103,7 +103,6 @@ def find_files(paths: Iterable[str | Path], *, text: str = "text", reads: Reads 
 
 
 def files_of(paths: Iterable[str | Path], *, text: str = "text", reads: Reads = "text") -> tuple[Path, ...]:
-    """The files that `find_files` uses."""
     return find_files(paths, text=text, reads=reads).used
 
 
@@ -215,7 +214,6 @@ class _Search:
 
 
 def _is_squad(path: Path, column: str) -> bool:
-    """Whether a file is SQuAD's JSON with such a column."""
     try:
         return next(read_table(path, [column]), None) is not None
     except DataError:

@@ -57,7 +57,6 @@ class Skipped:
         self._keep = keep
 
     def __call__(self, error: DataError) -> None:
-        """Count one bad row, or one file from there on."""
         self.count += 1
         self.files += error.ends
         if len(self.first) < self._keep:
@@ -170,7 +169,6 @@ def failing(path: Path) -> Iterator[None]:
 
 
 def _in_one(path: Path, handle: BinaryIO, bad: OnBad) -> Iterator[Line]:
-    """Whole lines; one that is too long is dropped."""
     number, byte, size = 1, 0, 0
     parts: list[bytes] = []
     for part in _parts(path, handle, _BLOCK):

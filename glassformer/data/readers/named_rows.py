@@ -137,7 +137,6 @@ def _in_python(batch: RecordBatch, path: Path) -> list[dict[str, object]]:
 
 
 def no_column(where: str, column: str, known: Collection[str]) -> MissingColumnError:
-    """The error for a table without this column."""
     named = [name[:_NAME_TOLD] for name in islice(known, _COLUMNS_TOLD)]
     more = f" and {len(known) - len(named):,} more" if len(known) > len(named) else ""
     return MissingColumnError(

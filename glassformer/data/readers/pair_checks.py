@@ -43,7 +43,6 @@ class PairReport:
         return int(self.flags[problem].sum())
 
     def kept(self, remove: Collection[Problem]) -> Flags:
-        """The pairs without any of these problems. [E]"""
         kept = np.ones(len(self), np.bool_)
         for problem in remove:
             kept &= ~self.flags[problem]

@@ -88,7 +88,6 @@ def join_sentences(text: str, sentences: Sequence[Sentence], translations: Seque
 
 
 def _starts(text: str) -> list[int]:
-    """Where sentences begin, in order."""
     more = (found.end() for found in _MORE.finditer(text) if not found["next"].islower())
     places = sorted({*sentence_starts(text), *more})
     return [place for number, place in enumerate(places) if not number or not _goes_on(text, place)]

@@ -93,7 +93,6 @@ def by_role(values: Mapping[str, object], columns: Mapping[str, Columns]) -> dic
 
 
 def _column_index(column: str, names: list[str], where: str, header: bool) -> int:
-    """The index of a column's cell in a row."""
     if header and names.count(column) > 1:
         raise DataError(f"{where} must name each column once", got=f"{column!r} twice", do="rename one of them")
     if header and not is_number(column) and column in names:

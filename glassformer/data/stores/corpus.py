@@ -58,7 +58,6 @@ class Corpus:
     files_skipped: int = 0
 
     def notes(self) -> list[str]:
-        """Facts that a user should know before training, a sentence each."""
         notes = []
         if end := self.shares.get("end"):
             notes.append(f"few documents: the last {end:.0%} of the text is held out, not one of them")
@@ -163,7 +162,6 @@ def _end_is_better(section: CorpusSection, raised: Shares, sizes: Mapping[float,
 
 
 def training_texts(section: CorpusSection, shares: Shares) -> Iterator[str]:
-    """The texts of the training split, for a tokenizer to learn from."""
     for placed in _with_splits(section, shares, on_bad(section)):
         if placed.name == "train":
             yield placed.document.text

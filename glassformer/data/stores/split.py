@@ -89,7 +89,6 @@ def parted(documents: Callable[[], Iterable[Document]], end: float) -> Iterator[
 
 
 def _cut_near(text: str, at: int, most: int) -> int:
-    """Where a text is cut, at most so many characters away."""
     for kind in _CUTS:
         places = [found.end() for found in kind.finditer(text, max(0, at - most), min(len(text), at + most))]
         if places:

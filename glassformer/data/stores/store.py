@@ -52,7 +52,6 @@ class TokenStore:
 
     @property
     def documents(self) -> int:
-        """How many documents there are."""
         return len(self.offsets) - 1
 
     def __len__(self) -> int:
@@ -65,7 +64,6 @@ class TokenStore:
         return begins
 
     def document(self, number: int) -> npt.NDArray[np.unsignedinteger[Any]]:
-        """The tokens of one document."""
         return self.ids[self.offsets[number] : self.offsets[number + 1]]
 
 

@@ -205,7 +205,6 @@ class _Writer:
         self._bits = bits[whole:]
 
     def finish(self, fingerprint: str) -> None:
-        """Write what is left and the facts by which the store is opened."""
         self._append("offsets", np.array([self._counts["ids"]]))
         self._append("word_bits", np.packbits(self._bits))
         arrays = {

@@ -135,7 +135,6 @@ class MaskedRows:
         )
 
     def _most(self, length: int) -> int:
-        """The most words that are masked in one row of `length` tokens."""
         limit = self._masking.max_predictions
         assert limit is not None
         share = length if self._masking.whole_words else max(1, math.ceil(self._masking.rate * length))

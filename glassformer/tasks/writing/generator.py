@@ -201,7 +201,6 @@ class Generate(Writer[Prompt, Generation]):
 
     @property
     def most_read(self) -> int | None:
-        """The most tokens of a prompt that are read; None for any number."""
         return None if self.room is None else self._beside(self.room)
 
     @property

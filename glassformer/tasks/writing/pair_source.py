@@ -72,7 +72,6 @@ class PairSource:
     def __init__(
         self, pairs: TextPairs, tokenizer: Tokenizer, *, start: int, longest: int, losses: Iterable[str] = (TARGET,)
     ) -> None:
-        """Rows of at most `longest` tokens on each side; each of the `losses` counts the tokens of the target."""
         both = tokenizer, tokenizer.target
         self._losses = tuple(losses)
         self.examples, self._start, self._pads = pairs, start, [each.pad_id or 0 for each in both]
@@ -99,7 +98,6 @@ class PairSource:
 
     @cached_property
     def padding(self) -> float:
-        """The share of the rows' tokens, of both sides, that are padding."""
         kept = np.setdiff1d(np.arange(len(self.examples)), self.packed.left_out)
         tokens = sum(int(side.lengths[kept].sum()) for side in self._sides)
         return 1 - tokens / max(1, sum(self.packed.filled))

@@ -100,7 +100,6 @@ class Answer(Answered):
         yield line(*self._in_passage(str(values["pair"])), style="answer", after=True)
 
     def _in_passage(self, passage: str) -> tuple[Words, ...]:
-        """The passage around the answer, which is bold and in brackets."""
         if self.best is None:
             return ("no answer",)
         start, end = self.best.start, self.best.end

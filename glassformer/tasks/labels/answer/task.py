@@ -139,7 +139,6 @@ class AnswerQuestions(RecordTask[Question, Answer]):
 
     @classmethod
     def split_text(cls, record: Record) -> str:
-        """The passage alone: the questions about it are in one split."""
         return str(record.values["pair"])
 
     @classmethod
@@ -262,7 +261,6 @@ class AnswerQuestions(RecordTask[Question, Answer]):
         return self.with_settings(threshold=best_threshold([span.score for span in best], gains))
 
     def known_by(self, example: Question) -> str | None:
-        """The passage, as records are split."""
         return None if example.answers is None else example.passage.text
 
     def scores(self, pairs: Sequence[tuple[Question, Answer]]) -> Scores:

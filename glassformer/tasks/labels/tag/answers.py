@@ -132,7 +132,6 @@ def _is_best(numbers: Integers, chain: Chain) -> bool:
 
 
 def _marked(tags: Sequence[str], labels: Sequence[str]) -> list[TagSpan]:
-    """The spans of tags, one for each word where tags mark none."""
     if is_scheme(labels):
         return spans_of(tags)
     return [TagSpan(tag, number, number + 1) for number, tag in enumerate(tags)]

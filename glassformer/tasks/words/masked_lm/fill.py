@@ -216,7 +216,6 @@ class Fill(Predictor[Masked, Filled]):
 
 
 def _inside(places: list[int], window: Window) -> list[int]:
-    """Of positions in rising order, those for which a window answers."""
     return places[bisect_left(places, window.first) : bisect_left(places, window.last)]
 
 

@@ -187,7 +187,6 @@ class ChatAlone(RecordTask[Talk, Reply]):
         return NextTokenScores(self.unigram, self.tokenizer.byte_counts)
 
     def talking(self, model: Transformer) -> Talker:
-        """What replies with the likeliest token each time."""
         options = WritingOptions(search=DecodeSettings(max_tokens=MOST))
         length = None if self.data is None else self.data.length
         return Talker.of(

@@ -204,5 +204,4 @@ class Chatter(Writer[Conversation, Reply]):
 
 
 def joined(turns: Sequence[str]) -> str:
-    """The turns as the encoder reads them: a line each."""
     return TURN_END.join(turns)

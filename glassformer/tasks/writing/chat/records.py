@@ -89,12 +89,10 @@ class DialogueSource:
 
     @cached_property
     def padding(self) -> float:
-        """The share of the rows' tokens that are padding."""
         return 1 - len(self._ids.values) / max(1, len(self) * self.lengths)
 
     @property
     def stream(self) -> Integers:
-        """The tokens of all lessons, one lesson behind the other."""
         ends = self._ids.offsets[1:]
         last = self._labels.values[ends - 1]  # the last token of a lesson is not read
         known = last != IGNORED

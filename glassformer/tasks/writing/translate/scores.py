@@ -252,7 +252,6 @@ def _worst(sources: Sequence[str], references: References, translations: Sequenc
 
 
 def with_all_references(sources: Sequence[str], targets: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """Each source once, in order, with all its translations."""
     found: dict[str, list[str]] = {}
     for source, target in zip(sources, targets, strict=True):
         found.setdefault(source, []).append(target)

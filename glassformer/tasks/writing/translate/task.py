@@ -76,7 +76,6 @@ class Translate(TargetTask):
 
     @classmethod
     def split_text(cls, record: Record) -> str:
-        """The source: all translations of a text are in one split."""
         return str(record.values["text"])
 
     @classmethod
