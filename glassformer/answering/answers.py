@@ -41,7 +41,6 @@ def stream_answer(
 
 
 def predictor_for(model: Artefact, verb: str, options: Options) -> Predictor[Any, Any]:
-    """What answers this verb; raises ConfigError for a model that does not."""
     return predictor_of(verb, model.task_name, model.config).of(model.module, model.tokenizer, model.context(options))
 
 
@@ -92,7 +91,6 @@ def beside(text: object, others: object, what: str) -> list[tuple[str, Any]]:
 
 
 def several(given: object, wanted: str) -> list[Any]:
-    """A list of what was given as one; raises DataError for anything else."""
     if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
         raise DataError(wanted, got=repr(given)[:60])
     return list(given)

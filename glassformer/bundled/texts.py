@@ -138,7 +138,6 @@ def slides() -> Slides:
 
 
 def slides_model() -> Path:
-    """The folder of the slides' model, trained on the three sentences."""
     return Path(__file__).resolve().parent / "slides"
 
 

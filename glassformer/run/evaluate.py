@@ -173,7 +173,6 @@ def _note_repeats(task: Any, train: Any, source: Any, progress: Progress) -> Non
 def _named_files(
     model: Artefact, usual: DataSection, files: Sequence[str | Path], columns: Mapping[str, Any]
 ) -> DataSection:
-    """Settings for all of these files, cut into rows as the training text was."""
     limit = model.config.output_stack.max_length or _LENGTH
     known = {"files", *columns} - set(type(usual).model_fields)
     if known:
@@ -227,7 +226,6 @@ def _learned_from(model: Artefact, asked: DataSection) -> list[Path]:
 
 
 def _own_text(model: Artefact, split: Split) -> DataSection:
-    """Settings for the text that the model was trained on, with its held-out splits."""
     data = model.data
     if data is None:
         raise ConfigError(

@@ -267,7 +267,6 @@ def _intervals(scores: Scores) -> dict[str, Interval]:
 
 
 def _real(answer: Tensor, inputs: Inputs) -> Tensor:
-    """Without the tokens that are padding, where an answer has one for each token."""
     if inputs.real is None or answer.shape[: inputs.real.dim()] != inputs.real.shape:
         return answer
     return answer[inputs.real]

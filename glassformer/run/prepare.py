@@ -181,7 +181,6 @@ def _with_rate(recipe: Recipe, model: Artefact | None, progress: Progress) -> Re
 
 
 def _vocabulary(checked: Checked, start: Start, earlier: Tokenizer | None, progress: Progress) -> Vocabulary:
-    """Find or learn the tokens; `earlier` are those of an earlier part of this run."""
     recipe, section = start.recipe, start.recipe.tokenizer
     known = _known_tokens(section, start.model, earlier)
     sizes = planned_sizes(section) if known is None else sizes_of(known)
@@ -220,7 +219,6 @@ def _planned(recipe: Recipe, sizes: Sequence[int], progress: Progress) -> type[T
 
 
 def _checked_kind(recipe: Recipe, body: ModelConfig) -> type[Task]:
-    """The task as such a model learns it; raises ConfigError for one that cannot."""
     kind = task_of(recipe.task.name, body)
     kind.check_body(recipe.task, body)
     return kind
@@ -264,7 +262,6 @@ def _module(start: Start, vocabulary: Vocabulary, lesson: Lesson, progress: Prog
 
 
 def _feed(start: Start, lesson: Lesson, progress: Progress) -> TaskFeed:
-    """The batches to learn from, with what the teacher answers where there is one."""
     train, distil, source = lesson.recipe.train, lesson.recipe.distil, lesson.sources["train"]
     cut: dict[str, Any] = {"batch": train.batch, "tokens": train.batch_tokens, "seed": train.seed}
     if start.teacher is None:

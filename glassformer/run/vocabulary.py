@@ -56,7 +56,6 @@ def body_config(
 
 
 def check_length(config: ModelConfig, length: int) -> None:
-    """Raise ConfigError for rows of more tokens than a model has positions."""
     limit = config.output_stack.max_length
     if limit is not None and length > limit:
         raise ConfigError(
@@ -101,7 +100,6 @@ def planned_sizes(section: TokenizerSection) -> list[int]:
 
 
 def check_sides(sides: int, task: type[Task], name: str) -> None:
-    """Raise ConfigError for two vocabularies where there are no pairs."""
     if sides > 1 and not task.two_sided:
         raise ConfigError(
             "two vocabularies are those of a source and its translation",

@@ -83,7 +83,6 @@ class Artefact:
 
     @property
     def fast_told(self) -> str:
-        """What being fast changes of its predictions on this machine, in one sentence."""
         if not self._converted:
             return "its weights are float64: predictions stay in float64, as without it"
         if not has_fast_bfloat16(self.device):
@@ -99,7 +98,6 @@ class Artefact:
 
     @property
     def only_emulated(self) -> bool:
-        """Whether it was asked to be fast on a machine where bfloat16 is not."""
         return self._fast and not has_fast_bfloat16(self.device) and self._converted
 
     @property

@@ -106,7 +106,6 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
 
 
 def _of_two_vocabularies(tokenizer: Tokenizer | None) -> tuple[str, ...]:
-    """What programs that read one tokenizer do not find by themselves: a sentence."""
     if tokenizer is None or len(tokenizer.sides) == 1:
         return ()
     return (

@@ -86,7 +86,6 @@ class Facts(Settings):
 
 @cache
 def facts_class(task: str | None) -> type[Facts]:
-    """The facts of a model of this task; raises ConfigError for an unknown task."""
     if task is None:
         return create_model("Facts", __base__=Facts, task=(None, None))
     kind = task_named(task)

@@ -28,7 +28,6 @@ _BLOCK = re.compile(r"(encoder|decoder)\.blocks\.(\d+)\.")
 
 
 def write_weights(path: Path, module: Transformer) -> None:
-    """Write the parameters of a module; raises OSError when they cannot be written."""
     # named_parameters gives a shared parameter once, under its first name.
     state = {name: parameter.detach().cpu().contiguous() for name, parameter in module.named_parameters()}
     try:

@@ -139,7 +139,6 @@ def beside_tfidf(
 
 
 def repeated(task: Learner[Example, Any], train: Sequence[Example], measured: Sequence[Example]) -> int:
-    """How many of the measured examples have the text of a training example."""
     hashes = [
         [text_hash(text) for each in examples if (text := task.known_by(each)) is not None]
         for examples in (train, measured)

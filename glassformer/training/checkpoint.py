@@ -161,7 +161,6 @@ def read_checkpoint(folder: Path) -> Checkpoint:
 
 
 def damaged(folder: Path, got: str) -> CheckpointError:
-    """The error for a checkpoint that cannot be read, with what to do about it."""
     older = [path for path in _named(folder.parent, "step") if _step_of(path) < _step_of(folder)]
     if folder.name.startswith("best"):
         way = "end with the newest weights instead"

@@ -123,7 +123,6 @@ class ConsoleProgress:
             yield count
 
     def training(self, steps: Iterator[Step]) -> Iterator[Step]:
-        """A bar with loss, speed and time left; each evaluation stays as a line."""
         if self._console.is_terminal:
             yield from self._with_bar(steps)
         else:

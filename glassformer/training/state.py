@@ -104,7 +104,6 @@ def circumstances(
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any], *, within: str = "") -> Iterator[str]:
-    """What has changed since the checkpoint was written, one sentence each."""
     for name in now:
         if name in _HARMLESS:
             continue

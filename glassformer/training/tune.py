@@ -173,7 +173,6 @@ def short(count: int) -> str:
 
 
 def _parts(names: Sequence[str]) -> str:
-    """The modules that parameters belong to, with as few words as possible."""
     adapters = len({name.rpartition(".adapter.")[0] for name in names if ".adapter." in name})
     found = dict.fromkeys(_module(name) for name in names if ".adapter." not in name)
     listed = [f"adapters of {adapters} layers"] if adapters else []

@@ -174,7 +174,6 @@ def save_turns(path: Path, turns: list[str]) -> None:
 
 
 def load_turns(path: Path) -> list[str]:
-    """The turns of a conversation that was saved; raises DataError for another file."""
     check_path(path, DataError)
     refuse_endless(path, DataError)
     try:

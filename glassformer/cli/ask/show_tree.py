@@ -34,7 +34,6 @@ def check_tree(values: Mapping[str, Any]) -> None:
 
 
 def show_trees(job: Job) -> None:
-    """Answer each text by this verb, one after another, and show the tree."""
     from glassformer.base.lines import screen_width
     from glassformer.look.texts.search_tree import search_tree  # not at the top: --help must not import torch
     from glassformer.look.texts.tree import tree_lines

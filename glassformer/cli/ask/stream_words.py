@@ -24,7 +24,6 @@ _NOT_BESIDE = ("json", "alignment", "out", "rejects")
 
 
 def check_streamed(values: Mapping[str, Any]) -> None:
-    """Raise ConfigError for options that ask for more than words on the screen."""
     beside = [f"--{name}" for name in _NOT_BESIDE if values.get(name)]
     if (values.get("n_best") or 1) > 1:
         beside.append("--n-best")

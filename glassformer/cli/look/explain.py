@@ -277,7 +277,6 @@ def _tokens(opened: Model, trace: Trace, sentence: int) -> dict[str, list[str]]:
 
 
 def _place(trace: Trace, sentence: int, word: str) -> int:
-    """The place of the word that was asked for, in the source or else in the target."""
     from glassformer.look.trace.cell import find_word
 
     target = trace.words.sentence("decoder_inputs", sentence)

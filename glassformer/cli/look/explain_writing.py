@@ -136,7 +136,6 @@ def _as_record(tree: SearchTree, looks: Looks, read: Sequence[str], compared: Ma
 
 
 def _block_and_head(text: str | None) -> tuple[int | None, int | None]:
-    """The block and head of `--looks`; raises ConfigError for what names none."""
     if text is None:
         return None, None
     block, _, head = text.partition(".")

@@ -178,7 +178,6 @@ class _Shown:
 def _shown(
     text: str, hide: float | None, seed: int, source: str, width: int | None, reading: Reading, rule: NothingToSee
 ) -> _Shown:
-    """All steps for a text; raises DataError for one without words or with too many."""
     import torch  # not at the top: --help must not import torch
 
     from glassformer.bundled.texts import quick_brown_fox

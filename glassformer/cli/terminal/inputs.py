@@ -45,7 +45,6 @@ class Inputs:
 
     @property
     def order(self) -> list[str | Path]:
-        """What the sources are read from, in this order: files, and the names of streams."""
         return [each for source in self.sources for each in (source.found.used if source.found else [source.name])]
 
 

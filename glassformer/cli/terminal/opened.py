@@ -114,7 +114,6 @@ def _split(
 
 
 def _told(verb: str) -> str:
-    """The name of the model of the package that answers a verb, which a note tells."""
     name = default_model(verb)
     note(f"answered by {name}, a model in the package; glassformer models tells more")
     return name

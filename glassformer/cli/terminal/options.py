@@ -116,5 +116,4 @@ Set = Annotated[
 
 
 def columns_named(named: Mapping[str, str | Sequence[str] | None]) -> dict[str, str | tuple[str, ...]]:
-    """The columns that were named, by role; several of a role as a tuple."""
     return {role: its if isinstance(its, str) else tuple(its) for role, its in named.items() if its not in (None, [])}

@@ -92,7 +92,6 @@ def distil(
 
 
 def _compare(model: Model) -> None:
-    """Teacher and student on the same held-out examples, on standard error."""
     taught = model.metrics["teacher"]
     scores, student = taught["scores"], model.metrics["scores"]
     named = [name for name in _SHOWN if name in scores and name in student]

@@ -119,5 +119,4 @@ def _show(scores: Scores, best: str, handle: TextIO) -> None:
 
 
 def _is_data(word: str) -> bool:
-    """Whether a first word is a file or a pattern to measure on, and no model."""
     return os.path.isfile(word) or not set(word).isdisjoint("*?[")

@@ -205,7 +205,6 @@ def requested_recipe(
 
 
 def _recipe_of(task: str, family: object) -> str:
-    """The recipe of a task, for models of this family where one is asked for."""
     entry = TASKS[task]
     return entry.alone[1] if entry.alone is not None and _is_alone(family) else entry.recipe
 

@@ -94,7 +94,6 @@ def search_ask(
 
 
 def _count(inputs: Inputs, out: Path | None) -> int | None:
-    """How many questions there are, where that is shown and can be known before."""
     if out is None or inputs.once:
         return None
     return sum(1 for _ in records(inputs, tell=lambda said: None))

@@ -221,7 +221,6 @@ def _is_squad(path: Path, column: str) -> bool:
 
 
 def _head(path: Path) -> bytes | None:
-    """The first bytes of a file, uncompressed; None where they cannot be read."""
     try:
         with open_bytes(path) as handle:
             return handle.read(_HEAD)

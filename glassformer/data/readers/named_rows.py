@@ -54,7 +54,6 @@ def json_rows(
 
 
 def json_row(line: str, where: str, columns: Sequence[str] = (), optional: Sequence[str] = ()) -> Row:
-    """The object on a line; raises DataError for a line that cannot be used."""
     try:
         values = parse_json(line)
     except json.JSONDecodeError as error:
@@ -105,7 +104,6 @@ def parquet_rows(path: Path, columns: Sequence[str] = (), *, optional: Sequence[
 
 @contextmanager
 def _parquet_file(path: Path) -> Iterator[ParquetFile]:
-    """The open file; raises DataError for what is found to be damaged inside."""
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 

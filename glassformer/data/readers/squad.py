@@ -66,7 +66,6 @@ def squad_rows(
 
 
 def _paragraphs(path: Path, bad: OnBad) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """The paragraphs of all articles, each with its place for messages."""
     try:
         whole = parse_json(_text_of(path), marked=True)
     except json.JSONDecodeError as error:

@@ -102,7 +102,6 @@ def _mapped(directory: Path, name: str, kind: np.dtype[Any], count: int, checksu
 
 
 def damaged(directory: Path, got: str) -> DataError:
-    """The error for a damaged store of tokenized text, with how to repair it."""
     return DataError(
         f"{directory} must be a whole store of tokenized text",
         got=got,

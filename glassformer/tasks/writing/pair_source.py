@@ -243,7 +243,6 @@ def target_losses(model: Transformer, source: PairSource, unigram: Unigram, limi
 
 
 def token_scores(of: TargetLosses, unigram: Unigram) -> Scores:
-    """Loss, perplexity and accuracy of the tokens, beside those of their frequencies."""
     count = float(of.tokens.sum())
     own, other = (float(losses.sum() / count) for losses in (of.losses, of.unigram))
     mine = {"loss": own, "perplexity": perplexity(own), "accuracy": float(of.right.sum() / count)}

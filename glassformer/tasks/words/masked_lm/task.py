@@ -108,7 +108,6 @@ class MaskedLM(CorpusTask):
 def masked_rows(
     data: CorpusSection, store: TokenStore, tokenizer: Tokenizer, masking: MaskingSection, *, seed: int
 ) -> MaskedRows:
-    """The rows of a store as the `[data]` table cuts them, with masked words."""
     frame, pad_id = Frame.encoder(tokenizer), tokenizer.pad_id or 0
     if not data.pack:
         return MaskedRows(BucketedRows(store, data.length, frame=frame, pad_id=pad_id), tokenizer, masking, seed=seed)

@@ -162,7 +162,6 @@ _AROUND = 6
 
 
 def _planned(costs: Sequence[int], number: int, last: int, room: int, history: int | None) -> tuple[int, int]:
-    """The turns [first, end) of the part whose first new reply is `number`."""
     first, end, size = number - 1, number + 1, sum(costs[number - 1 : number + 1])
     most = room if history is not None else room // 2
     while first > 0 and (history is None or number - first < history) and size + costs[first - 1] <= most:
