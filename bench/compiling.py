@@ -35,8 +35,7 @@ def worker(size: str, choice: str, folder: Path) -> dict[str, float]:
     from glassformer.models.families import modernbert
     from glassformer.models.transformer import build
     from glassformer.tasks.feed import TaskFeed
-    from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
-    from glassformer.tasks.words.masked_lm.task import MaskedLM, masked_rows
+    from glassformer.tasks.words.masked_lm.task import MaskedLM, MaskedLMSection, masked_rows
     from glassformer.text.load import load_tokenizer
     from glassformer.training.loop import fit
     from glassformer.training.settings import TrainSection

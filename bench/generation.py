@@ -70,7 +70,7 @@ def ours(folder: Path, kind: str) -> Write:
     model = Transformer(found.config).eval()
     model.load_state_dict(found.state)
     if kind == INT8:
-        from glassformer.runtime.int8 import to_int8
+        from glassformer.runtime.matrices import to_int8
 
         to_int8(model)
     end = VOCABULARY - 1

@@ -86,8 +86,7 @@ def feed_of(size: str, folder: Path, cache: str) -> TaskFeed:
     from glassformer.data.settings import CorpusSection
     from glassformer.data.stores.corpus import prepare
     from glassformer.tasks.feed import TaskFeed
-    from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
-    from glassformer.tasks.words.masked_lm.task import MaskedLM, masked_rows
+    from glassformer.tasks.words.masked_lm.task import MaskedLM, MaskedLMSection, masked_rows
 
     tokenizer, section = vocabulary(), MaskedLMSection()
     data = CorpusSection(files=(str(folder / "english.txt"),), validation=0.0, length=LENGTH, document_mask=False)

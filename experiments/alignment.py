@@ -16,7 +16,7 @@ import numpy as np
 
 import glassformer as gf
 from experiments.results import data_directory
-from glassformer.scoring.measure import Reals
+from glassformer.scoring.score import Reals
 from glassformer.tasks.writing.alignment import align, alignment_error_rate, mean_attention
 from glassformer.tasks.writing.translation import source_spans
 from glassformer.text.words import Span, find_words

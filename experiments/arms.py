@@ -41,14 +41,12 @@ from glassformer.runtime.device import choose_machine, repeatable
 from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.words.corpus import HELD_OUT_EPOCH, MaskedRows
-from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
-from glassformer.tasks.words.masked_lm.task import masked_rows
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection, masked_rows
 from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
-from glassformer.training.budget import Budget, RunProgress
+from glassformer.training.budget import Budget, RunProgress, Schedule
 from glassformer.training.optimize import MovingAverage, Optimizers, build_optimizer
-from glassformer.training.schedule import Schedule
 from glassformer.training.settings import TrainSection
 
 BOOKS, VOCABULARY, LENGTH, BATCH, STEPS = 20, 4000, 64, 32, 400

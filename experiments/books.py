@@ -32,7 +32,7 @@ from glassformer.data.stores.store import TokenStore
 from glassformer.saved.recipe import resolve
 from glassformer.saved.sections import TokenizerSection
 from glassformer.scoring.score import Baseline, Unigram
-from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer

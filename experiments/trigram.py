@@ -9,8 +9,7 @@ import numpy as np
 
 from glassformer.data.batches.batch import Flags, Integers
 from glassformer.data.stores.store import TokenStore
-from glassformer.scoring.measure import Reals
-from glassformer.scoring.score import Unigram
+from glassformer.scoring.score import Reals, Unigram
 from glassformer.text.tokenizer import Tokenizer
 
 # Trigrams are counted in memory, about 60 bytes each at most.

@@ -115,7 +115,7 @@ def test_a_wrong_import_is_noticed(module: str, source: str) -> None:
         ("look.trace.watch", "from glassformer.parts.tap import tap"),
         ("look.texts.trace", "from ..trace.run import run_of\nfrom .reader import Reader"),
         ("training.loop", "from glassformer.tasks.feed import Feed"),
-        ("tasks.feed", "from glassformer.runtime.memory import recomputing"),
+        ("tasks.feed", "from glassformer.runtime.device import recomputing"),
         ("tasks.labels.tag.task", "from glassformer.tasks.labels.labels import Labelled\nfrom .scores import f1"),
         ("models.stack", "from ..parts.mask import causal\nfrom .inputs import Inputs"),
         ("api.trace", "def show():\n    from glassformer.page import page"),

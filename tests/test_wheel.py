@@ -17,7 +17,7 @@ from glassformer.models.families import modernbert
 from glassformer.models.transformer import build
 from glassformer.saved.store import FILES
 from glassformer.tasks import TASKS
-from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.text.train import train_tokenizer
 
 STAND_IN = "stand-in"

@@ -8,7 +8,7 @@ import glassformer as gf
 from glassformer.api.model import Model
 from glassformer.models.families import gpt2, llama
 from glassformer.models.transformer import build
-from glassformer.tasks.writing.language_model.settings import LanguageModelSection
+from glassformer.tasks.writing.language_model.task import LanguageModelSection
 from glassformer.text.special import GPT2
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer

@@ -19,7 +19,7 @@ from bench.page_server import WORDS, ask
 from glassformer.api.model import Model
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
-from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 
 LONGEST = 2048
 SIZES: dict[str, dict[str, Any]] = {

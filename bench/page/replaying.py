@@ -68,7 +68,7 @@ def slid(page: Page, moves: int) -> list[float]:
 def made(models: Models) -> tuple[Path, int]:
     """A page of `english` with a training in it whose records are those of weights that change a little with each."""
     from glassformer.api.load import load
-    from glassformer.base.checksum import sealed_line
+    from glassformer.base.json_text import sealed_line
     from glassformer.look.texts.watched import Sentences
     from glassformer.page.page import write_page
     from glassformer.training.watched import FORMAT, due_steps

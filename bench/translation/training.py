@@ -69,7 +69,7 @@ def pairs_of_a_step(folder: Path) -> int:
 
 def packed(folder: Path, sides: tuple[list[str], list[str]], *, smoothing: float) -> tuple[Translate, PairSource]:
     """Our task, and these pairs in its rows."""
-    from glassformer.data.batches.flat import Texts
+    from glassformer.data.batches.batch import Texts
     from glassformer.tasks.writing.pair_source import PairSource, TextPairs
     from glassformer.tasks.writing.translate.settings import TranslateSection
     from glassformer.tasks.writing.translate.task import Translate

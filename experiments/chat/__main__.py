@@ -28,13 +28,11 @@ from experiments.sides import Sides, one_command
 from experiments.translation.measures import plain
 from experiments.translation.ours import facts
 from experiments.translation.plan import Budget, read_json, write_json
-from glassformer.data.batches.flat import Texts
+from glassformer.data.batches.batch import Texts
 from glassformer.saved.recipe import RECIPE
-from glassformer.scoring.measure import Measure, Reals
-from glassformer.scoring.score import Unigram
-from glassformer.tasks.writing.chat.scores import reply_scores
-from glassformer.tasks.writing.pair_source import PairSource, TextPairs
-from glassformer.tasks.writing.target_losses import target_losses
+from glassformer.scoring.score import Measure, Reals, Unigram
+from glassformer.tasks.writing.chat.task import reply_scores
+from glassformer.tasks.writing.pair_source import PairSource, TextPairs, target_losses
 from glassformer.tasks.writing.writers import special_ids
 from glassformer.text.words import find_words
 

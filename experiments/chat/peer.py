@@ -15,7 +15,7 @@ from experiments.chat.plan import Dialogues, Exchange
 from experiments.translation.peer import IGNORED, TOGETHER, Peer, padded
 from experiments.translation.plan import Budget
 from glassformer.saved.recipe import Recipe
-from glassformer.scoring.measure import Reals
+from glassformer.scoring.score import Reals
 
 
 class ChatPeer(Peer):

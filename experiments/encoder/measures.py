@@ -15,7 +15,7 @@ import numpy as np
 
 from experiments.encoder.plan import Plan
 from experiments.encoder.sets import Record
-from glassformer.scoring.measure import Interval, Measure, Reals
+from glassformer.scoring.score import Interval, Measure, Reals
 
 Statistics = tuple[Reals, Callable[[Reals], Mapping[str, Reals]]]
 

@@ -86,7 +86,7 @@ def _answer(model: gf.Model, records: Sequence[Record]) -> list[Any]:
 def _plain_tags(model: gf.Model, records: Sequence[Record]) -> list[Any]:
     """The likeliest tag of each word, whether or not it may stand there."""
     from glassformer.tasks.labels.tag.task import Tag
-    from glassformer.tasks.predict import predict
+    from glassformer.tasks.predictor import predict
 
     class Plain(Tag):
         def merge(self, example: Any, found: Any) -> Any:

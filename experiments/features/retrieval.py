@@ -18,7 +18,7 @@ import numpy as np
 from experiments import results
 from glassformer.features.search.building import normalized
 from glassformer.features.search.nearest import Exact
-from glassformer.scoring.measure import share_of
+from glassformer.scoring.score import share_of
 
 SETS = {"new_wiki": "new_wiki_v1.0", "reddit": "reddit_v1.0", "amazon": "amazon_reviews_v1.0"}
 AT = (1, 5, 20)

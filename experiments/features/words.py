@@ -25,7 +25,7 @@ from experiments.encoder.plan import PLANS
 from experiments.encoder.sets import Record
 from experiments.features.heads import BATCH, EPOCHS, LINEAR, RECURRENT, learn, likeliest
 from glassformer.features.strategies import SIX, resolve
-from glassformer.scoring.measure import Measure
+from glassformer.scoring.score import Measure
 
 Name = Literal["wnut17", "pos"]
 Made = Callable[[str, Callable[[], dict[str, Any]]], Path]

@@ -20,7 +20,7 @@ from glassformer.data.settings import CorpusSection
 from glassformer.data.stores.corpus import prepare
 from glassformer.data.stores.store import TokenStore
 from glassformer.tasks.predictor import evaluating
-from glassformer.tasks.words.bert.settings import BertSection
+from glassformer.tasks.words.bert.task import BertSection
 from glassformer.tasks.words.corpus import HELD_OUT_EPOCH, MaskedRows
 
 FACTS = "facts.json"

@@ -19,7 +19,7 @@ from experiments import books
 from experiments.encoder.plan import Plan
 from experiments.translation.plan import read_json, write_json
 from glassformer.models.families import modernbert
-from glassformer.tasks.words.bert.settings import BertSection
+from glassformer.tasks.words.bert.task import BertSection
 from glassformer.training.progress import ConsoleProgress
 from glassformer.training.record import Step
 

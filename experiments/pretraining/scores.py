@@ -18,7 +18,7 @@ from experiments.pretraining import overfit, plan
 from experiments.pretraining.arms import FACTS, HELD_OUT, folder_of, predictions_of, rate_of, records
 from experiments.pretraining.plan import ARMS, WORK
 from experiments.translation.plan import read_json
-from glassformer.scoring.measure import Interval, Measure
+from glassformer.scoring.score import Interval, Measure
 
 # One minus the other, each on the same examples.
 COMPARED = (

@@ -23,9 +23,8 @@ from experiments.writing.plan import HELD_OUT
 from glassformer.data.batches.batch import Integers
 from glassformer.data.settings import CorpusSection
 from glassformer.data.stores.corpus import prepare, training_texts
-from glassformer.scoring.measure import Measure, Reals
-from glassformer.tasks.writing.language_model.records import NextTokens
-from glassformer.tasks.writing.language_model.task import stream_of
+from glassformer.scoring.score import Measure, Reals
+from glassformer.tasks.writing.language_model.task import NextTokens, stream_of
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import GPT2
 from glassformer.text.tokenizer import Tokenizer

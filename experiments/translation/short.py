@@ -28,9 +28,8 @@ from glassformer.config import AttentionConfig, ModelConfig, StackConfig
 from glassformer.models.transformer import build
 from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.saved.recipe import Recipe, resolve
-from glassformer.scoring.measure import Measure, Reals
-from glassformer.tasks.writing.pair_source import PairSource
-from glassformer.tasks.writing.target_losses import target_losses
+from glassformer.scoring.score import Measure, Reals
+from glassformer.tasks.writing.pair_source import PairSource, target_losses
 from glassformer.tasks.writing.translate.task import Translate
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import MARIAN

@@ -31,10 +31,9 @@ from experiments.writing.models import gpt2, recurrent
 from experiments.writing.plan import HELD_OUT, WORK, Books
 from glassformer.config import ModelConfig
 from glassformer.models.inputs import Inputs
-from glassformer.run.body import body_config
+from glassformer.run.vocabulary import body_config
 from glassformer.saved.recipe import RECIPE
-from glassformer.scoring.measure import Reals
-from glassformer.scoring.trigram import Trigram
+from glassformer.scoring.score import Reals, Trigram
 
 PROMPT = "As Aliens entered our planet"
 Found = tuple[dict[str, Reals], dict[str, Any]]

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from experiments.writing.models import Recurrent
 from glassformer.data.batches.batch import Integers
-from glassformer.scoring.measure import Measure, Reals
-from glassformer.scoring.trigram import Trigram
+from glassformer.scoring.score import Measure, Reals, Trigram
 
 # Rows that are measured together.
 TOGETHER = 16

@@ -20,8 +20,7 @@ from glassformer.data.settings import CorpusSection
 from glassformer.data.stores.corpus import prepare
 from glassformer.data.stores.store import TokenStore
 from glassformer.saved.recipe import Recipe
-from glassformer.tasks.writing.language_model.records import NextTokens
-from glassformer.tasks.writing.language_model.task import LanguageModel, stream_of
+from glassformer.tasks.writing.language_model.task import LanguageModel, NextTokens, stream_of
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import GPT2
 from glassformer.text.tokenizer import Tokenizer

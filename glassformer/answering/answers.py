@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, cast
 
-from glassformer.answering.texts import numbered
-from glassformer.base.errors import DataError
+from glassformer.base.errors import ConfigError, DataError, did_you_mean
+from glassformer.decode.options import WritingOptions
 from glassformer.saved.artefact import Artefact
-from glassformer.tasks import predictor_of
-from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import Options, Predictor
-
-if TYPE_CHECKING:
-    from glassformer.decode.options import WritingOptions
-    from glassformer.tasks.writing.writers import Writer
+from glassformer.tasks import VERBS, VerbEntry, predictor_of
+from glassformer.tasks.predictor import Options, Predictor, predict
+from glassformer.tasks.writing.writers import Writer
 
 
 def answer(
     model: Artefact, verb: str, records: Iterable[tuple[Mapping[str, object], str]], options: Options
 ) -> Iterator[Any]:
-    """The prediction for each record (its values by role, and its file and line), in order, in bounded memory.
-
-    Raises ConfigError for a model that does not answer this verb, DataError for a record that cannot be used.
+    """The prediction for each record (its values by role, and its file and line), in order, in bounded memory. Raises
+    ConfigError for a model that does not answer this verb, DataError for a record that cannot be used.
     """
     predictor = predictor_for(model, verb, options)
     examples = (predictor.example(values, where) for values, where in records)
@@ -38,15 +34,13 @@ def stream_answer(
     model: Artefact, verb: str, values: Mapping[str, object], where: str, options: WritingOptions
 ) -> Generator[str, None, Any]:
     """The characters of what is written for a record as they are decided; the generator returns the whole answer.
-
     Raises as `answer` does, and ConfigError where several answers are asked for.
     """
-    writer = cast("Writer[Any, Any]", predictor_for(model, verb, options))
+    writer = cast(Writer[Any, Any], predictor_for(model, verb, options))
     return writer.stream(model.module, writer.example(values, where), fast=model.fast)
 
 
 def predictor_for(model: Artefact, verb: str, options: Options) -> Predictor[Any, Any]:
-    """What answers this verb; raises ConfigError for a model that does not."""
     return predictor_of(verb, model.task_name, model.config).of(model.module, model.tokenizer, model.context(options))
 
 
@@ -62,3 +56,115 @@ def refusals(
             yield error
         else:
             yield None
+
+
+Texts = list[str] | tuple[str, ...]
+
+
+def listed(text: object, role: str = "text", *, do: str = "") -> list[str]:
+    """A text, or several, as a list; raises DataError for what is no text, which says to `do` so."""
+    if isinstance(text, str):
+        return [check_text(text, f"a {role}")]
+    found = several(text, f"a {role}, or a list of them, is needed")
+    return [check_text(each, f"{role} {number} of {len(found):,}", do=do) for number, each in enumerate(found, 1)]
+
+
+def check_text(text: object, which: str, *, do: str = "") -> str:
+    """A text of which any tokenizer can make tokens; raises DataError for anything else."""
+    if not isinstance(text, str):
+        raise DataError(f"{which} must be a text", got=repr(text)[:60], do=do)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:  # a lone surrogate, which no file of text holds
+        half = error.object[error.start]
+        raise DataError(f"{which} must consist of whole characters", got=f"{half!r}, half of one") from None
+    return text
+
+
+def beside(text: object, others: object, what: str) -> list[tuple[str, Any]]:
+    """Each text with what belongs to it; a single text beside several belongs to each. Raises DataError."""
+    texts = listed(text)
+    its = [others] * len(texts) if isinstance(others, str) else several(others, f"a {what} is needed for each text")
+    if len(its) != len(texts):
+        raise DataError(f"each text needs a {what} of its own", got=f"{len(its):,} for {len(texts):,} texts")
+    return list(zip(texts, its, strict=True))
+
+
+def several(given: object, wanted: str) -> list[Any]:
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
+        raise DataError(wanted, got=repr(given)[:60])
+    return list(given)
+
+
+def records_for(verb: str, text: str | Texts, roles: Mapping[str, object]) -> list[dict[str, object]]:
+    """Records of a text, or of several, with what belongs to each by its role; what is None is not given. Raises
+    ConfigError for a role that the verb does not read, DataError where not each text has its own.
+    """
+    entry = _verb(verb)
+    records = texts_of(text)
+    for role, given in roles.items():
+        if given is None:
+            continue
+        if role not in entry.columns:
+            raise ConfigError(f"{verb} reads {' and '.join(entry.columns)}", got=f"{role}")
+        what = {"pair": entry.second, "choices": "list of candidates"}.get(role, role)
+        alone = role == "choices" and isinstance(text, str)
+        for record, (_, its) in zip(records, beside(text, [given] if alone else given, what), strict=True):
+            record[role] = _listed(its) if role == "choices" else its
+    return records
+
+
+def options_for(verb: str, options: Mapping[str, Any]) -> Options:
+    """The options of a verb as its predictor takes them; raises ConfigError for one that it does not have."""
+    entry = _verb(verb)
+    known = [each.name for each in fields(WritingOptions)] if entry.writes else ["top"] if entry.top else []
+    for name in options:
+        if name not in known:
+            near = did_you_mean(name, known) if known else "leave it out"
+            raise ConfigError(f"{verb} has no option {name!r}", do=near)
+    return WritingOptions(**options) if entry.writes else options
+
+
+def _verb(name: str) -> VerbEntry:
+    if name not in VERBS:
+        raise ConfigError(f"there is no verb {name!r}", do=did_you_mean(name, VERBS))
+    return VERBS[name]
+
+
+def _listed(given: object) -> object:
+    return given if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+
+
+def texts_of(text: str | Texts) -> list[dict[str, object]]:
+    return [{"text": each} for each in listed(text)]
+
+
+def texts_and_words(text: str | Texts, words: Iterable[Iterable[str]]) -> list[dict[str, object]]:
+    """Records of texts, and behind them of sentences whose words are already split; raises DataError for what is
+    neither.
+    """
+    texts = listed(text, do="give words that are already split as words=[[...], ...], a list for each sentence")
+    sentences = several(words, "a list of sentences, each a list of words, is needed")
+    records: list[dict[str, object]] = [{"text": each} for each in texts]
+    for number, each in enumerate(sentences, 1):
+        # A string is refused as a sentence: its characters would be taken for words.
+        found = [] if isinstance(each, str | bytes | Mapping) or not isinstance(each, Iterable) else list(each)
+        which = f"sentence {number} of {len(sentences):,}"
+        if not found or not all(isinstance(word, str) and word.strip() for word in found):
+            raise DataError(
+                f"{which} must be a list of words, at least one and none of them blank",
+                got=repr(each)[:60],
+                do="put a single sentence into a list too: words=[[...]]" if isinstance(each, str) else "",
+            )
+        records.append({"words": [check_text(word, which) for word in found]})
+    return records
+
+
+def numbered(records: Sequence[Mapping[str, object]]) -> list[tuple[Mapping[str, object], str]]:
+    """Records that come from no file, each with its number where there are several, for whoever refuses it."""
+    count = len(records)
+    return [(values, f"text {number} of {count:,}" if count > 1 else "") for number, values in enumerate(records, 1)]
+
+
+def turns_of(turns: str | Sequence[object]) -> list[object]:
+    return [turns] if isinstance(turns, str) else list(turns)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.answering.texts import Texts, listed, numbered, texts_and_words
+from glassformer.answering.answers import Texts, listed, numbered, texts_and_words
 from glassformer.api.reading import Answering
 from glassformer.api.writing import Writing
 from glassformer.saved import store

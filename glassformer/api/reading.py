@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from glassformer.answering.answers import answers
-from glassformer.answering.texts import Texts, options_for, records_for, texts_and_words
+from glassformer.answering.answers import Texts, answers, options_for, records_for, texts_and_words
 from glassformer.saved.artefact import Artefact
 
 if TYPE_CHECKING:

@@ -8,16 +8,15 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast, overload
 
-from glassformer.answering.answers import answers, stream_answer
-from glassformer.answering.texts import Texts, texts_of, turns_of
+from glassformer.answering.answers import Texts, answers, stream_answer, texts_of, turns_of
 from glassformer.decode.options import WritingOptions
 from glassformer.saved.artefact import Artefact
 
 if TYPE_CHECKING:
     from glassformer.decode.settings import DecodeSettings
     from glassformer.look.texts.tree import SearchTree
-    from glassformer.tasks.writing.chat.answers import Reply
-    from glassformer.tasks.writing.generation import Generation
+    from glassformer.tasks.writing.chat.chatter import Reply
+    from glassformer.tasks.writing.generator import Generation
     from glassformer.tasks.writing.translation import Translation
 
 Turns = str | Sequence[str] | Sequence[Mapping[str, str]]

@@ -6,6 +6,7 @@ the next write to the same path; those of running processes are kept.
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
 # The subfolder that holds all new files of a folder until they are moved into it.
 _READY = ".saved"
@@ -24,10 +26,9 @@ _WAITS = (0.01, 0.03, 0.06, 0.1, 0.2, 0.25, 0.35)
 
 @contextmanager
 def atomic_write(target: Path) -> Iterator[Path]:
-    """Inside, write a file or a folder to the path given; at the end it is renamed to `target`.
-
-    A file replaces an older one; a folder that is not empty is not replaced. After an exception nothing has changed.
-    Raises OSError when writing fails.
+    """Inside, write a file or a folder to the path given; at the end it is renamed to `target`. A file replaces an
+    older one; a folder that is not empty is not replaced. After an exception nothing has changed. Raises OSError when
+    writing fails.
     """
     clear_drafts(target.parent, target.name.removeprefix("."))
     draft = _beside(target, "draft")
@@ -63,18 +64,14 @@ def replace_files(directory: Path, names: Sequence[str]) -> Iterator[Path]:
 
 
 def current(directory: Path) -> Path:
-    """The folder with the files that `replace_files` wrote: `directory` itself, or its subfolder after an
-    interruption.
-    """
+    """The folder with the files of `replace_files`: `directory`, or its subfolder after an interruption."""
     ready = directory / _READY
     return ready if os.path.isdir(ready) else directory  # not ready.is_dir(), which raises for a name that is too long
 
 
 def replace(draft: Path, target: Path) -> None:
-    """Rename a file or folder to `target`, replacing it; raises OSError.
-
-    On Windows this fails while another program, often a virus scanner, has one of the two open: it is tried for a
-    second.
+    """Rename a file or folder to `target`, replacing it; raises OSError. On Windows this fails while another program,
+    often a virus scanner, has one of the two open: it is tried for a second.
     """
     waits = _WAITS if os.name == "nt" else ()
     for wait in waits:
@@ -118,9 +115,6 @@ def _put_in_place(directory: Path, names: Sequence[str]) -> None:
     remove(ready)
 
 
-# --------------------------------------------------------------------------- drafts
-
-
 def _beside(target: Path, kind: str) -> Path:
     return target.with_name(f".{target.name.removeprefix('.')}.{_process_and_thread()}.{kind}")
 
@@ -130,10 +124,7 @@ def _process_and_thread() -> str:
 
 
 def clear_drafts(folder: Path, name: str | None = None) -> None:
-    """Delete the drafts in a folder that killed processes have left, also those of an earlier process with our id.
-
-    With `name`, only the drafts of the file or folder of that name.
-    """
+    """Delete the drafts in a folder that killed processes left; with `name`, those of this file or folder."""
     for path in folder.iterdir() if folder.is_dir() else ():
         found = _DRAFT.fullmatch(path.name)
         if (
@@ -186,3 +177,37 @@ def flush_one(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def lock(handle: int) -> bool:
+    """Lock an open file without waiting; False when another process holds the lock, True where disks have none."""
+    posix = _module("fcntl")
+    if posix is not None:
+        try:
+            posix.flock(handle, posix.LOCK_EX | posix.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass
+        return True
+    windows = _module("msvcrt")
+    if windows is not None:
+        try:
+            windows.locking(handle, windows.LK_NBLCK, 1)
+        except PermissionError:  # Windows' answer where another process holds the lock
+            return False
+        except OSError:
+            pass
+    return True
+
+
+def locks_folders() -> bool:
+    """Whether a folder itself can be locked: else a file inside it is."""
+    return _module("fcntl") is not None
+
+
+def _module(name: str) -> ModuleType | None:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None

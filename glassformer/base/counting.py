@@ -19,7 +19,6 @@ class Counting:
         self._total, self._show, self._within = total, show, ""
 
     def __call__(self, more: int) -> None:
-        """So many more are done."""
         self._now += more
         self._within = ""
         self._show(self)
@@ -31,7 +30,6 @@ class Counting:
 
     @property
     def is_within(self) -> bool:
-        """Whether it was told last how far the next one is."""
         return bool(self._within)
 
     def rows_within(self, done: int, total: int | None) -> None:

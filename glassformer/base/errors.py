@@ -9,10 +9,9 @@ from typing import ClassVar, Self
 
 
 class GlassformerError(Exception):
-    """One clear sentence instead of a traceback.
-
-    `wanted` is what was needed, `got` what was found instead (with file and line where there is one),
-    `do` the next step a user can take. `exit_code` is that of the command line: 2 means that the request is impossible.
+    """One clear sentence instead of a traceback. `wanted` is what was needed, `got` what was found instead (with file
+    and line where there is one), `do` the next step a user can take. `exit_code` is that of the command line: 2 means
+    that the request is impossible.
     """
 
     exit_code: ClassVar[int] = 2
@@ -24,9 +23,7 @@ class GlassformerError(Exception):
 
 
 def _without_stop(part: str) -> str:
-    """The part without a full stop at its end; an ellipsis stays, for more is to be written there, and so does the
-    name of a folder.
-    """
+    """The part without a full stop at its end; an ellipsis stays, and so does the name of a folder."""
     return part if part.endswith(("...", " .", " ..")) else part.rstrip(".;")
 
 

@@ -50,11 +50,9 @@ def _shade(weight: float) -> str:
 
 
 def paragraph(text: str) -> str:
-    """A line of text."""
     return f"<div>{escape(text)}</div>"
 
 
 def page(title: str, *parts: str) -> str:
-    """The title and its parts, one below the other."""
     body = "".join(part for part in parts if part)
     return f"<div style='color:inherit;overflow-x:auto'><div><b>{escape(title)}</b></div>{body}</div>"

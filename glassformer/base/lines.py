@@ -30,7 +30,6 @@ def columns_of(text: str) -> int:
 
 
 def padded(text: str, width: int, *, right: bool = False) -> str:
-    """A text filled up with blanks."""
     blanks = " " * (width - columns_of(text))
     return blanks + text if right else text + blanks
 
@@ -44,15 +43,13 @@ def label(word: str, most: int = WORD) -> str:
 
 
 def indented(lines: Iterable[str], by: int = 3) -> Iterator[str]:
-    """Lines moved to the right."""
     return (f"{' ' * by}{line}".rstrip() for line in lines)
 
 
 def wrapped(text: str, width: int, *, first: int = 0, rest: int = 2) -> Iterator[str]:
-    """A text on lines of at most `width` columns; `first` and `rest` are the blanks in front.
-
-    A product stays whole and an operator stays with what follows it. What is longer than a line is a name or a word,
-    and broken at a comma, a bracket or a dot, else where the line ends.
+    """A text on lines of at most `width` columns; `first` and `rest` are the blanks in front. A product stays whole and
+    an operator stays with what follows it. What is longer than a line is a name or a word, and broken at a comma, a
+    bracket or a dot, else where the line ends.
     """
     text = text.replace(" · ", f"{_HELD}·{_HELD}")
     text = re.sub(r"(?<= )([-+−=×→/]) ", rf"\1{_HELD}", text)
@@ -68,7 +65,6 @@ def wrapped(text: str, width: int, *, first: int = 0, rest: int = 2) -> Iterator
 
 
 def _parts(word: str, width: int) -> Iterator[str]:
-    """What does not fit on a line, in parts that do."""
     while columns_of(word) > width:
         end = len(word)
         while columns_of(word[:end]) > width:
@@ -83,10 +79,9 @@ def _parts(word: str, width: int) -> Iterator[str]:
 def grid(
     rows: Sequence[Sequence[str]], width: int, *, marks: Sequence[str] = (), left: Sequence[int] = ()
 ) -> Iterator[str]:
-    """Rows as aligned columns; the first row holds the headings, the first column the labels.
-
-    Columns that do not fit beside the others follow below, with the labels again. `marks` are written behind the rows.
-    `left` are the columns, other than the labels, whose cells are words.
+    """Rows as aligned columns; the first row holds the headings, the first column the labels. Columns that do not fit
+    beside the others follow below, with the labels again. `marks` are written behind the rows. `left` are the columns,
+    other than the labels, whose cells are words.
     """
     marks = marks or ("",) * len(rows)
     widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]

@@ -12,7 +12,6 @@ _STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 
 
 def refuse_no_path(path: object, error: type[GlassformerError]) -> None:
-    """Raise `error` for what names no file."""
     if not isinstance(path, str | os.PathLike):
         raise error("a path is needed", got=repr(path)[:60])
 
@@ -48,10 +47,7 @@ def check_path(path: str | Path, error: type[GlassformerError], *, utf8: bool = 
 
 
 def behind_links(path: Path, error: type[GlassformerError]) -> Path:
-    """The file that a user's path names, links followed: writing there must not put a file in a link's place.
-
-    The path itself where it is no link. Raises `error` for a link that leads back to itself.
-    """
+    """The file that a path names, links followed; raises `error` for a link that leads back to itself."""
     if not path.is_symlink():
         return path
     found = Path(os.path.realpath(path))

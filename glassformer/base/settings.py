@@ -60,10 +60,7 @@ def read_settings(
     where: str = "settings",
     called: Mapping[str, str] = MappingProxyType({}),
 ) -> Kind:
-    """Check a mapping (from TOML or JSON) against a group of settings; raises ConfigError in one sentence.
-
-    `called` are other names of settings: those of the options that were typed.
-    """
+    """Check a mapping against a group of settings; raises ConfigError. `called`: names of options that were typed."""
     refuse_strange(values, where)
     try:
         return kind.model_validate_json(json.dumps(values), context={CALLED: called})

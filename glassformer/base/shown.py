@@ -23,9 +23,7 @@ class Tick(str):
 
 @dataclass(frozen=True)
 class Line:
-    """A line of words, some of them in another style; `answer` begins the line of what was answered. `after`: an empty
-    line follows.
-    """
+    """Words of a line with styles; `answer` begins an answer's line. `after`: an empty line follows."""
 
     parts: tuple[Words, ...]
     style: Style = ""
@@ -34,9 +32,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Written:
-    """A text as the model wrote it, for a file or another program: nothing is wrapped or coloured. `lines`: its line
-    breaks stay. `before` is what begins its line.
-    """
+    """A text as written, not wrapped or coloured; `lines`: its line breaks stay; `before` begins its line."""
 
     text: str
     lines: bool = False
@@ -66,10 +62,8 @@ Parts = Iterable[Part]
 
 
 def line(*parts: Words, style: Style = "", after: bool = False) -> Line:
-    """A line of these words."""
     return Line(parts, style, after)
 
 
 def bold(text: str) -> Words:
-    """These words in bold."""
     return (text, "bold")

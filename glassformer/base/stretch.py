@@ -20,9 +20,8 @@ class LinearStretch(Settings):
 
 
 class DynamicStretch(Settings):
-    """The base grows with a text that is longer than `original_length` (dynamic NTK-aware scaling, 2023).
-
-    Each text is stretched by its own length, whatever other texts are in its batch.
+    """The base grows with a text that is longer than `original_length` (dynamic NTK-aware scaling, 2023). Each text is
+    stretched by its own length, whatever other texts are in its batch.
     """
 
     kind: Literal["dynamic"] = "dynamic"
@@ -31,10 +30,9 @@ class DynamicStretch(Settings):
 
 
 class Llama3Stretch(Settings):
-    """Long waves are stretched by `factor`, short ones are kept, those between are blended (Llama 3.1, 2024).
-
-    A wave is short when it turns more than `high_frequency_factor` times in `original_length` tokens, long when it
-    turns less than `low_frequency_factor` times.
+    """Long waves are stretched by `factor`, short ones are kept, those between are blended (Llama 3.1, 2024). A wave is
+    short when it turns more than `high_frequency_factor` times in `original_length` tokens, long when it turns less
+    than `low_frequency_factor` times.
     """
 
     kind: Literal["llama3"] = "llama3"

@@ -46,9 +46,7 @@ def wrapped(message: str, width: int) -> str:
 
 
 def wrapped_command(begin: str, words: Sequence[str], width: int | None) -> str:
-    """A command after the words `begin`, on the same line where it fits into `width` columns (None: always); else in
-    lines of its own, continued by backslashes, so that it can be copied, unless a name in it has control characters.
-    """
+    """A command after `begin`, on the same line if it fits into `width` columns, else continued by backslashes."""
     quoted = [in_one_line(shlex.quote(word)) for word in words]
     whole = f"{begin} {' '.join(quoted)}"
     if width is None or len(whole) <= width:

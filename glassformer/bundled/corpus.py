@@ -20,10 +20,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
 def documents(limit: int) -> Iterator[str]:
-    """Prose from Python's topics, then docstrings of the standard library, then of packages, up to `limit` characters.
-
-    Files come in sorted order, so the same installation gives the same text.
-    """
+    """Prose from Python's topics, the library's docstrings, then packages', in order, up to `limit` characters."""
     taken = 0
     seen: set[str] = set()
     for text in _texts():

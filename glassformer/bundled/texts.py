@@ -4,9 +4,59 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
+
+
+@dataclass(frozen=True)
+class Note:
+    """One correction: its number, a title, the documents it corrects (`slides`, `notes`, `post`, `guide`), one
+    sentence, the endings of the tensor names it belongs to, and whether it is about hidden words.
+    """
+
+    number: str
+    title: str
+    said_by: tuple[str, ...]
+    sentence: str
+    about: tuple[str, ...]
+    hidden_words: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.title}: {self.sentence}"
+
+    def said_elsewhere(self, document: str) -> str:
+        """The documents it corrects, in words; empty where the given document is one of them."""
+        return "" if document in self.said_by else " and ".join(f"the {name}" for name in self.said_by)
+
+
+@cache
+def notes() -> tuple[Note, ...]:
+    return tuple(
+        Note(
+            number,
+            entry["title"],
+            tuple(entry["said_by"]),
+            entry["note"],
+            tuple(entry["about"]),
+            entry.get("hidden_words", False),
+        )
+        for number, entry in read_table("notes").items()
+    )
+
+
+def notes_about(tensor: str, follows: str = "slides", *, hidden_words: bool = True) -> tuple[Note, ...]:
+    """The corrections that belong beside a tensor, by its public name: `encoder.blocks.0.self_attention.masked`. Those
+    of the document that is followed come first; those about hidden words are left out where no word is hidden.
+    """
+    found = (
+        note
+        for note in notes()
+        if any(tensor.endswith(ending) for ending in note.about) and (hidden_words or not note.hidden_words)
+    )
+    return tuple(sorted(found, key=lambda note: follows not in note.said_by))
+
 
 Row = tuple[float, ...]
 Matrix = tuple[Row, ...]
@@ -21,17 +71,14 @@ class Sentence:
 
     @property
     def text(self) -> str:
-        """The whole sentence."""
         return " ".join(self.words)
 
     @property
     def masked(self) -> str:
-        """The sentence with [MASK] in place of each masked word."""
         return " ".join("[MASK]" if place in self.masked_words else word for place, word in enumerate(self.words))
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """The masked words, from left to right."""
         return tuple(self.words[place] for place in self.masked_words)
 
 
@@ -43,16 +90,13 @@ class Slides:
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        """The fifteen words in the order in which they appear."""
         return tuple(dict.fromkeys(word for sentence in self.sentences for word in sentence.words))
 
 
 @dataclass(frozen=True)
 class QuickBrownFox:
-    """The sentence of the mask-matrix post and every number it prints.
-
-    `features` is its 9×2 matrix, `matrix` its printed result. `survivors` are (column, number) of the printed rows
-    in which one cell is left.
+    """The sentence of the mask-matrix post and every number it prints. `features` is its 9×2 matrix, `matrix` its
+    printed result. `survivors` are (column, number) of the printed rows in which one cell is left.
     """
 
     sentence: Sentence
@@ -85,7 +129,6 @@ class ThinkingMachines:
 
 
 def slides() -> Slides:
-    """The slides' three sentences."""
     return Slides(
         tuple(
             Sentence(tuple(sentence["words"]), tuple(sentence["masked_words"]))
@@ -95,12 +138,10 @@ def slides() -> Slides:
 
 
 def slides_model() -> Path:
-    """The folder of the slides' model, trained on the three sentences."""
     return Path(__file__).resolve().parent / "slides"
 
 
 def quick_brown_fox() -> QuickBrownFox:
-    """The mask-matrix post."""
     table = read_table("quick_brown_fox")
     return QuickBrownFox(
         sentence=Sentence(tuple(table["words"]), tuple(table["masked_words"])),
@@ -114,13 +155,11 @@ def quick_brown_fox() -> QuickBrownFox:
 
 
 def score_table() -> ScoreTable:
-    """The illustrated guide's two tables."""
     table = read_table("score_table")
     return ScoreTable(tuple(table["words"]), _matrix(table["scores"]), _matrix(table["weights"]))
 
 
 def thinking_machines() -> ThinkingMachines:
-    """The two-word example."""
     table = read_table("thinking_machines")
     return ThinkingMachines(
         words=tuple(table["words"]),

@@ -64,7 +64,6 @@ def answering(tasks: tuple[str, ...]) -> str | None:
 
 
 def described(name: str) -> Traveller:
-    """What is known of the model of this name in the package."""
     folder = travelling()[name]
     facts, metrics = _json(folder / "glassformer.json"), _json(folder / "metrics.json")
     scores = {key: value for key, value in (metrics.get("scores") or {}).items() if isinstance(value, int | float)}

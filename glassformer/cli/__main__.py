@@ -39,7 +39,6 @@ _NO_MEMORY = str(
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit code."""
     try:
         code = _answer(arguments)
         sys.stdout.flush()
@@ -99,13 +98,11 @@ def _is_of_memory(error: Exception) -> bool:
 
 
 def _report(sentence: str, code: int) -> int:
-    """Print on one line why the command ended; returns the exit code."""
     print(for_stream(f"glassformer: {in_one_line(sentence)}", sys.stderr), file=sys.stderr)
     return code
 
 
 def help_text() -> str:
-    """The help text: one line for each verb."""
     lines = ["Transformers you can see through.", "", "Usage: glassformer VERB ...", ""]
     for purpose, verbs in VERBS.items():
         lines += [purpose, *(f"  {verb:<10}{line}" for verb, line in verbs.items()), ""]
@@ -167,9 +164,7 @@ def _command(verb: str) -> Callable[..., None]:
 
 
 def _quietly(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the option --quiet: without progress and notes. Results, errors and what Ctrl-C has kept are
-    still printed.
-    """
+    """The command with the option --quiet: without progress and notes, but with errors and what Ctrl-C has kept."""
     import typer
 
     quiet = inspect.Parameter(
@@ -198,7 +193,6 @@ class _Nowhere(io.TextIOBase):
     """A stream that nobody reads."""
 
     def write(self, text: str) -> int:
-        """All of it is taken."""
         return len(text)
 
 
@@ -238,7 +232,6 @@ def _hint(verb: str, option: str, near: Sequence[str]) -> str:
 
 
 def run() -> None:
-    """The program `glassformer`."""
     prepare_streams()
     code = main(sys.argv[1:])
     with contextlib.suppress(StandardOutputError):  # only output from before an error is left; the error is printed

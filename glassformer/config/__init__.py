@@ -6,19 +6,8 @@ JSON beside the weights and is enough to rebuild the model.
 
 from __future__ import annotations
 
-from glassformer.config.heads import (
-    HeadUse,
-    SentenceHeadConfig,
-    TokenHeadConfig,
-    TransformConfig,
-    VocabularyHeadConfig,
-)
-from glassformer.config.model import (
-    BlockConfig,
-    InitialConfig,
-    ModelConfig,
-    StackConfig,
-)
+from glassformer.config.heads import HeadUse, SentenceHeadConfig, TokenHeadConfig, TransformConfig, VocabularyHeadConfig
+from glassformer.config.model import BlockConfig, InitialConfig, ModelConfig, StackConfig
 from glassformer.config.parts import (
     Activation,
     AttentionConfig,

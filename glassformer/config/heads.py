@@ -38,11 +38,10 @@ class VocabularyHeadConfig(TransformConfig):
 
 
 class SentenceHeadConfig(Settings):
-    """From one vector for the sentence to `labels` scores; without labels the vector itself is the answer.
-
-    `pooling`: `first` takes the state of the first token, `mean` the mean of the states, `max` the largest number of
-    each channel; `pooler` and `mean_pooler` apply a dense layer, an activation and, where there is one, a norm to the
-    first or the mean (BERT: tanh, no norm).
+    """From one vector for the sentence to `labels` scores; without labels the vector itself is the answer. `pooling`:
+    `first` takes the state of the first token, `mean` the mean of the states, `max` the largest number of each channel;
+    `pooler` and `mean_pooler` apply a dense layer, an activation and, where there is one, a norm to the first or the
+    mean (BERT: tanh, no norm).
     """
 
     labels: int = Field(default=2, ge=0)
@@ -60,7 +59,6 @@ class SentenceHeadConfig(Settings):
 
     @property
     def has_pooler(self) -> bool:
-        """Whether a dense layer follows the pooling."""
         return self.pooling in ("pooler", "mean_pooler")
 
     @model_validator(mode="after")
@@ -71,10 +69,9 @@ class SentenceHeadConfig(Settings):
 
 
 class TokenHeadConfig(TransformConfig):
-    """From the state of each token to `labels` scores; `transform` is that of ModernBERT.
-
-    `crf`: the labels of a text are scored together, each with the one before it (Lafferty et al. 2001). `spans`: the
-    labels are the first and the last token of a span, and each has one softmax over the tokens.
+    """From the state of each token to `labels` scores; `transform` is that of ModernBERT. `crf`: the labels of a text
+    are scored together, each with the one before it (Lafferty et al. 2001). `spans`: the labels are the first and the
+    last token of a span, and each has one softmax over the tokens.
     """
 
     labels: int = Field(ge=1)

@@ -107,7 +107,6 @@ class ModelConfig(Settings):
 
     @property
     def output_stack(self) -> StackConfig:
-        """The stack whose states the heads read."""
         stack = self.decoder or self.encoder
         assert stack is not None
         return stack

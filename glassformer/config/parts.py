@@ -28,12 +28,10 @@ class NormConfig(Settings):
 
 
 class PositionConfig(Settings):
-    """What is added to the word vectors to encode their order.
-
-    `layout` of sinusoids: `paper` interleaves sines and cosines (Vaswani et al. 2017, §3.5),
-    `tensor2tensor` puts all sines before all cosines and spaces wave lengths by i/(n-1),
-    `halves` puts sines first with the paper's wave lengths (Marian).
-    `offset` is the number of rows of a learned table before position 0 (RoBERTa and BART: 2).
+    """What is added to the word vectors to encode their order. `layout` of sinusoids: `paper` interleaves sines and
+    cosines (Vaswani et al. 2017, §3.5), `tensor2tensor` puts all sines before all cosines and spaces wave lengths by
+    i/(n-1), `halves` puts sines first with the paper's wave lengths (Marian). `offset` is the number of rows of a
+    learned table before position 0 (RoBERTa and BART: 2).
     """
 
     kind: Literal["none", "learned", "sinusoidal"] = "learned"
@@ -95,10 +93,9 @@ class FillConfig(Settings):
 
 
 class AttentionConfig(Settings):
-    """One multi-head attention (Vaswani et al. 2017, §3.2). Sizes are per head and independent of the width.
-
-    Scores are divided by √query_size where they are `scaled`, and by `divided_by` (GPT-2's option: the layer's number).
-    With a `window` a token looks at most so many tokens away, to either side; with 0 at itself alone.
+    """One multi-head attention (Vaswani et al. 2017, §3.2). Sizes are per head and independent of the width. Scores are
+    divided by √query_size where they are `scaled`, and by `divided_by` (GPT-2's option: the layer's number). With a
+    `window` a token looks at most so many tokens away, to either side; with 0 at itself alone.
     """
 
     heads: int = Field(ge=1)
@@ -166,10 +163,9 @@ class FeedForwardSublayerConfig(SublayerConfig):
 
 
 class EmbedConfig(Settings):
-    """Word, position and segment vectors, summed.
-
-    `masked_words`: `token` gives masked words their own token, [MASK] (BERT); `zero_word` zeroes the word
-    vector before the position is added (the slides); `zero_sum` zeroes after it (see C-2 for what goes wrong).
+    """Word, position and segment vectors, summed. `masked_words`: `token` gives masked words their own token, [MASK]
+    (BERT); `zero_word` zeroes the word vector before the position is added (the slides); `zero_sum` zeroes after it
+    (see C-2 for what goes wrong).
     """
 
     vocabulary: int = Field(ge=1)

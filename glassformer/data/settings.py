@@ -16,9 +16,7 @@ tables, words in columns.
 
 class DataSection(Settings):
     """Settings that all tasks share. `validation` and `test` are shares of the documents or records, chosen by a hash
-    of their text.
-
-    `licence` is a text of yours for the model card. `text` is the column of a table that holds the text.
+    of their text. `licence` is a text of yours for the model card. `text` is the column of a table that holds the text.
     """
 
     reads: ClassVar[Reads] = "text"
@@ -34,7 +32,6 @@ class DataSection(Settings):
 
     @property
     def shares(self) -> dict[str, float]:
-        """The parts of the text or the records that are not learned from."""
         return {"validation": self.validation, "test": self.test}
 
     @property

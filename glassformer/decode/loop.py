@@ -31,7 +31,7 @@ from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.models.weights import all_weights
 from glassformer.parts.cache import Cache, SlotCache
-from glassformer.runtime.laid_out import laid_out
+from glassformer.runtime.matrices import laid_out
 
 # To lay the matrices out takes as long as some ten steps: a short text is written without.
 LAID_OUT_AFTER = 16

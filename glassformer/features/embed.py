@@ -16,7 +16,7 @@ from glassformer.features.pooling import Reals
 from glassformer.features.strategies import features_of
 from glassformer.features.vectors import Vectors, VectorsOf, blocks_of
 from glassformer.saved.artefact import Artefact
-from glassformer.tasks.predict import Within, predict
+from glassformer.tasks.predictor import Within, predict
 
 
 def vectors_of(

@@ -20,7 +20,7 @@ from glassformer.base.paths import check_path
 from glassformer.features.mix import Mix
 from glassformer.features.pooling import Reals
 from glassformer.features.regression import ACCURACY, fitted
-from glassformer.scoring.measure import Integers
+from glassformer.scoring.score import Integers
 
 _MADE_FOR = "glassformer probe, format 1"
 

@@ -19,7 +19,7 @@ from glassformer.features.mix import Mix, learn_mix
 from glassformer.features.pooling import Reals
 from glassformer.features.regression import ACCURACY, MACRO_F1, STRENGTHS_OF_WORDS, chosen_strength, fitted
 from glassformer.scoring.agreement import macro_f1
-from glassformer.scoring.measure import Integers, Interval, Measure
+from glassformer.scoring.score import Integers, Interval, Measure
 
 # Above so many labels the F1 of each is not counted.
 MOST_LABELS = 100

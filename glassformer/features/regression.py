@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from glassformer.features.pooling import Reals
-from glassformer.scoring.measure import Integers
+from glassformer.scoring.score import Integers
 
 # Strengths of the regularization (scikit-learn's C, of which a small one regularizes more) among which is chosen: for
 # vectors whose numbers have a spread of 1, and so the length √F, and for those of TF-IDF, of length 1, which need about

@@ -14,10 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from glassformer.base.atomic import atomic_write, flush_one
-from glassformer.base.checksum import read_sealed_json
+from glassformer.base.atomic import atomic_write, flush_one, lock
 from glassformer.base.errors import DataError
-from glassformer.base.locking import lock
+from glassformer.base.json_text import read_sealed_json
 from glassformer.base.paths import behind_links, check_path
 from glassformer.features.formats import WRITERS
 from glassformer.features.streams import MADE_FOR, STATE, Format, VectorsFile

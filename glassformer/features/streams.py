@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from glassformer.base.atomic import atomic_write
-from glassformer.base.checksum import sealed_json
+from glassformer.base.json_text import sealed_json
 from glassformer.features.formats import Content
 from glassformer.features.vectors import Vectors
 

@@ -22,7 +22,7 @@ from glassformer.base.paths import check_path
 from glassformer.data.stores.store import FACTS
 from glassformer.saved import store
 from glassformer.saved.recipe import RECIPE, read_saved_recipe
-from glassformer.training.lock import exclusive
+from glassformer.training.stopping import exclusive
 
 # A store of tokens is a folder named after the first 16 digits of its text's digest.
 _STORE = re.compile(r"[0-9a-f]{16}")
@@ -66,10 +66,7 @@ class Cache:
 
 
 def caches(folders: Sequence[str | Path] = ("runs",)) -> list[Cache]:
-    """What is kept for all programs of this user, and the tokens of the texts of all runs below these folders.
-
-    Raises DataError for a folder that does not exist, but for the usual one.
-    """
+    """What is kept for this user, and the tokens of all runs below these folders; raises DataError."""
     found = [
         Cache(
             "compiled kernels, shared with other programs that use torch.compile", path, _size(path), why=_foreign(path)
@@ -151,7 +148,6 @@ def _caches_in_use(folder: Path) -> dict[str, Path]:
 
 
 def _size(folder: Path) -> int:
-    """The bytes of all files in a folder."""
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:

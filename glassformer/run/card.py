@@ -79,7 +79,6 @@ def write_card(model: Artefact, folder: Path) -> str:
 
 
 def _use(verb: str, words: list[str], model: Artefact) -> str:
-    """The line of Python that tries the model."""
     if model.task is None or verb not in VERBS:
         return "print(model.info())"
     first, *others = (json.dumps(word, ensure_ascii=False) for word in words if not word.startswith("--"))
@@ -119,7 +118,6 @@ def _size(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _trained(model: Artefact) -> Iterator[str]:
-    """What was trained, where that is not everything in the usual way."""
     count = (model.metrics or {}).get("trained_parameters")
     if count is not None and model.recipe is not None:
         tune = model.recipe.tune.model_dump(exclude_defaults=True)
@@ -135,7 +133,6 @@ def _trained(model: Artefact) -> Iterator[str]:
 
 
 def _settings(values: Mapping[str, Any], table: str = "tune") -> str:
-    """The settings of a table in a line: `tune.freeze = all-but-head`."""
     told = []
     for name, value in values.items():
         if isinstance(value, Mapping):

@@ -28,9 +28,7 @@ _SAME = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """The scores that two models share, on the same `count` things of a kind, over which the bootstrap draws; `best` is
-    the score they are judged by (`-loss`, `accuracy`). `left_out` are scores per token where their tokens differ.
-    """
+    """The scores that two models share on `count` things; `best` judges them; `left_out`: of different tokens."""
 
     differences: Mapping[str, Difference]
     count: int
@@ -40,12 +38,10 @@ class Comparison:
 
     @property
     def judged(self) -> Difference:
-        """The difference by which they are judged."""
         return self.differences.get(self.best.removeprefix("-")) or next(iter(self.differences.values()))
 
     @property
     def sentence(self) -> str:
-        """The verdict in plain words, of the first model beside the second."""
         opening = {
             "better": "the first model is better",
             "worse": "the second model is better",
@@ -54,7 +50,6 @@ class Comparison:
         return f"{opening}: {self.judged.told}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
         return {
             "count": self.count,
             "unit": self.unit,
@@ -73,10 +68,9 @@ def compare(
     columns: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compare two models on these files; without files, on what both held out in training.
-
-    Models are opened ones, folders, or names. Raises ConfigError for models of different tasks or labels, for a task
-    that is not measured example by example, and where both did not hold out the same records.
+    """Compare two models on these files; without files, on what both held out in training. Models are opened ones,
+    folders, or names. Raises ConfigError for models of different tasks or labels, for a task that is not measured
+    example by example, and where both did not hold out the same records.
     """
     pair = [each if isinstance(each, Artefact) else open_model(each, Artefact) for each in (model, other)]
     _check_comparable(pair[0], pair[1], files=bool(files))

@@ -26,9 +26,7 @@ _BLOCK = re.compile(r"encoder\.blocks\.(\d+)\.")
 
 @dataclass(frozen=True)
 class Teacher:
-    """A teacher, and the tables of the recipe that it completes: [task] with its labels, [distil] with its
-    fingerprint.
-    """
+    """A teacher, and the tables of the recipe that it completes: [task] with its labels, [distil]."""
 
     model: Artefact
     task: TaskSection
@@ -36,11 +34,7 @@ class Teacher:
 
 
 def teacher_of(section: DistilSection, task: TaskSection) -> Teacher:
-    """The teacher that the settings name, for students of this task.
-
-    Raises ConfigError for a task that has no teachers, a teacher of another task, and one that has changed since the
-    run began.
-    """
+    """The teacher that the settings name; raises ConfigError for another task, or one that has changed."""
     assert section.teacher is not None
     check_taught(task_named(task.name))
     teacher = open_model(section.teacher, Artefact, "cpu")
@@ -65,9 +59,7 @@ def teacher_of(section: DistilSection, task: TaskSection) -> Teacher:
 
 
 def _in_common(teacher: TaskSection, student: TaskSection) -> dict[str, Any]:
-    """What a student's answers have in common with its teacher's: their labels, the unit of their numbers, and the
-    pooling, unless the recipe asks for another one than usual.
-    """
+    """What a student shares with its teacher: labels, unit of numbers, pooling unless the recipe changes it."""
     known = type(student).model_fields
     found = {name: getattr(teacher, name) for name in OF_THE_TEACHER if name in known}
     if "pooling" in known and getattr(student, "pooling") != known["pooling"].default:  # noqa: B009  # not of every task
@@ -78,9 +70,7 @@ def _in_common(teacher: TaskSection, student: TaskSection) -> dict[str, Any]:
 
 
 def check_pair(teacher: Artefact, student: Artefact, section: DistilSection, *, pairs: bool) -> None:
-    """Raise ConfigError unless a student of its own (`--start`) reads the teacher's tokens, tells the texts of `pairs`
-    apart where its teacher does and, where their states are compared, has its width.
-    """
+    """Raise ConfigError unless a student from `--start` reads the teacher's tokens, pairs and compared width."""
     if student.tokenizer.fingerprint != teacher.tokenizer.fingerprint:
         raise ConfigError(
             "a student and its teacher read the same tokens",
@@ -103,10 +93,7 @@ def check_pair(teacher: Artefact, student: Artefact, section: DistilSection, *, 
 
 
 def student_of(teacher: Artefact, section: DistilSection) -> tuple[Artefact, str]:
-    """A model with some of the teacher's blocks and all else of it, and in a sentence which blocks these are.
-
-    Raises ConfigError for more blocks than the teacher has.
-    """
+    """A model with some of the teacher's blocks and all else, and which blocks. Raises ConfigError for too many."""
     encoder = teacher.config.encoder
     if encoder is None or teacher.config.decoder is not None:
         raise ConfigError("a student begins from an encoder", got=f"the family {teacher.config.family}")
@@ -141,9 +128,7 @@ def student_of(teacher: Artefact, section: DistilSection) -> tuple[Artefact, str
 
 
 def taught_by(teacher: Artefact, task: Task, source: Source, *, held_out: bool, limit: int) -> dict[str, Any]:
-    """The size of a teacher and its scores on the examples of its student. `held_out`: these are not those of the
-    training, and what is chosen on such, as a temperature, is chosen for the teacher too.
-    """
+    """A teacher's size and scores on a student's examples. `held_out`: not those of the training; it is fitted."""
     module = teacher.module.eval()
     own = task.fitted(module, source, lambda note: None) if held_out else task
     return {
@@ -154,7 +139,5 @@ def taught_by(teacher: Artefact, task: Task, source: Source, *, held_out: bool, 
 
 
 def spread(count: int, wanted: int) -> list[int]:
-    """So many of `count` layers, evenly spread from the first to the last: of twelve 0, 2, 4, 7, 9, 11, as those of
-    DistilBERT; of six 0, 2, 5.
-    """
+    """So many of `count` layers, evenly spread from first to last: of twelve 0, 2, 4, 7, 9, 11, as in DistilBERT."""
     return [0] if wanted == 1 else [round(place * (count - 1) / (wanted - 1)) for place in range(wanted)]

@@ -23,7 +23,7 @@ from glassformer.saved.artefact import Artefact
 from glassformer.scoring.baselines import repeated
 from glassformer.scoring.score import Scores
 from glassformer.tasks import task_of
-from glassformer.tasks.predict import precision
+from glassformer.tasks.predictor import precision
 from glassformer.tasks.task import Preparation, Source
 from glassformer.training.progress import NoProgress, Progress
 
@@ -163,7 +163,6 @@ def _nothing(message: str) -> None:
 
 
 def _note_repeats(task: Any, train: Any, source: Any, progress: Progress) -> None:
-    """Note how many measured records repeat a training record."""
     if count := repeated(task, train.examples, source.examples):
         progress.note(
             f"{count:,} of the {len(source.examples):,} records have the text of a training record: "
@@ -174,7 +173,6 @@ def _note_repeats(task: Any, train: Any, source: Any, progress: Progress) -> Non
 def _named_files(
     model: Artefact, usual: DataSection, files: Sequence[str | Path], columns: Mapping[str, Any]
 ) -> DataSection:
-    """Settings for all of these files, cut into rows as the training text was."""
     limit = model.config.output_stack.max_length or _LENGTH
     known = {"files", *columns} - set(type(usual).model_fields)
     if known:
@@ -196,9 +194,7 @@ def _named_files(
 
 
 def _by_role(trained: DataSection, usual: DataSection, files: Sequence[str | Path]) -> dict[str, Any]:
-    """Where the training table had numbered columns and all files name theirs, the columns by their usual names, else
-    by their roles.
-    """
+    """Where the training table had numbers and all files names, the columns by their usual names or roles."""
     if not isinstance(trained, RecordSection):
         return {}
     if not all(map(names_columns, files_for(trained, files))):
@@ -230,7 +226,6 @@ def _learned_from(model: Artefact, asked: DataSection) -> list[Path]:
 
 
 def _own_text(model: Artefact, split: Split) -> DataSection:
-    """Settings for the text that the model was trained on, with its held-out splits."""
     data = model.data
     if data is None:
         raise ConfigError(

@@ -15,9 +15,7 @@ from glassformer.training.progress import NoProgress, Progress
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What can be asked of an export. `features`: the states in place of the answers; `pooling`: how they become the
-    vector of a text; `int8`: also with matrices of 8 bits; `texts` and labelled `data`: what it is checked on.
-    """
+    """What an export may have: `features`, `pooling` for states; `int8`; `texts` and `data` to check it on."""
 
     features: bool = False
     pooling: str = "mean"
@@ -27,7 +25,6 @@ class ExportOptions:
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The options that are not as usual."""
         return tuple(field.name for field in fields(self) if getattr(self, field.name) != field.default)
 
 

@@ -60,15 +60,10 @@ def _short(names: list[str]) -> str:
     )
 
 
-# --------------------------------------------------------------------------- vectors
-
-
 def use_vectors(module: Transformer, tokenizer: Tokenizer, path: str | Path, *, freeze: bool) -> str:
     """Copy the vector of each token that is a word of the file, of source and target where each has its vocabulary; the
-    others stay random. Returns how many were found.
-
-    With `freeze` no word vector is trained. Raises DataError for a file that cannot be read, ShapeError when its
-    vectors are not as long as the model's.
+    others stay random. Returns how many were found. With `freeze` no word vector is trained. Raises DataError for a
+    file that cannot be read, ShapeError when its vectors are not as long as the model's.
     """
     sides = _sides(module, tokenizer)
     places: dict[str, list[tuple[int, int]]] = {}  # side and row of its table
@@ -107,7 +102,6 @@ def _sides(module: Transformer, tokenizer: Tokenizer) -> list[tuple[Tensor, Toke
 
 
 def _words_by_id(tokenizer: Tokenizer) -> Iterator[tuple[int, str]]:
-    """The tokens that begin a word, and that word."""
     for id_, token in enumerate(tokenizer.vocabulary()):
         if id_ not in tokenizer.special_ids and token:
             yield id_, token[1:] if token.startswith(_BLANKS) else token

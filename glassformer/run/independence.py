@@ -25,10 +25,7 @@ _PADDING, _BATCH_MATES = 7, 3
 
 @dataclass(frozen=True)
 class Independence:
-    """Largest differences of the output in float64, relative to its largest absolute value.
-
-    `padding` is None where it was not measured: a text of the model's maximum length cannot be padded.
-    """
+    """Largest differences of the output in float64, relative to its largest value; `padding` None: not measured."""
 
     padding: float | None
     batch_mates: float
@@ -36,7 +33,6 @@ class Independence:
 
     @property
     def holds(self) -> bool:
-        """Whether the output is independent of padding and batch mates."""
         return max(self.padding or 0.0, self.batch_mates) <= self.limit
 
     def __str__(self) -> str:
@@ -54,10 +50,7 @@ class Independence:
 
 
 def independence(model: Artefact, text: str, pair: str | None = None) -> Independence:
-    """Compare a text, a pair, or a source and its target, alone with the same padded, and in a batch with others.
-
-    Raises ConfigError for an encoder–decoder without a target.
-    """
+    """Compare a text or pair alone with the same padded, and in a batch. Raises ConfigError without a target."""
     device = exact_device(model.device)
     module = copy.deepcopy(model.module).to(device).double().eval()
     first, second = Reader.of(model).lines(Given((text,), None if pair is None else (pair,)))
@@ -102,11 +95,9 @@ class Side:
 
     @staticmethod
     def of(mine: Row, stack: StackConfig) -> Side:
-        """As much padding as the stack's length has room for."""
         room = _PADDING if stack.max_length is None else min(_PADDING, stack.max_length - len(mine.ids))
         return Side(mine, Row(ids=[*mine.ids, *list(mine.ids)[:1] * room]), room)
 
     @property
     def others(self) -> list[Row]:
-        """The other rows of the batch."""
         return [Row(ids=list(self.mine.ids)[::-1]), *[self.longer] * (_BATCH_MATES - 1)]

@@ -24,13 +24,11 @@ from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.run.evaluate import evaluate
 from glassformer.saved.artefact import Artefact
-from glassformer.scoring.measure import Interval
-from glassformer.scoring.score import THIS_MODEL, Scores, interval
+from glassformer.scoring.score import THIS_MODEL, Interval, Scores, interval
 from glassformer.scoring.verdict import Difference, differences, intervals
 from glassformer.tasks import task_named, task_where, verb_of
 from glassformer.tasks.labels.text_pair import two_segments
-from glassformer.tasks.predict import grouped, predict
-from glassformer.tasks.predictor import SENTENCES, Predictor
+from glassformer.tasks.predictor import SENTENCES, Predictor, grouped, predict
 from glassformer.tasks.rows import Row, collate
 from glassformer.text.windows import text_rows
 from glassformer.training.progress import Progress
@@ -50,9 +48,7 @@ _LONGEST = 160
 
 @dataclass(frozen=True)
 class Deviation:
-    """One output: how far onnxruntime and glassformer are from one another in float32, and each from glassformer in
-    float64, at most; and how far onnxruntime may be.
-    """
+    """One output: how far onnxruntime is from glassformer, each is from float64, and onnxruntime may be."""
 
     output: str
     largest: float
@@ -63,9 +59,7 @@ class Deviation:
 
 @dataclass(frozen=True)
 class Checked:
-    """What was compared: texts, rows of them and of random tokens, alone and together in batches; `same` of `answers`
-    are the same, where the model answers with words or labels.
-    """
+    """What was compared: texts, rows, alone and in batches; `same` of `answers` are the same."""
 
     deviations: tuple[Deviation, ...]
     rows: int
@@ -91,9 +85,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Int8Loss:
-    """What 8 bits cost: by output the largest deviation from the graph in float32 and the largest number there, how
-    many answers changed, and for vectors of texts the least cosine.
-    """
+    """What 8 bits cost: by output the largest deviation, answers that changed, and the least cosine of vectors."""
 
     largest: Mapping[str, tuple[float, float]]
     changed: int
@@ -102,10 +94,7 @@ class Int8Loss:
 
 
 class Check:
-    """Compares graphs with the model that they were made from. `texts` take the place of those that stand here.
-
-    Raises ConfigError for texts where the model reads more than one.
-    """
+    """Compares graphs with their model, on `texts`; raises ConfigError for texts where it reads more than one."""
 
     def __init__(self, model: Artefact, head: ExportedHead, texts: Sequence[str] = ()) -> None:
         self.model, self.head = model, head
@@ -126,7 +115,6 @@ class Check:
         self.drawn = list(self._drawn())
 
     def _rows(self, texts: Sequence[str]) -> Iterator[Row]:
-        """Rows of the texts."""
         if self.predictor is not None:
             for example in self.examples:
                 yield from self.predictor.rows(example)
@@ -145,15 +133,12 @@ class Check:
             yield Row(ids=tokens.tolist())
 
     def _batches(self, rows: Sequence[Row]) -> Iterator[Inputs]:
-        """Each row alone, then all of them padded to batches."""
         pad = self.model.tokenizer.pad_id or 0
         rows = sorted(rows, key=lambda row: -len(row.ids))
         for row in rows:
             yield collate([row], pad_id=pad).inputs
         for chosen in grouped([len(row.ids) for row in rows]):
             yield collate([rows[place] for place in chosen], pad_id=pad).inputs
-
-    # ------------------------------------------------------------------ float32
 
     def checked(self, session: Session) -> Checked:
         """How far the graph is from the model; raises CheckpointError where it is further than rounding explains."""
@@ -183,7 +168,6 @@ class Check:
         return Checked(deviations, len(rows), min(sizes), max(sizes), same, answers)
 
     def _answers(self, module: Transformer, inputs: Inputs) -> dict[str, Tensor]:
-        """The answers of a model by their names in the graph."""
         ids = inputs.ids
         assert ids is not None
         masked = inputs.masked_words
@@ -196,7 +180,6 @@ class Check:
             return {answer.name: answer.of(output, whole) for answer in self.head.answers}
 
     def graph(self, session: Session) -> Transformer:
-        """A graph in the model's place."""
         return OnnxTransformer(self.model.module, session, self.head)
 
     def _same(self, one: Transformer, two: Transformer) -> tuple[int, int]:
@@ -209,8 +192,6 @@ class Check:
         )
         pairs = [(a, b) for a, b in zip(first, second, strict=True) if a is not None]
         return sum(a == b for a, b in pairs), len(pairs)
-
-    # ------------------------------------------------------------------ 8 bits
 
     def lost(self, session: Session, int8: Session) -> Int8Loss:
         """How far the graph in 8 bits is from that in float32, on texts alone: random tokens are none that it meets."""
@@ -227,12 +208,8 @@ class Check:
         same, answers = self._same(self.graph(session), self.graph(int8))
         return Int8Loss(largest, answers - same, answers, cosine if math.isfinite(cosine) else None)
 
-    # ------------------------------------------------------------------ labelled data
-
     def own_scores(self, files: Sequence[str | Path], progress: Progress) -> Scores:
-        """The scores of the model on labelled files, before there is a graph: files that cannot be used are refused
-        here. Raises ConfigError for a model without answers.
-        """
+        """The model's scores on labelled files, before there is a graph. Raises ConfigError without answers."""
         if self.predictor is None:
             raise ConfigError(
                 "labelled data measure a model that answers",
@@ -271,9 +248,7 @@ class Check:
 
 
 def predictor_with(model: Artefact, head: ExportedHead) -> Predictor[Any, Any] | None:
-    """What answers with this head, by its task or else as an imported encoder does; None for a model that has nothing
-    to say, as a head without names for its labels.
-    """
+    """What answers with this head, by its task or as an imported encoder; None for a model with nothing to say."""
     own = {} if model.task_name is None else task_named(model.task_name).verbs
     usual = verb_of(str(task_where(lambda kind: kind.of_imported == "encoder")))
     try:
@@ -292,7 +267,6 @@ def _intervals(scores: Scores) -> dict[str, Interval]:
 
 
 def _real(answer: Tensor, inputs: Inputs) -> Tensor:
-    """Without the tokens that are padding, where an answer has one for each token."""
     if inputs.real is None or answer.shape[: inputs.real.dim()] != inputs.real.shape:
         return answer
     return answer[inputs.real]
@@ -303,5 +277,4 @@ def _largest(numbers: Tensor) -> float:
 
 
 def _larger(one: float, two: float) -> float:
-    """The larger number; NaN where one of them is."""
     return math.nan if math.isnan(one) or math.isnan(two) else max(one, two)

@@ -19,10 +19,12 @@ from glassformer.data.readers.files import find_files
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
 from glassformer.models.transformer import Transformer, build
-from glassformer.run.body import body_config, check_length, check_memory
 from glassformer.run.distil import check_pair, student_of, teacher_of
 from glassformer.run.first_weights import adapt, use_vectors
 from glassformer.run.vocabulary import (
+    body_config,
+    check_length,
+    check_memory,
     check_row,
     check_sides,
     check_unused,
@@ -52,10 +54,7 @@ _TARGETS = {"files": "target_files", "validation_files": "validation_target_file
 
 @dataclass(frozen=True)
 class Checked:
-    """A recipe whose files are there and whose settings fit each other: all that is known before any text is read.
-
-    `kind` is the task that it names, `size` how many bytes the files have.
-    """
+    """A recipe checked before any text is read: its task `kind`, and the `size` of its files in bytes."""
 
     recipe: Recipe
     kind: type[Task]
@@ -64,10 +63,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Start:
-    """What a run starts from: a model, None where all weights are drawn, and a teacher, None without one.
-
-    `recipe` has the labels and the fingerprint of the teacher, and the learning rate for the weights of the model.
-    """
+    """What a run starts from: a model and a teacher, None without; `recipe` has the labels and the learning rate."""
 
     recipe: Recipe
     model: Artefact | None
@@ -76,10 +72,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The tokens of a run, and the `body` that reads them: the model without the head of the task.
-
-    `kind` is the task as such a model learns it; `recipe` has the `shares` of the data that are held out.
-    """
+    """The tokens of a run, and the `body` that reads them, without a head; `kind` is the task."""
 
     recipe: Recipe
     tokenizer: Tokenizer
@@ -111,11 +104,7 @@ class Prepared:
 
 
 def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: Tokenizer | None = None) -> Prepared:
-    """Read, tokenize and split the data, and build the model. The tokenized text is kept in `folder`.
-
-    `tokenizer` is one that an earlier part of the same run has made. Raises DataError, ConfigError, TokenizerError,
-    DeviceError.
-    """
+    """Prepare data and model; `folder` keeps the tokens, `tokenizer` is an earlier one. Raises GlassformerError."""
     kind = task_named(recipe.task.name)
     checked = Checked(recipe, kind, _check(kind, recipe, progress))
     start = _start(checked, progress)
@@ -132,9 +121,6 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     )
 
 
-# --------------------------------------------------------------------------- checked
-
-
 def _check(kind: type[Task], recipe: Recipe, progress: Progress) -> int:
     """Refuse what no text can mend; returns the bytes of the files, which are noted."""
     data, train, name = recipe.data, recipe.train, recipe.task.name
@@ -148,7 +134,6 @@ def _check(kind: type[Task], recipe: Recipe, progress: Progress) -> int:
 
 
 def _size(data: DataSection, which: str, progress: Progress) -> int:
-    """The bytes of the files for training, or of those for validation."""
     paths, targets = getattr(data, which), getattr(data, _TARGETS[which], ())
     if not paths:
         return 0
@@ -157,11 +142,7 @@ def _size(data: DataSection, which: str, progress: Progress) -> int:
     return sum(path.stat().st_size for path in found.used)
 
 
-# --------------------------------------------------------------------------- start
-
-
 def _start(checked: Checked, progress: Progress) -> Start:
-    """Open the models that the recipe names."""
     asked, length = checked.recipe, checked.recipe.data.length
     taught = None if asked.distil.teacher is None else teacher_of(asked.distil, asked.task)
     own = None if asked.model.start is None else _opened(asked.model.start, asked.model, length)
@@ -179,7 +160,6 @@ def _start(checked: Checked, progress: Progress) -> Start:
 
 
 def _opened(path: str, section: ModelSection, length: int) -> Artefact:
-    """The model to start from, for rows of `length` tokens."""
     if section.size is not None or section.settings or section.vectors is not None:
         raise ConfigError(
             "a model to start from brings its own sizes and vectors",
@@ -200,11 +180,7 @@ def _with_rate(recipe: Recipe, model: Artefact | None, progress: Progress) -> Re
     return recipe.model_copy(update={"train": recipe.train.model_copy(update={"learning_rate": rate})})
 
 
-# --------------------------------------------------------------------------- vocabulary
-
-
 def _vocabulary(checked: Checked, start: Start, earlier: Tokenizer | None, progress: Progress) -> Vocabulary:
-    """Find or learn the tokens; `earlier` are those of an earlier part of this run."""
     recipe, section = start.recipe, start.recipe.tokenizer
     known = _known_tokens(section, start.model, earlier)
     sizes = planned_sizes(section) if known is None else sizes_of(known)
@@ -225,18 +201,14 @@ def _vocabulary(checked: Checked, start: Start, earlier: Tokenizer | None, progr
 
 
 def _known_tokens(section: TokenizerSection, model: Artefact | None, earlier: Tokenizer | None) -> Tokenizer | None:
-    """Those of the model to start from, of an earlier part of this run, or of a file; None where they are to be
-    learned.
-    """
+    """The tokens of the start model, an earlier part of this run, or a file; None where they are to be learned."""
     if model is not None:
         return model.tokenizer
     return read_tokenizer(section) if earlier is None else earlier
 
 
 def _planned(recipe: Recipe, sizes: Sequence[int], progress: Progress) -> type[Task]:
-    """Refuse a model that is impossible with vocabularies of these sizes, or too large even with none; returns the
-    task as it learns it.
-    """
+    """Refuse a model that is impossible or too large with these vocabularies; returns the task as it learns it."""
     check_without_start(recipe.tune)
     kind = _checked_kind(recipe, body_config(recipe.model, recipe.data.length, *sizes))
     least = body_config(recipe.model, recipe.data.length, *[1] * len(sizes))  # those to be learned may be smaller
@@ -247,17 +219,12 @@ def _planned(recipe: Recipe, sizes: Sequence[int], progress: Progress) -> type[T
 
 
 def _checked_kind(recipe: Recipe, body: ModelConfig) -> type[Task]:
-    """The task as such a model learns it; raises ConfigError for one that cannot."""
     kind = task_of(recipe.task.name, body)
     kind.check_body(recipe.task, body)
     return kind
 
 
-# --------------------------------------------------------------------------- task and model
-
-
 def _lesson(start: Start, vocabulary: Vocabulary, folder: Path, progress: Progress) -> Lesson:
-    """Read and tokenize the examples."""
     recipe = vocabulary.recipe
     task, sources = vocabulary.kind.prepared(
         recipe.task,
@@ -295,7 +262,6 @@ def _module(start: Start, vocabulary: Vocabulary, lesson: Lesson, progress: Prog
 
 
 def _feed(start: Start, lesson: Lesson, progress: Progress) -> TaskFeed:
-    """The batches to learn from, with what the teacher answers where there is one."""
     train, distil, source = lesson.recipe.train, lesson.recipe.distil, lesson.sources["train"]
     cut: dict[str, Any] = {"batch": train.batch, "tokens": train.batch_tokens, "seed": train.seed}
     if start.teacher is None:
@@ -309,7 +275,6 @@ def _feed(start: Start, lesson: Lesson, progress: Progress) -> TaskFeed:
 
 
 def _epochs_told(rule: EpochsByData, steps_per_epoch: float) -> str:
-    """How many epochs a rule gives, why, and how to choose otherwise."""
     epochs = rule.epochs(steps_per_epoch)
     steps = math.ceil(epochs * steps_per_epoch)
     few = f": by the rule of {rule.steps:,} steps for small data, up to {rule.most:,} epochs" * (epochs > rule.least)

@@ -48,9 +48,7 @@ def recorded(out: Path, *, resume: bool) -> Recipe:
 
 @dataclass(frozen=True)
 class Begun:
-    """A run in its folder, new or resumed: a resumed one has the `tokenizer`, the split, the labels and the teacher
-    that it began with, and `recorded` is the recipe that its folder has.
-    """
+    """A run in its folder; a resumed one has the `tokenizer`, split, labels and teacher it began with."""
 
     recipe: Recipe
     tokenizer: Tokenizer | None = None
@@ -58,10 +56,7 @@ class Begun:
 
 
 def begin(out: Path, recipe: Recipe, *, resume: bool, log: Log) -> Begun:
-    """The run of this recipe in a folder; logs where one that is to be resumed has no checkpoint.
-
-    Raises as `earlier_recipe` does, and TokenizerError where the tokenizer of a resumed run has changed.
-    """
+    """The run of this recipe in a folder; raises as `earlier_recipe`, and TokenizerError for a changed tokenizer."""
     known = earlier_recipe(out, recipe, resume=resume)
     if resume and not Checkpoints(out / CHECKPOINTS):
         log(
@@ -76,10 +71,7 @@ def begin(out: Path, recipe: Recipe, *, resume: bool, log: Log) -> Begun:
 
 
 def earlier_recipe(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
-    """The recipe of the run that is resumed in this folder, None for a new run.
-
-    Raises ConfigError when the folder holds another run, CheckpointError when it holds a model and no checkpoint.
-    """
+    """The recipe of the run to resume, None for a new run; raises ConfigError, CheckpointError for another one."""
     if not Checkpoints(out / CHECKPOINTS):
         store.refuse_a_model(out, "a training that has no checkpoint to go on from" if resume else "a new run")
     known = read_saved_recipe(out)
@@ -112,9 +104,7 @@ def holds_a_run(out: Path) -> ConfigError:
 
 
 def _check_shares(recipe: Recipe, known: Recipe) -> None:
-    """Raise ConfigError when the shares asked for give another split: documents already learned from must not be held
-    out.
-    """
+    """Raise ConfigError when the shares asked for give another split: learned documents must not be held out."""
     asked, was = recipe.data.shares, known.data.shares
     if asked == was:
         return

@@ -20,9 +20,7 @@ SEEDS = "seeds.json"
 
 @dataclass(frozen=True)
 class Seeds:
-    """The scores of each run by its seed, and the name of the score that keeps the best model (`-loss`, `accuracy`).
-    `baseline_names`: see `Task`.
-    """
+    """The scores of each run by its seed, and the score that keeps the best model (`-loss`, `accuracy`)."""
 
     runs: Mapping[int, Mapping[str, float]]
     best_score: str
@@ -30,24 +28,20 @@ class Seeds:
 
     @property
     def best(self) -> int:
-        """The seed of the run with the best score."""
         name, sign = self.best_score.removeprefix("-"), -1 if self.best_score.startswith("-") else 1
         return max(self.runs, key=lambda seed: sign * self.runs[seed][name])
 
     @property
     def names(self) -> list[str]:
-        """The model's own scores that all runs have."""
         runs = list(self.runs.values())
         # A score that is not a number is null in the file of a finished run.
         shared = [name for name in runs[0] if all(run.get(name) is not None for run in runs)]
         return [name for name in shared if name != "targets" and not name.startswith(self.baseline_names)]
 
     def of(self, name: str) -> list[float]:
-        """A score, run by run."""
         return [scores[name] for scores in self.runs.values()]
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: each run with its folder and scores; of each score the mean and the sample standard deviation."""
         return {
             "runs": [{"seed": seed, "folder": folder(seed), "scores": dict(its)} for seed, its in self.runs.items()],
             "scores": {
@@ -59,7 +53,6 @@ class Seeds:
         }
 
     def write(self, out: Path) -> None:
-        """Write `seeds.json`."""
         with atomic_write(out / SEEDS) as draft:
             draft.write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
 
@@ -76,12 +69,10 @@ def lines(found: Mapping[str, Any]) -> list[Sequence[str]]:
 
 
 def folder(seed: int) -> str:
-    """The folder of a run inside that of all runs."""
     return f"seed-{seed}"
 
 
 def recipe_of(recipe: Recipe, seed: int) -> Recipe:
-    """The recipe of one run."""
     return recipe.model_copy(update={"train": recipe.train.model_copy(update={"seed": seed, "seeds": 1})})
 
 

@@ -82,7 +82,6 @@ def sizes_for(
     files: Sequence[str], core_minutes: float | None, *, size: str | None = None, tokenizer: bool = True
 ) -> Choice:
     """Size, vocabulary and batch for a training on these files: a function of their bytes and the time alone.
-
     `core_minutes` are the minutes times the cores; None = bounded by steps or epochs, which leaves the size to the
     recipe. `size` is one that the user has chosen; without `tokenizer` none is to be learned. Raises DataError for
     files that are not there.
@@ -114,10 +113,8 @@ def translator_sizes(
     step_tokens: int | None = None,
 ) -> Choice:
     """Size, vocabulary, dropout and tokens of a step for a training on pairs in these files, as `sizes_for`. With a
-    vocabulary for each side that is not `shared`, each is learned from half of the text.
-
-    A run of so many `steps` or `epochs` has the dropout and, unless `step_tokens` are asked for, the steps of a run by
-    the minutes that it takes.
+    vocabulary for each side that is not `shared`, each is learned from half of the text. A run of so many `steps` or
+    `epochs` has the dropout and, unless `step_tokens` are asked for, the steps of a run by the minutes that it takes.
     """
     paths = find_files(files).used
     text = sum(path.stat().st_size * (_UNPACKED if path.suffix.lower() == ".gz" else 1.0) for path in paths)
@@ -148,5 +145,4 @@ def translator_sizes(
 
 
 def _step_tokens(tokens: float) -> int:
-    """The target tokens of a step for a run of so many."""
     return max((each for each in _STEP_TOKENS if tokens / each >= _STEPS), default=_STEP_TOKENS[0])

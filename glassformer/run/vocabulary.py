@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 
+import torch
+
 from glassformer.base.errors import ConfigError
+from glassformer.config import ModelConfig
 from glassformer.data.settings import DataSection
-from glassformer.saved.sections import TokenizerSection
+from glassformer.models.families import FAMILIES, family_config
+from glassformer.models.transformer import Transformer
+from glassformer.runtime.device import choose_device, memory_of
+from glassformer.saved.sections import ModelSection, TokenizerSection
 from glassformer.tasks.task import Task
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import NONE
@@ -17,13 +24,73 @@ from glassformer.text.train import train_tokenizer
 from glassformer.training.progress import Progress
 
 
+def body_config(
+    section: ModelSection, length: int, vocabulary: int, target: int | None = None, *, pad_id: int | None = None
+) -> ModelConfig:
+    """The model of these settings for rows of `length` tokens, for a vocabulary of this size, and one of the size
+    `target` where targets have their own; raises ConfigError for an impossible one. A family that counts positions from
+    its padding on (RoBERTa) begins after `pad_id`: otherwise it could not be exported.
+    """
+    settings = dict(section.settings)
+    if section.size is not None:
+        settings["size"] = section.size
+    settings.setdefault("vocabulary", vocabulary)
+    if section.family in FAMILIES:
+        known = inspect.signature(FAMILIES[section.family]).parameters
+        if target is not None:
+            if "target_vocabulary" not in known:
+                raise ConfigError(
+                    "two vocabularies need a family whose stacks may have a table of word vectors each",
+                    got=section.family,
+                    do="choose marian, vaswani2017 or tensor2tensor, or leave tokenizer.shared out",
+                )
+            settings.setdefault("target_vocabulary", target)
+        if "position_offset" in known and pad_id is not None:
+            settings.setdefault("position_offset", pad_id + 1)
+        numbered = known.get("max_length")
+        if numbered is not None and "max_length" not in settings and length > numbered.default:
+            settings["max_length"] = length
+    config = family_config(section.family, settings)
+    check_length(config, length)
+    return config
+
+
+def check_length(config: ModelConfig, length: int) -> None:
+    limit = config.output_stack.max_length
+    if limit is not None and length > limit:
+        raise ConfigError(
+            f"rows of data.length = {length} tokens must fit the model",
+            got=f"one with {limit} positions",
+            do=f"lower data.length, or build a model with model.settings.max_length = {length}",
+        )
+
+
+def check_memory(config: ModelConfig, device: str, *, freeze_vectors: bool) -> None:
+    """Raise ConfigError for a model that does not fit into the machine's memory in training on `device`."""
+    smaller = "choose a smaller model.size or model.settings.width"
+    try:
+        with torch.device("meta"):  # without memory for weights
+            count = sum(parameter.numel() for parameter in Transformer(config).parameters())
+    except (RuntimeError, TypeError, OverflowError):  # these are torch's errors for sizes of more than 63 bits
+        raise ConfigError("a model needs sizes that a machine can hold", got="2^63 or more", do=smaller) from None
+    memory = memory_of(choose_device(device))
+    # Weights, gradients and Adam's two moments, in float32; frozen vectors, most of such a model, need only the
+    # weights.
+    needed = 4 * count * (1 if freeze_vectors else 4)
+    if memory is not None and needed > memory:
+        raise ConfigError(
+            f"to train {count:,} parameters a machine needs {needed / 1e9:,.1f} GB",
+            got=f"one with {memory / 1e9:,.1f} GB",
+            do=smaller,
+        )
+
+
 def read_tokenizer(section: TokenizerSection) -> Tokenizer | None:
     """The tokenizer of the file that the settings name, None where they name none; raises TokenizerError."""
     return None if section.file is None else load_tokenizer(Path(section.file))
 
 
 def sizes_of(tokenizer: Tokenizer) -> list[int]:
-    """The size of the vocabulary, or of those of source and target."""
     return [side.vocabulary_size for side in tokenizer.sides]
 
 
@@ -33,7 +100,6 @@ def planned_sizes(section: TokenizerSection) -> list[int]:
 
 
 def check_sides(sides: int, task: type[Task], name: str) -> None:
-    """Raise ConfigError for two vocabularies where there are no pairs."""
     if sides > 1 and not task.two_sided:
         raise ConfigError(
             "two vocabularies are those of a source and its translation",
@@ -43,9 +109,7 @@ def check_sides(sides: int, task: type[Task], name: str) -> None:
 
 
 def check_unused(section: TokenizerSection, *, start: bool) -> None:
-    """Refuse settings for a tokenizer that is not learned, as that of a model to `start` from: they would have no
-    effect, but would be saved in recipe.toml. Raises ConfigError.
-    """
+    """Refuse settings for a tokenizer that is not learned: they would have no effect, but would be saved."""
     usual = TokenizerSection()
     if start or section.file is not None:
         asked = [key for key, value in section if value != getattr(usual, key) and (start or key != "file")]
@@ -59,9 +123,7 @@ def check_unused(section: TokenizerSection, *, start: bool) -> None:
 
 
 def check_row(length: int, tokenizer: Tokenizer | None, *, special: bool) -> None:
-    """Refuse rows that are too short for text; a tokenizer that is still to be learned will add two `special` tokens,
-    where it has such. Raises ConfigError.
-    """
+    """Refuse rows too short for text, with the `special` tokens of a tokenizer that is still to be learned."""
     around = (2 if special else 0) if tokenizer is None else sum(tokenizer.frame)
     if length <= around:
         raise ConfigError(f"a row must be longer than its {around} special tokens", got=f"data.length = {length}")
@@ -75,9 +137,7 @@ def learn_tokenizer(
     characters: int,
     progress: Progress,
 ) -> Tokenizer:
-    """A tokenizer from the training texts, which have about so many characters: with a vocabulary for each side where
-    they are not `shared`. Raises TokenizerError, and DataError for files that cannot be read.
-    """
+    """A tokenizer from the training texts, one for each side where not `shared`. Raises TokenizerError, DataError."""
     sides = 2 - section.shared
     each = []
     for side in range(sides):

@@ -101,10 +101,7 @@ def _build(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> Callable[...
 def _bias_apart(
     usual: Callable[..., Any], bias: Tensor, one: Tensor, two: Tensor, *, beta: float = 1, alpha: float = 1
 ) -> Any:
-    """A matrix product with a bias, as a product followed by a sum.
-
-    On a CPU such a product first copies the bias to every row, while the sum costs nothing in the kernel that follows.
-    """
+    """A matrix product with a bias, as a product and a sum, which costs nothing in the kernel that follows on a CPU."""
     answer = usual(bias, one, two, beta=beta, alpha=alpha)
     if answer is not NotImplemented or bias.device.type != "cpu" or (alpha, beta) != (1, 1):
         return answer

@@ -18,7 +18,7 @@ from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.options import WritingOptions
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import has_fast_bfloat16
-from glassformer.runtime.int8 import is_int8
+from glassformer.runtime.matrices import is_int8
 from glassformer.saved.recipe import Recipe, read_saved_recipe
 from glassformer.tasks import predictor_of, task_named, task_where, verb_of
 from glassformer.tasks.predictor import Context, Options
@@ -74,19 +74,15 @@ class Artefact:
 
     @property
     def fast(self) -> bool:
-        """Whether it predicts in bfloat16: as asked for, but not where this machine only emulates it, which is slower
-        than float32, and never with float64 weights, which autocast does not convert.
-        """
+        """Whether it predicts in bfloat16: as asked for, but neither where it is emulated nor in float64."""
         return self._fast and self.can_be_fast
 
     @property
     def can_be_fast(self) -> bool:
-        """Whether it would predict in bfloat16 where that is asked for."""
         return has_fast_bfloat16(self.device) and self._converted
 
     @property
     def fast_told(self) -> str:
-        """What being fast changes of its predictions on this machine, in one sentence."""
         if not self._converted:
             return "its weights are float64: predictions stay in float64, as without it"
         if not has_fast_bfloat16(self.device):
@@ -102,12 +98,10 @@ class Artefact:
 
     @property
     def only_emulated(self) -> bool:
-        """Whether it was asked to be fast on a machine where bfloat16 is not."""
         return self._fast and not has_fast_bfloat16(self.device) and self._converted
 
     @property
     def int8(self) -> bool:
-        """Whether its matrices are held in 8 bits, for prediction alone."""
         return is_int8(self.module)
 
     def needs_weights(self, what: str) -> None:
@@ -129,7 +123,6 @@ class Artefact:
         return new
 
     def __copy__(self) -> Self:
-        """The same model under another name."""
         new = type(self).__new__(type(self))
         new.__dict__.update(self.__dict__)
         return new
@@ -144,7 +137,6 @@ class Artefact:
 
     @property
     def config(self) -> ModelConfig:
-        """The tree of settings the model was built from."""
         return self.module.config
 
     @property
@@ -158,7 +150,6 @@ class Artefact:
 
     @property
     def has_tokenizer(self) -> bool:
-        """Whether the model has a tokenizer."""
         return self._tokenizer is not None
 
     @cached_property
@@ -168,7 +159,6 @@ class Artefact:
 
     @property
     def device(self) -> torch.device:
-        """The device of the weights."""
         return next(self.module.parameters()).device
 
     @property
@@ -196,9 +186,7 @@ class Artefact:
 
     @property
     def row_tokens(self) -> int | None:
-        """Tokens in the longest row that the model reads: limited by its positions and by the rows it has learned
-        from.
-        """
+        """Tokens in the longest row that the model reads: limited by its positions and by what it has learned."""
         limits = [limit for limit in (self.config.output_stack.max_length, self.length) if limit is not None]
         return min(limits) if limits else None
 
@@ -208,7 +196,6 @@ class Artefact:
         return None if self.row_tokens is None else self.row_tokens - sum(self.tokenizer.frame)
 
     def context(self, options: Options) -> Context:
-        """The facts about this model that a predictor uses, with the options of its verb."""
         return Context(
             section=self.task,
             data=self.data,
@@ -241,7 +228,6 @@ class Artefact:
 
     @property
     def alone(self) -> bool:
-        """Whether it is a decoder alone."""
         return self.config.encoder is None and self.config.decoder is not None
 
     def __repr__(self) -> str:

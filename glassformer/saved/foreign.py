@@ -29,10 +29,8 @@ LAST, LAST_BIAS = "sentence_head.output.weight", "sentence_head.output.bias"
 
 def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
     """The model in a Hugging Face folder, with its weights in the type in which they are stored, and a report of what
-    was left aside and why.
-
-    `hub:owner/name` fetches it first. Raises CheckpointError for what cannot be read, MissingExtraError for a hub id
-    without huggingface_hub.
+    was left aside and why. `hub:owner/name` fetches it first. Raises CheckpointError for what cannot be read,
+    MissingExtraError for a hub id without huggingface_hub.
     """
     folder = Path(path)
     if str(path).startswith(HUB):
@@ -74,7 +72,6 @@ def section_of(config: ModelConfig, use: LabelUse) -> TaskSection | None:
 
 
 def use_of(model: Artefact) -> LabelUse:
-    """What the labels of a model are for."""
     section = model.task
     head = None if section is None or section.name not in TASKS else task_named(section.name).head_use
     if head is None:
@@ -84,10 +81,8 @@ def use_of(model: Artefact) -> LabelUse:
 
 def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
     """Write a folder that `transformers` loads as a model with the same outputs. Returns what stays behind, such as the
-    scores of a CRF, in sentences.
-
-    Raises ConfigError for a family or a head that Hugging Face does not have, CheckpointError when the folder cannot be
-    written, or holds a model, which may be the only copy.
+    scores of a CRF, in sentences. Raises ConfigError for a family or a head that Hugging Face does not have,
+    CheckpointError when the folder cannot be written, or holds a model, which may be the only copy.
     """
     refuse_a_model(directory, "an export")
     model.needs_weights("an export")
@@ -111,7 +106,6 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
 
 
 def _of_two_vocabularies(tokenizer: Tokenizer | None) -> tuple[str, ...]:
-    """What programs that read one tokenizer do not find by themselves: a sentence."""
     if tokenizer is None or len(tokenizer.sides) == 1:
         return ()
     return (
@@ -121,9 +115,7 @@ def _of_two_vocabularies(tokenizer: Tokenizer | None) -> tuple[str, ...]:
 
 
 class Searched(NamedTuple):
-    """How a model is searched, in words of Hugging Face: tokens with a role, settings of generation, the token that the
-    decoder begins with where no answer has it, and what they cannot say, in sentences.
-    """
+    """How a model is searched, in Hugging Face's words, the decoder's first token, and what these cannot say."""
 
     tokens: Mapping[str, Any]
     generation: Mapping[str, Any]
@@ -192,9 +184,7 @@ def _written(model: Artefact) -> Searched:
 
 
 def rescaled(section: TaskSection | None, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The last layer of the head with what the task does to its outputs: a classifier's are divided by its temperature,
-    a regression's become numbers by their deviation and mean.
-    """
+    """The last layer of the head, rescaled: divided by a temperature, or by deviation and mean of numbers."""
     by = getattr(section, "deviation", None) or 1.0 / getattr(section, "temperature", 1.0)
     more = getattr(section, "mean", None) or 0.0
     if (by, more) == (1.0, 0.0) or LAST not in state:

@@ -14,18 +14,13 @@ from glassformer.base.paths import check_path
 from glassformer.base.pickles import refuse_pickles
 from glassformer.bundled.travelling import located, travelling
 from glassformer.runtime.device import check_float64, choose_device
-from glassformer.runtime.int8 import to_int8
+from glassformer.runtime.matrices import to_int8
 from glassformer.saved import store
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.foreign import read_foreign
 from glassformer.saved.recipe import HUB, RECIPE
 
-DTYPES = {
-    "float32": torch.float32,
-    "float64": torch.float64,
-    "bfloat16": torch.bfloat16,
-    "int8": torch.int8,
-}
+DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16, "int8": torch.int8}
 
 
 Kind = TypeVar("Kind", bound=Artefact)
@@ -40,9 +35,8 @@ def open_model(
     fast: bool = False,
 ) -> Kind:
     """Open a saved model as a record of this `kind`: a folder in our format or in Hugging Face's, or the name of a
-    bundled model, unless the current folder has a model of this name. `api.load.load` explains the options.
-
-    Raises CheckpointError for what is not a model, DeviceError for a device that is not available.
+    bundled model, unless the current folder has a model of this name. `api.load.load` explains the options. Raises
+    CheckpointError for what is not a model, DeviceError for a device that is not available.
     """
     where, numbers = choose_device(str(device or "auto")), choose_dtype(dtype)
     check_float64(where, numbers)

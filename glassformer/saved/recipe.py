@@ -15,14 +15,13 @@ from typing import Any
 from pydantic import create_model
 
 from glassformer.base.atomic import atomic_write, current
-from glassformer.base.checksum import check_sealed_text, sealed_text
 from glassformer.base.errors import ConfigError, TokenizerError
+from glassformer.base.json_text import check_sealed_text, sealed_text
 from glassformer.base.paths import check_path, refuse_endless
 from glassformer.base.settings import Settings, parse_toml, read_settings, read_toml, toml_of
 from glassformer.bundled.recipes import ready_recipe, ready_recipes, recipe_files
 from glassformer.bundled.travelling import travels
 from glassformer.data.settings import DataSection
-from glassformer.saved.format1 import recipe_of_format_1, refuse_old_keys
 from glassformer.saved.sections import DistilSection, ModelSection, TokenizerSection, WatchSection
 from glassformer.tasks import TASKS, task_named
 from glassformer.tasks.settings import TaskSection
@@ -85,14 +84,11 @@ def read_recipe(values: Mapping[str, Any], *, where: str) -> Recipe:
         raise ConfigError(
             f"{where}: a recipe names its task", got="none", do=f"write in [task] name = one of: {', '.join(TASKS)}"
         )
-    refuse_old_keys(values, where)
     return read_settings(recipe_class(name), values, where=where)
 
 
 def write_recipe(directory: Path, recipe: Recipe, tokenizer: Tokenizer | None) -> None:
-    """Write what a model or a run is made from, with the fingerprint of its tokenizer in a comment; raises OSError when
-    it cannot be written.
-    """
+    """Write what a model was made from, with its tokenizer's fingerprint in a comment; raises OSError."""
     comment = "" if tokenizer is None else f"{_OF_TOKENIZER}{tokenizer.fingerprint}\n"
     with atomic_write(directory / RECIPE) as draft:
         draft.write_text(sealed_text(toml_of(recipe) + comment), encoding="utf-8")
@@ -111,7 +107,7 @@ def read_saved_recipe(directory: str | Path) -> Recipe | None:
             got=str(error),
             do="copy it again; after a change of your own, delete its last line",
         ) from None
-    return read_recipe(recipe_of_format_1(read_toml(path)), where=str(path))
+    return read_recipe(read_toml(path), where=str(path))
 
 
 def tokenizer_of_run(directory: Path) -> Tokenizer:
@@ -139,10 +135,9 @@ def _lenient(path: Path) -> str:
 
 
 def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str, object] | None = None) -> Recipe:
-    """A recipe from settings, a mapping, a TOML file, or the name of one in the package.
-
-    `changes` are single settings, `{"train.steps": 100}`. Paths in them and in a mapping are relative to the current
-    folder. Raises ConfigError in one sentence, also for a change that another setting would make idle.
+    """A recipe from settings, a mapping, a TOML file, or the name of one in the package. `changes` are single settings,
+    `{"train.steps": 100}`. Paths in them and in a mapping are relative to the current folder. Raises ConfigError in one
+    sentence, also for a change that another setting would make idle.
     """
     where, folder, values = "the recipe", Path.cwd(), {}
     if isinstance(given, Recipe):
@@ -208,7 +203,6 @@ def _changed(values: Mapping[str, Any], changes: Mapping[str, object]) -> dict[s
 
 
 def _from_folder(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The same tables with paths made absolute."""
     resolved = dict(values)
     for section, key in _PATHS:
         table = resolved.get(section)
@@ -225,9 +219,7 @@ def _from_folder(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _absolute(path: str, folder: Path) -> str:
-    """A path relative to a folder, made absolute; raises ConfigError for an impossible one, and for a pipe or
-    device.
-    """
+    """A path relative to a folder, made absolute; raises ConfigError for an impossible one, a pipe or a device."""
     placed = str(folder / path)
     check_path(placed if os.path.lexists(placed) else path, ConfigError)
     check_path(placed, ConfigError)

@@ -10,10 +10,9 @@ from glassformer.base.settings import MOST_WORDS, Settings
 
 
 class TokenizerSection(Settings):
-    """The tokenizer: an existing `file` or folder, else one that is trained on the training text.
-
-    Without `special` a vocabulary of whole words has only its words as tokens (the slides). Pairs that are not `shared`
-    have a vocabulary of this size for each side, and each stack has a table of word vectors.
+    """The tokenizer: an existing `file` or folder, else one that is trained on the training text. Without `special` a
+    vocabulary of whole words has only its words as tokens (the slides). Pairs that are not `shared` have a vocabulary
+    of this size for each side, and each stack has a table of word vectors.
     """
 
     kind: Literal["wordpiece", "bpe", "unigram", "words"] = "wordpiece"
@@ -65,10 +64,9 @@ OF_THE_TEACHER = ("labels", "several", "pooling", "crf", "mean", "deviation", "n
 
 class WatchSection(Settings):
     """Sentences whose guesses and heads are kept at some steps of the training, in `watched.jsonl`, so that a page can
-    show how the model learned.
-
-    A sentence is one text; what a task needs beside it stands behind a tab: the translation, the second text of a
-    pair, the passage of a question, the candidates. For tasks that guess masked words it holds at least one [MASK].
+    show how the model learned. A sentence is one text; what a task needs beside it stands behind a tab: the
+    translation, the second text of a pair, the passage of a question, the candidates. For tasks that guess masked words
+    it holds at least one [MASK].
     """
 
     sentences: tuple[str, ...] = ()

@@ -22,16 +22,14 @@ from typing import Any, Optional, TypeVar
 from pydantic import Field, create_model
 
 from glassformer.base.atomic import current, replace_files
-from glassformer.base.checksum import check_seal, file_checksum, sealed_json
 from glassformer.base.errors import CheckpointError, ConfigError
-from glassformer.base.json_text import read_json
+from glassformer.base.json_text import check_seal, file_checksum, read_json, sealed_json
 from glassformer.base.paths import check_path, refuse_no_path
 from glassformer.base.pickles import refuse_pickles
 from glassformer.base.settings import Settings, read_settings
 from glassformer.config import ModelConfig
 from glassformer.data.settings import DataSection
 from glassformer.saved.artefact import Artefact
-from glassformer.saved.format1 import facts_of_format_1
 from glassformer.saved.recipe import RECIPE, write_recipe
 from glassformer.saved.weights import Header, blocks_in, build_with, read_weights_header, write_weights
 from glassformer.tasks import task_named
@@ -56,9 +54,7 @@ _LARGEST, _LARGEST_PER_TENSOR = 1 << 24, 1 << 13
 
 
 class TokenizerFacts(Settings):
-    """Which tokenizer belongs to the model: the SHA-256 of its file, or of its two one after the other where targets
-    have their own, and which token has which role.
-    """
+    """The model's tokenizer: the SHA-256 of its file, or of its two, and which token has which role."""
 
     sha256: str
     roles: SpecialTokens
@@ -72,10 +68,7 @@ class TemplateFacts(Settings):
 
 
 class Facts(Settings):
-    """What `glassformer.json` holds: all that is needed to rebuild the model and to find its held-out text again.
-
-    `checksums` are the CRC-32 of files beside it, by name.
-    """
+    """What `glassformer.json` holds, to rebuild the model and find its held-out text; `checksums` are CRC-32."""
 
     format: int
     made_by: str = ""
@@ -93,7 +86,6 @@ class Facts(Settings):
 
 @cache
 def facts_class(task: str | None) -> type[Facts]:
-    """The facts of a model of this task; raises ConfigError for an unknown task."""
     if task is None:
         return create_model("Facts", __base__=Facts, task=(None, None))
     kind = task_named(task)
@@ -101,10 +93,7 @@ def facts_class(task: str | None) -> type[Facts]:
 
 
 def write(directory: str | Path, saved: Artefact) -> Path:
-    """Save a model. An older one in the directory stays whole until the new one is complete.
-
-    Raises CheckpointError when the directory cannot be written to or the disk is full.
-    """
+    """Save a model; an older one stays whole until the new one is complete. Raises CheckpointError."""
     refuse_no_path(directory, CheckpointError)
     saved.needs_weights("a saved model")
     directory = Path(directory)
@@ -121,10 +110,9 @@ def write(directory: str | Path, saved: Artefact) -> Path:
 
 
 def read(directory: str | Path, kind: type[Kind]) -> Kind:
-    """Read a model on the CPU, with its weights in the saved type; its recipe is read on first access.
-
-    Damaged metrics are left out and reported in `notes`: the model works without them. Raises
-    CheckpointError when the directory is not in our format, lacks a file, is damaged, or is of another version.
+    """Read a model on the CPU, with its weights in the saved type; its recipe is read on first access. Damaged metrics
+    are left out and reported in `notes`: the model works without them. Raises CheckpointError when the directory is not
+    in our format, lacks a file, is damaged, or is of another version.
     """
     given = Path(directory)
     directory = current(given)
@@ -156,7 +144,6 @@ def read(directory: str | Path, kind: type[Kind]) -> Kind:
 
 
 def is_ours(directory: str | Path) -> bool:
-    """Whether a directory holds a saved model in our format."""
     return os.path.isfile(current(Path(directory)) / SETTINGS)
 
 
@@ -173,18 +160,14 @@ def refuse_a_model(directory: str | Path, what: str) -> None:
 
 
 def read_facts(path: Path, header: Header) -> Facts:
-    """The content of `glassformer.json`, compared with the weights beside it before anything is built.
-
-    Raises CheckpointError for another version, a damaged file, or one that describes other blocks than the weights
-    have.
-    """
+    """`glassformer.json`, compared with the weights before anything is built. Raises CheckpointError."""
     size, largest = path.stat().st_size, _LARGEST + len(header) * _LARGEST_PER_TENSOR
     if size > largest:
         raise CheckpointError(f"{path} must describe the {len(header)} weights beside it", got=f"{size:,} bytes")
     values = _json(path)
-    if values.get("format") not in (1, FORMAT):
+    if values.get("format") != FORMAT:
         raise CheckpointError(
-            f"{path} must be of format {FORMAT} or older, which this glassformer reads",
+            f"{path} must be of format {FORMAT}, which this glassformer reads",
             got=f"format {values.get('format')!r}",
             do="open it with the glassformer that saved it"
             + (f" ({values['made_by']})" if values.get("made_by") else ""),
@@ -194,7 +177,6 @@ def read_facts(path: Path, header: Header) -> Facts:
         if "checksum" in values:
             check_seal(values)
         said = {name: value for name, value in values.items() if name != "checksum"}
-        said = facts_of_format_1(said) if values["format"] == 1 else said
         task = said["task"].get("name") if isinstance(said.get("task"), dict) else None
         if task is not None and not isinstance(task, str):
             raise ConfigError("task.name must be a word", got=repr(task)[:60])
@@ -219,9 +201,6 @@ def _compare_blocks(path: Path, values: Mapping[str, Any], header: Header) -> No
                 f"{path} must describe the weights beside it, with {blocks_in(header, name)} blocks in the {name}",
                 got=f"{len(blocks)}",
             )
-
-
-# --------------------------------------------------------------------------- writing
 
 
 def _write_files(directory: Path, saved: Artefact) -> None:
@@ -263,9 +242,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-# --------------------------------------------------------------------------- reading
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -312,6 +288,5 @@ def _tokenizer(directory: Path, facts: TokenizerFacts, model: ModelConfig) -> To
 
 
 def _sha256(directory: Path) -> str:
-    """Of the tokenizer's files, one after the other."""
     there = (directory / name for name in TOKENIZERS if (directory / name).is_file())
     return hashlib.sha256(b"".join(path.read_bytes() for path in there)).hexdigest()

@@ -12,8 +12,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
-from glassformer.base.checksum import file_checksum
 from glassformer.base.errors import CheckpointError
+from glassformer.base.json_text import file_checksum
 from glassformer.config import ModelConfig
 from glassformer.convert.files import read_header, read_safetensors
 from glassformer.models.transformer import Transformer
@@ -28,7 +28,6 @@ _BLOCK = re.compile(r"(encoder|decoder)\.blocks\.(\d+)\.")
 
 
 def write_weights(path: Path, module: Transformer) -> None:
-    """Write the parameters of a module; raises OSError when they cannot be written."""
     # named_parameters gives a shared parameter once, under its first name.
     state = {name: parameter.detach().cpu().contiguous() for name, parameter in module.named_parameters()}
     try:
@@ -39,10 +38,7 @@ def write_weights(path: Path, module: Transformer) -> None:
 
 
 def read_weights_header(path: Path) -> Header:
-    """Shapes and kinds of number in a safetensors file.
-
-    Raises CheckpointError when it is missing, cut short, or a pickle.
-    """
+    """Shapes and number types in a safetensors file; raises CheckpointError if missing, cut short or a pickle."""
     if not path.is_file():
         raise CheckpointError(f"weights are needed at {path}", got="no such file")
     return read_header(path)
@@ -55,11 +51,10 @@ def blocks_in(header: Header, stack: str) -> int:
 
 
 def build_with(config: ModelConfig, path: Path, header: Header, *, checksum: str | None = None) -> Transformer:
-    """The model of a config with the weights in a file, on the CPU and in eval mode.
-
-    `header` is the result of `read_weights_header` for the file: the config is compared with it before the weights are
-    read. Raises CheckpointError unless the file holds each parameter of the model in its shape and in floating point,
-    and nothing else, and has this `checksum`.
+    """The model of a config with the weights in a file, on the CPU and in eval mode. `header` is the result of
+    `read_weights_header` for the file: the config is compared with it before the weights are read. Raises
+    CheckpointError unless the file holds each parameter of the model in its shape and in floating point, and nothing
+    else, and has this `checksum`.
     """
     try:
         with torch.device("meta"):  # without memory for weights: they come from the file

@@ -11,17 +11,16 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from glassformer.scoring.measure import Counts, Integers, Measure, Reals
+from glassformer.scoring.score import Counts, Integers, Measure, Reals
 
 # Labels up to which F1 and Matthews' correlation have intervals: those need 3 L numbers of each bootstrap sample.
 MOST_LABELS = 1000
 
 
 def one_label(losses: Sequence[float], true: Sequence[int], guessed: Sequence[int], names: Sequence[str]) -> Measure:
-    """One of the labels for each example: `losses` in nats [E], the right labels and the guesses [E].
-
-    `accuracy`; `macro_f1`, the mean of the F1 of the labels that occur among either; `matthews`, the correlation
-    coefficient of L labels (Gorodkin 2004), 0 where it is not defined; with two labels the F1 of each.
+    """One of the labels for each example: `losses` in nats [E], the right labels and the guesses [E]. `accuracy`;
+    `macro_f1`, the mean of the F1 of the labels that occur among either; `matthews`, the correlation coefficient of L
+    labels (Gorodkin 2004), 0 where it is not defined; with two labels the F1 of each.
     """
     occurring = np.isin(np.arange(len(names)), [*true, *guessed])
 
@@ -49,7 +48,6 @@ def several_labels(
     losses: Sequence[float], true: Sequence[Sequence[int]], guessed: Sequence[Sequence[int]], names: Sequence[str]
 ) -> Measure:
     """A set of labels for each example: `losses` in nats per label [E], the right sets and the guessed ones [E].
-
     `accuracy`, the share of the examples whose whole set is right (subset accuracy); `micro_f1`, the F1 of all
     decisions together; `macro_f1`, the mean of the F1 of the labels that occur among the right or the guessed ones.
     """
@@ -70,10 +68,9 @@ def several_labels(
 
 def macro_f1(both: Reals, ours_and_theirs: Reals, occurring: npt.NDArray[np.bool_]) -> Reals:
     """The mean of the labels' F1: how often each was guessed rightly, and how often it was guessed or right, added up
-    [..., L]; over the labels that occur among all examples, [L]. -> [...]
-
-    A bootstrap sample in which a label does not occur counts it as 0, as scikit-learn does where `labels` names it, so
-    that all samples are means over the same labels; 0 where no label occurs.
+    [..., L]; over the labels that occur among all examples, [L]. -> [...] A bootstrap sample in which a label does not
+    occur counts it as 0, as scikit-learn does where `labels` names it, so that all samples are means over the same
+    labels; 0 where no label occurs.
     """
     f1 = np.nan_to_num(_divided(2 * both, ours_and_theirs))[..., occurring]  # [..., O]
     return np.asarray(f1.sum(axis=-1) / max(1, f1.shape[-1]))
@@ -81,10 +78,9 @@ def macro_f1(both: Reals, ours_and_theirs: Reals, occurring: npt.NDArray[np.bool
 
 def numbers(true: Reals, guessed: Reals, *, deviation: float) -> Measure:
     """A number for each example, the right ones and the guesses [E]; `deviation` is that of the training targets.
-
     `loss`, the mean squared error in units of the deviation; `pearson`; `spearman`, Pearson's correlation of the ranks
-    in the whole set, ties at their mean rank; `mean_absolute_error`. A correlation with equal guesses is left out.
-    In a bootstrap sample the ranks remain those of the whole set.
+    in the whole set, ties at their mean rank; `mean_absolute_error`. A correlation with equal guesses is left out. In a
+    bootstrap sample the ranks remain those of the whole set.
     """
     columns = [true, guessed, ranks(true), ranks(guessed)]
     a, b, ranked_a, ranked_b = (column - column.mean() for column in columns)  # centred: the sums lose no digits
@@ -118,8 +114,7 @@ def bounded(measure: Measure, labels: int) -> Measure:
     if labels <= MOST_LABELS or not isinstance(statistics, Counts):
         return measure
     return Measure(
-        statistics.dense,
-        lambda sums: {"loss": sums[..., 1] / sums[..., 0], "accuracy": sums[..., 2] / sums[..., 0]},
+        statistics.dense, lambda sums: {"loss": sums[..., 1] / sums[..., 0], "accuracy": sums[..., 2] / sums[..., 0]}
     )
 
 

@@ -15,8 +15,7 @@ import numpy as np
 
 from glassformer.base.settings import Settings
 from glassformer.data.stores.split import shared, text_hash
-from glassformer.scoring.measure import Reals
-from glassformer.scoring.score import Scores
+from glassformer.scoring.score import Reals, Scores
 
 Example = TypeVar("Example", contravariant=True)
 Prediction = TypeVar("Prediction")
@@ -34,9 +33,7 @@ _TOGETHER, _SCORES = 1024, 1 << 20
 
 
 class Lesson(NamedTuple):
-    """What a baseline learns of an example: its words, and the number of its label, the numbers of all its labels where
-    it may have several, or a number to be predicted.
-    """
+    """Words of an example, and its label's number, the numbers of several, or a number to predict."""
 
     text: str
     pair: str | None
@@ -76,15 +73,12 @@ class TfIdf:
             self._predict = _fitted(features, [lesson.target for lesson in chosen], labels, strength)
 
     def guess(self, lessons: Sequence[Lesson]) -> Iterator[list[float]]:
-        """For each lesson what a model's head gives, [L]: the log-probabilities of the labels; where there may be
-        several, the logit of each; or one number.
-        """
+        """For each lesson what a head gives, [L]: log-probabilities, logits of several labels, or one number."""
         together = max(1, min(_TOGETHER, _SCORES // max(1, self._labels)))
         for start in range(0, len(lessons), together):
             yield from self._predict(self._features(lessons[start : start + together])).tolist()
 
     def _features(self, lessons: Sequence[Lesson]) -> Any:
-        """[E, F], sparse."""
         from scipy.sparse import csr_matrix, hstack
 
         if self._vectorizer is None:
@@ -145,7 +139,6 @@ def beside_tfidf(
 
 
 def repeated(task: Learner[Example, Any], train: Sequence[Example], measured: Sequence[Example]) -> int:
-    """How many of the measured examples have the text of a training example."""
     hashes = [
         [text_hash(text) for each in examples if (text := task.known_by(each)) is not None]
         for examples in (train, measured)
@@ -224,7 +217,6 @@ def _fitted(features: Any, targets: Sequence[Any], labels: int, strength: float)
 
 
 def _sample(lessons: Sequence[Lesson]) -> list[Lesson]:
-    """Lessons in random order, as many as the fit may cost."""
     chosen: list[Lesson] = []
     characters = 0
     for number in np.random.default_rng(0).permutation(len(lessons))[:_RECORDS].tolist():

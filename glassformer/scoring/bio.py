@@ -46,14 +46,11 @@ def is_scheme(labels: Collection[str]) -> bool:
 
 
 def is_bio(labels: Collection[str]) -> bool:
-    """Whether labels mark spans with B- and I- alone."""
     return is_scheme(labels) and all(label == OUTSIDE or label[0] in "BI" for label in labels)
 
 
 def spans_of(tags: Sequence[str]) -> list[TagSpan]:
-    """The spans of tags of any scheme, legal or not: one that goes on with nothing begins a span, as conlleval and
-    seqeval count it.
-    """
+    """The spans of tags of any scheme; a tag that continues nothing begins a span, as in conlleval and seqeval."""
     spans: list[TagSpan] = []
     begun, inside = 0, ""  # the label of the span that may go on
     for place, tag in enumerate([*tags, OUTSIDE]):
@@ -79,10 +76,7 @@ def tags_of(spans: Iterable[TagSpan], words: int) -> list[str]:
 
 
 def scheme_of(sentences: Iterable[Sequence[str]]) -> Scheme:
-    """The scheme in which the tags of sentences are written: BIO, IOB1, BIOES, BILOU or BMES.
-
-    In IOB1 a span begins with I-, but with B- right after another one of its type.
-    """
+    """The scheme of tags: BIO, IOB1 (B- only after another span of its type), BIOES, BILOU or BMES."""
     prefixes: set[str] = set()
     unbegun = needless = 0
     for tags in sentences:
@@ -104,10 +98,9 @@ def scheme_of(sentences: Iterable[Sequence[str]]) -> Scheme:
 
 
 def legal_steps(labels: Sequence[str]) -> Chain:
-    """0 where a label may follow another [L, L], be the first [L], be the last [L]; −∞ where not.
-
-    A label that goes on with a span needs one of its type before it, as far as the labels can begin one; where a
-    scheme closes its spans (BIOES), an open one needs a label that goes on. All 0 where labels do not mark spans.
+    """0 where a label may follow another [L, L], be the first [L], be the last [L]; −∞ where not. A label that goes on
+    with a span needs one of its type before it, as far as the labels can begin one; where a scheme closes its spans
+    (BIOES), an open one needs a label that goes on. All 0 where labels do not mark spans.
     """
     count = len(labels)
     steps, first, last = np.zeros((count, count)), np.zeros(count), np.zeros(count)
@@ -133,6 +126,5 @@ def legal_steps(labels: Sequence[str]) -> Chain:
 
 
 def _parts(tag: str) -> tuple[str, str]:
-    """The prefix and the type of a tag, both empty outside."""
     found = _TAG.fullmatch(tag)
     return (found[1], found[2]) if found else ("", "")

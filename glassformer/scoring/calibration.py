@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from glassformer.scoring.measure import Reals
+from glassformer.scoring.score import Reals
 
 # The bins of equal width of a reliability table, and the range in which a temperature is looked for.
 BINS = 10
@@ -61,7 +61,6 @@ class Reliability:
         self.count, self.confidence, self.right = (np.zeros(BINS) for _ in range(3))
 
     def add(self, probabilities: Reals | float, right: npt.ArrayLike) -> None:
-        """Guesses with their probabilities and whether they came true, [...] each."""
         probabilities, right = np.atleast_1d(probabilities), np.atleast_1d(np.asarray(right, np.float64))
         bins = np.minimum((probabilities * BINS).astype(np.int64), BINS - 1)
         for total, weights in ((self.count, None), (self.confidence, probabilities), (self.right, right)):
@@ -69,13 +68,10 @@ class Reliability:
 
     @property
     def expected_error(self) -> float:
-        """The expected calibration error: |share right − mean probability|, averaged over all guesses (Naeini et al.
-        2015; Guo et al. 2017, eq. 5).
-        """
+        """Expected calibration error: |share right − mean probability| over all guesses (Guo et al. 2017, eq. 5)."""
         return float(np.abs(self.right - self.confidence).sum() / max(self.count.sum(), 1))
 
     def table(self) -> list[dict[str, Any]]:
-        """The bins that are not empty: how many guesses, their mean probability, and the share that came true."""
         return [
             {
                 "from": round(place / BINS, 3),
@@ -89,12 +85,7 @@ class Reliability:
         ]
 
     def report(self, temperature: float) -> dict[str, Any]:
-        """As a part of `Scores.report`."""
-        return {
-            "temperature": temperature,
-            "expected_calibration_error": self.expected_error,
-            "bins": self.table(),
-        }
+        return {"temperature": temperature, "expected_calibration_error": self.expected_error, "bins": self.table()}
 
 
 def log_softmax(logits: Reals) -> Reals:

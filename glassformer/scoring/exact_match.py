@@ -7,6 +7,7 @@ E questions
 
 from __future__ import annotations
 
+import math
 import re
 import string
 from collections import Counter
@@ -14,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from glassformer.scoring.measure import Measure, Reals
+from glassformer.scoring.score import Measure, Reals
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -26,9 +27,8 @@ def normalized(text: str) -> str:
 
 
 def exact_and_f1(prediction: str, gold: Sequence[str]) -> tuple[float, float]:
-    """Exact match (0 or 1) and F1 over words, the largest of each over the right answers.
-
-    No right answer, or none with words, means that the question has no answer: then the empty prediction is right.
+    """Exact match (0 or 1) and F1 over words, the largest of each over the right answers. No right answer, or none with
+    words, means that the question has no answer: then the empty prediction is right.
     """
     found = normalized(prediction)
     right = [each for each in map(normalized, gold) if each] or [""]
@@ -43,10 +43,9 @@ def _f1(found: list[str], right: list[str]) -> float:
 
 
 def answer_measure(predictions: Sequence[str], gold: Sequence[Sequence[str]]) -> Measure:
-    """`exact_match` and `f1` between 0 and 1, and where some questions have an answer and some have none, the same
-    over those with one (`has_answer_…`), and the share of the others that got no answer (`no_answer_accuracy`).
-
-    The statistics of a question [E, 6]: exact match, F1, 1; and the same three again where it has an answer, else 0.
+    """`exact_match` and `f1` between 0 and 1, and where some questions have an answer and some have none, the same over
+    those with one (`has_answer_…`), and the share of the others that got no answer (`no_answer_accuracy`). The
+    statistics of a question [E, 6]: exact match, F1, 1; and the same three again where it has an answer, else 0.
     """
     rows = []
     for prediction, right in zip(predictions, gold, strict=True):
@@ -75,9 +74,8 @@ def _with_kinds(sums: Reals) -> Mapping[str, Reals]:
 
 def best_threshold(scores: Sequence[float], gains: Sequence[float]) -> float:
     """The threshold above which answering is best: the sum of the `gains` of all questions whose score is above it is
-    the largest. A gain is the F1 of answering minus that of giving no answer.
-
-    Between two scores it is in their middle; among equals the highest, which answers the fewest questions.
+    the largest. A gain is the F1 of answering minus that of giving no answer. Between two scores it is in their middle;
+    among equals the highest, which answers the fewest questions.
     """
     order = sorted(range(len(scores)), key=lambda number: -scores[number])
     best, total, threshold = 0.0, 0.0, scores[order[0]] if order else 0.0
@@ -87,3 +85,38 @@ def best_threshold(scores: Sequence[float], gains: Sequence[float]) -> float:
         if following < scores[number] and total > best:
             best, threshold = total, (scores[number] + following) / 2
     return threshold
+
+
+# Words on either side of a candidate whose overlap with the question counts, near ones several times, and the most
+# words of a candidate.
+_AROUND, _LONGEST = (3, 6, 12), 4
+_WORD = re.compile(r"\w+")
+# Words that are everywhere: neither an answer nor a reason for one.
+_EVERYWHERE = """
+    a an the of in on at to for from by with and or but as is are was were be been has have had do does did it its he
+    she his her they their them this that these those which who whom what when where why how not also than then
+"""
+_FUNCTION_WORDS = frozenset(_EVERYWHERE.split())
+
+
+def answer_by_overlap(question: str, context: str) -> tuple[int, int]:
+    """The characters [start, end) of the candidate in whose neighbourhood the words of the question weigh most. A word
+    of the question weighs log(1 + 1 / its count in the passage) where it occurs. The first is taken among equals; (0,
+    0) where there is no candidate.
+    """
+    words = [(found.group().lower(), found.start(), found.end()) for found in _WORD.finditer(context)]
+    counts = Counter(word for word, _, _ in words)
+    asked = {word for word in map(str.lower, _WORD.findall(question)) if word not in _FUNCTION_WORDS}
+    weights = [math.log1p(1 / counts[word]) if word in asked else 0.0 for word, _, _ in words]
+    sums = np.concatenate([[0.0], np.cumsum(weights)])  # [N + 1]
+    best, chosen, begin = -1.0, (0, 0), 0
+    for place in range(len(words) + 1):
+        other = place < len(words) and words[place][0] not in asked and words[place][0] not in _FUNCTION_WORDS
+        if other and place - begin < _LONGEST:
+            continue
+        if place > begin:
+            near = sum(sums[min(len(words), place + more)] - sums[max(0, begin - more)] for more in _AROUND)
+            if near > best:
+                best, chosen = float(near), (words[begin][1], words[place - 1][2])
+        begin = place if other else place + 1
+    return chosen

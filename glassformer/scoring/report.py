@@ -24,10 +24,7 @@ def confusion(true: Sequence[int], guessed: Sequence[int], names: Sequence[str])
     }
     if len(names) <= MATRIX_LABELS:
         places = range(len(names))
-        found["confusion"] = {
-            "labels": list(names),
-            "counts": [[counts[one, two] for two in places] for one in places],
-        }
+        found["confusion"] = {"labels": list(names), "counts": [[counts[one, two] for two in places] for one in places]}
     return found
 
 
@@ -61,7 +58,6 @@ class Worst:
         self._number = 0
 
     def add(self, error: float, example: Any, values: Mapping[str, Any]) -> None:
-        """An example with its `text` and `pair`, which are cut, and what was right and guessed."""
         self._number += 1
         if len(self._kept) == WORST and error <= self._kept[0][0]:
             return
@@ -70,7 +66,6 @@ class Worst:
         push(self._kept, (error, -self._number, {**texts, **values}))
 
     def report(self) -> dict[str, Any]:
-        """`worst`, the largest error first, and a sentence that rows of the data are quoted."""
         if not self._kept:
             return {}
         return {
@@ -80,6 +75,5 @@ class Worst:
 
 
 def quoted(text: str) -> str:
-    """The beginning of a text, on one line."""
     text = " ".join(text[: 4 * QUOTED].split())
     return text if len(text) <= QUOTED else text[: QUOTED - 1] + "…"

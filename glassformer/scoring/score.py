@@ -1,25 +1,137 @@
 """Scores with their confidence intervals, beside those of baselines that a model has to beat.
 
-N targets · V vocabulary, or labels
+E examples · D dense statistics of an example · K all its statistics · N targets, or ones among the other statistics ·
+R bootstrap samples · V vocabulary, or labels
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from glassformer.data.batches.batch import Flags, Integers
+from glassformer.base.errors import ShapeError
+from glassformer.data.batches.batch import Flags
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.inputs import Batch
 from glassformer.scoring.cross_entropy import widened
-from glassformer.scoring.measure import Measure, Reals
+
+Reals = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+# Bootstrap samples: the ends of a 95 % interval then vary by about a twentieth of its width from seed to seed.
+SAMPLES = 2000
+
+
+class Interval(NamedTuple):
+    """A value and the ends of its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Statistics [E, K] of which few are not zero: D dense numbers of each example, then K − D that are 1 at
+    (`examples` [N], `columns` [N]) and 0 elsewhere, such as one of each label.
+    """
+
+    dense: Reals
+    examples: Integers
+    columns: Integers
+    width: int
+    __array_ufunc__: ClassVar[None] = None  # `weights @ counts` is ours
+
+    def __len__(self) -> int:
+        return len(self.dense)
+
+    def __rmatmul__(self, weights: Reals | Integers) -> Reals:
+        ones = np.bincount(self.columns, weights[self.examples], self.width - self.dense.shape[1])  # [K - D]
+        return np.concatenate([weights @ self.dense, ones])  # [K]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What was counted for each example, and the scores that follow from the sums. `statistics` [E, K] are counts or
+    sums of each example; `scores` gives from sums [..., K] each score [...] by its name. A share has (right, 1), F1 has
+    (true positives, false positives, false negatives).
+    """
+
+    statistics: Reals | Counts
+    scores: Callable[[Reals], Mapping[str, Reals]]
+
+    def __len__(self) -> int:
+        return len(self.statistics)
+
+    @property
+    def sums(self) -> Reals:
+        return np.ones(len(self)) @ self.statistics
+
+    def values(self) -> dict[str, float]:
+        return {name: float(value) for name, value in self.scores(self.sums).items()}
+
+    def intervals(self, *, samples: int = SAMPLES, seed: int = 0) -> dict[str, Interval]:
+        """Each score with its 95 % percentile bootstrap interval over examples (Efron & Tibshirani 1993, ch. 13)."""
+        drawn = self.scores(_resampled(self.statistics, samples, seed))
+        return {name: _interval(value, drawn[name]) for name, value in self.values().items()}
+
+    def compared(self, other: Measure, *, samples: int = SAMPLES, seed: int = 0) -> dict[str, Interval]:
+        """Each score of this one minus that of the other on the same examples, with its 95 % interval by the paired
+        bootstrap (Koehn 2004). Raises ShapeError for another number of examples.
+        """
+        if len(self) != len(other):
+            raise ShapeError("a paired comparison needs the same examples", got=f"{len(self)} and {len(other)}")
+        mine = self.scores(_resampled(self.statistics, samples, seed))
+        theirs = other.scores(_resampled(other.statistics, samples, seed))
+        own, others = self.values(), other.values()
+        return {name: _interval(own[name] - others[name], mine[name] - theirs[name]) for name in own if name in others}
+
+
+def _interval(value: float, drawn: Reals) -> Interval:
+    finite = drawn[np.isfinite(drawn)]
+    if not len(finite):
+        return Interval(value, float("nan"), float("nan"))
+    low, high = np.quantile(finite, (0.025, 0.975))
+    return Interval(value, float(low), float(high))
+
+
+def _resampled(statistics: Reals | Counts, samples: int, seed: int) -> Reals:
+    """The sums [R, K] over samples of the examples, with replacement; the same examples for the same seed."""
+    generator = np.random.default_rng(seed)
+    count = len(statistics)
+    sums = []
+    for _ in range(samples):
+        drawn = np.bincount(generator.integers(count, size=count), minlength=count)  # [E]
+        sums.append(drawn @ statistics)  # [K]
+    return np.array(sums)  # [R, K]
+
+
+def share_of(right: Any) -> Measure:
+    """Accuracy: one flag for each example [E]."""
+    flags = np.asarray(right, np.float64)
+    return Measure(
+        np.stack([flags, np.ones_like(flags)], axis=1),  # [E, 2]
+        lambda sums: {"accuracy": sums[..., 0] / sums[..., 1]},
+    )
+
+
+def losses_and_shares(losses: Any, right: Any) -> Measure:
+    """Loss, perplexity and accuracy, from losses [E] in nats and flags (or chances) of being right [E]."""
+    each = np.asarray(losses, np.float64)
+
+    def scores(sums: Reals) -> Mapping[str, Reals]:
+        loss = sums[..., 0] / sums[..., 2]
+        return {"loss": loss, "perplexity": np.exp(np.minimum(loss, 700.0)), "accuracy": sums[..., 1] / sums[..., 2]}
+
+    return Measure(np.stack([each, np.asarray(right, np.float64), np.ones_like(each)], axis=1), scores)  # [E, 3]
+
 
 Ids = npt.NDArray[np.integer[Any]]
 
@@ -71,9 +183,7 @@ def flat_name(system: str, score: str) -> str:
 
 
 def not_above_a_baseline(best: str, scores: Mapping[str, float], baselines: Sequence[str]) -> str:
-    """A sentence when the score that keeps the best model (`-loss`, `accuracy`) is no better than a baseline's; ""
-    else.
-    """
+    """A sentence when the score that keeps the best model is no better than a baseline's; "" else."""
     name = best.removeprefix("-")
     for baseline in baselines:
         own, other = scores.get(name), scores.get(f"{baseline}_{name}")
@@ -108,7 +218,6 @@ class Tally:
     targets: int = 0
 
     def add(self, losses: Tensor, right: Tensor) -> None:
-        """Losses [N] and whether each guess was right [N]."""
         self.losses.append(float(losses.cpu().double().sum()))  # not every device has float64
         self.right += int(right.sum())
         self.targets += right.numel()
@@ -122,10 +231,7 @@ class Tally:
 
 
 def compared(logits: Tensor | None, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """The cross-entropy of each label that is not IGNORED, and whether its logit is the largest.
-
-    [N, V], [N] -> [n], [n].
-    """
+    """The cross-entropy of each label that is not IGNORED, and whether its logit is the largest: [N, V] -> [n], [n]."""
     assert logits is not None
     asked = labels != IGNORED
     log_probabilities = widened(logits[asked]).log_softmax(dim=-1)  # [n, V]
@@ -163,9 +269,7 @@ class Unigram:
 
     @classmethod
     def count(cls, ids: Ids, vocabulary: int = 0, *, chunk: int = _CHUNK) -> Unigram:
-        """Count the tokens of a text; `vocabulary` is the least number of counts, for tokens that do not occur;
-        `chunk` is how many tokens are in memory at a time.
-        """
+        """Count tokens; `vocabulary` is the least number of counts, `chunk` how many tokens are in memory."""
         counts = np.zeros(max(vocabulary, 1), np.int64)
         for start in range(0, len(ids), chunk):
             more = np.bincount(np.asarray(ids[start : start + chunk], np.int64), minlength=len(counts))
@@ -181,7 +285,6 @@ class Unigram:
 
     @property
     def entropy(self) -> float:
-        """The entropy of the text that was counted, in nats per token."""
         shares = self.counts[self.counts > 0] / self.counts.sum()
         return float(-(shares * np.log(shares)).sum())
 
@@ -192,5 +295,56 @@ class Unigram:
         return probability
 
     def guess(self, ids: Integers, places: Integers, labels: Integers) -> tuple[Reals, Flags]:
-        """Losses and right answers of always guessing the most frequent token."""
         return -np.log(self.probability(labels)), labels == self.counts.argmax()
+
+
+class Trigram:
+    """How likely a token is after the two before it, counted in a text. Two tokens back off to the last of them, this
+    one to the frequency of the token, with the weights of Witten & Bell (1991): (count(context, token) + kinds · lower)
+    / (count(context) + kinds), where `kinds` is how many different tokens the context was seen with. The probabilities
+    of all tokens after any two add up to 1.
+    """
+
+    name = "trigram"
+
+    def __init__(self, ids: Integers, vocabulary: int) -> None:
+        self._base = vocabulary
+        # One more of each: a token that was never seen has a probability too, and all together have 1.
+        counts = Unigram.count(ids, vocabulary).counts + 1
+        self._unigram: Reals = counts / counts.sum()  # [V]
+        self._one = _Contexts(ids[:-1], ids[1:], vocabulary)
+        self._two = _Contexts(ids[:-2] * vocabulary + ids[1:-1], ids[2:], vocabulary)
+
+    def probability(self, before: Integers, last: Integers, tokens: Integers) -> Reals:
+        """How likely each token is after `before` and `last`, in this order; each [N], `before` -1 where there is only
+        one token before it.
+        """
+        lower = self._one.probability(last, tokens, self._unigram[tokens])
+        both: Reals = self._two.probability(before * self._base + last, tokens, lower)
+        return np.where(before >= 0, both, lower)
+
+
+class _Contexts:
+    """Which tokens were seen after which context, and how often."""
+
+    def __init__(self, contexts: Integers, tokens: Integers, base: int) -> None:
+        self._base = base
+        self._keys, self._counts = np.unique(contexts * base + tokens, return_counts=True)
+        self._contexts, first = np.unique(self._keys // base, return_index=True)
+        self._totals = np.add.reduceat(self._counts, first) if len(first) else self._counts
+        self._kinds = np.diff(np.append(first, len(self._keys)))
+
+    def probability(self, contexts: Integers, tokens: Integers, lower: Reals) -> Reals:
+        """How likely each token is after its context, mixed with `lower`; [N] each."""
+        total, kinds = _of(self._contexts, contexts, self._totals), _of(self._contexts, contexts, self._kinds)
+        count = _of(self._keys, contexts * self._base + tokens, self._counts)
+        seen = total > 0
+        found: Reals = np.where(seen, (count + kinds * lower) / np.maximum(total + kinds, 1), lower)
+        return found
+
+
+def _of(keys: Integers, wanted: Integers, values: Integers) -> Integers:
+    if not len(keys):
+        return np.zeros_like(wanted)
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, values[place], 0)

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from glassformer.scoring.measure import SAMPLES, Interval, Measure
-from glassformer.scoring.score import THIS_MODEL, Scores, flat_name
+from glassformer.scoring.score import SAMPLES, THIS_MODEL, Interval, Measure, Scores, flat_name
 
 # Scores of which less is better, by the end of their name.
 _LOWER = ("loss", "perplexity", "bits_per_byte", "error", "ter", "repeated_4", "empty")
@@ -48,7 +47,6 @@ def difference(score: str, value: float) -> str:
 
 
 def samples_for(examples: int) -> int:
-    """How many bootstrap samples to draw of so many examples."""
     return max(_LEAST, min(SAMPLES, _DRAWN // max(1, examples)))
 
 
@@ -77,7 +75,6 @@ class Difference:
 
     @property
     def told(self) -> str:
-        """The numbers in words."""
         value, low, high = (difference(self.score, each) for each in (self.difference, self.low, self.high))
         points = " points" if self.score.endswith(_SHARES) else ""
         return (
@@ -86,7 +83,6 @@ class Difference:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
         return {**asdict(self), "verdict": self.verdict}
 
 
@@ -101,9 +97,7 @@ def differences(mine: Measure, other: Measure) -> dict[str, Difference]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a model compares with the best of its baselines by one score, on `count` examples: those that the bootstrap
-    draws, which for tags are sentences and not words.
-    """
+    """How a model compares with its best baseline, on `count` examples: of tags these are sentences."""
 
     baseline: str
     difference: Difference
@@ -111,7 +105,6 @@ class Verdict:
 
     @property
     def sentence(self) -> str:
-        """In plain words."""
         told = {
             "better": f"better than the baseline {self.baseline}",
             "worse": f"worse than the baseline {self.baseline}",
@@ -122,9 +115,7 @@ class Verdict:
 
 
 def verdict(scores: Scores, best: str) -> Verdict | None:
-    """The model against its best baseline by the score that keeps the best model (`-loss`, `accuracy`); None where
-    these were not measured example by example, and where there is a single example.
-    """
+    """The model against its best baseline by `best`; None where not measured example by example, or for one alone."""
     name = best.removeprefix("-")
     measured = {system: measure.values() for system, measure in scores.measures.items() if len(measure) > 1}
     others = {system: values[name] for system, values in measured.items() if system != THIS_MODEL and name in values}
@@ -151,7 +142,6 @@ def intervals_by_flat_name(scores: Scores) -> dict[str, list[float]]:
 
 
 def to_dict(scores: Scores, best: str) -> dict[str, Any]:
-    """All scores, their intervals, the verdict and the report, for JSON."""
     found = verdict(scores, best)
     flat: dict[str, Any] = {**scores.flat()}
     bounds = {system: its for system, its in systems(scores) if its}

@@ -104,7 +104,6 @@ Entry = TypeVar("Entry", TaskEntry, VerbEntry)
 
 
 def _folders() -> Iterator[str]:
-    """The folders of tasks, as packages."""
     place = Path(__file__).resolve().parent
     for clan in CLANS:
         for entry in sorted(place.joinpath(clan).glob("*/entry.py")):
@@ -155,7 +154,6 @@ def task_named(name: str) -> type[Task]:
 
 
 def task_of(name: str, model: ModelConfig) -> type[Task]:
-    """The task of this name as such a model learns it; raises as `task_named` does."""
     kind, entry = task_named(name), TASKS[name]
     if entry.alone is None or not is_alone(model):
         return kind
@@ -191,7 +189,6 @@ def task_where(fits: Callable[[type[Task]], bool]) -> str | None:
 
 
 def is_alone(model: ModelConfig) -> bool:
-    """Whether a model is a decoder alone."""
     return model.encoder is None and model.decoder is not None
 
 
@@ -213,6 +210,5 @@ def _entry(table: Mapping[str, Entry], name: str, what: str) -> Entry:
 
 
 def _found(where: str, folder: str) -> object:
-    """What `.task:Classify` names, from a folder."""
     module, _, name = where.partition(":")
     return getattr(importlib.import_module(module, folder), name)

@@ -33,11 +33,9 @@ class Answered:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences for the user about this answer."""
         return ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as plain lists, numbers and words, for JSON."""
         raise NotImplementedError
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
@@ -53,7 +51,6 @@ class Answered:
 
     @property
     def says(self) -> str:
-        """The answer in a few words, for whoever watches it change."""
         return ", ".join(in_short(value) for value in self.to_dict().values())
 
     @property
@@ -73,12 +70,10 @@ class Answered:
 
 
 def texts_of(values: Mapping[str, object], roles: Iterable[str] = ("text", "pair")) -> Iterable[Part]:
-    """The texts of a record, as lines."""
     for role in roles:
         if role in values:
             yield line(str(values[role]), style="dim")
 
 
 def in_short(value: object) -> str:
-    """A value of a record in one cell."""
     return f"{value:.6g}" if isinstance(value, float) else str(value)[:SHOWN]

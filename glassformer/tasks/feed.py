@@ -23,7 +23,7 @@ from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.batches.order import Order
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.distillation import cosine_loss
+from glassformer.scoring.cross_entropy import cosine_loss
 from glassformer.tasks import TASKS, task_named
 from glassformer.tasks.task import Both, Source, Task
 
@@ -32,7 +32,9 @@ SOFT, COSINE = "soft_labels", "hidden_states"
 
 
 class Feed(Protocol):
-    """All that training sees of a task and its data."""
+    """All that training sees of a task and its data. Two runs with the same `fingerprint` see the same examples; the
+    batches of a run have so many `shapes`; a step is cut into `parts`, of which `rows` is the largest number.
+    """
 
     name: str
     best: str
@@ -42,47 +44,26 @@ class Feed(Protocol):
     frozen: Mapping[str, nn.Module]
 
     @property
-    def fingerprint(self) -> str:
-        """Identifies the data and how it is cut: two runs with the same fingerprint see the same examples."""
-        ...
-
+    def fingerprint(self) -> str: ...
     @property
-    def steps_per_epoch(self) -> float:
-        """Steps until each example was seen once."""
-        ...
-
+    def steps_per_epoch(self) -> float: ...
     @property
-    def shapes(self) -> int:
-        """How many different shapes the batches of a run have."""
-        ...
-
+    def shapes(self) -> int: ...
     @property
-    def baseline_loss(self) -> float | None:
-        """The loss that is reached without looking at the text, None where it is not known."""
-        ...
-
-    def rows(self, step: int) -> int:
-        """The largest number of parts that a step can be cut into."""
-        ...
-
+    def baseline_loss(self) -> float | None: ...
+    def rows(self, step: int) -> int: ...
     def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
         """One of the `parts` of a step: a pure function of data, seed and these numbers."""
         ...
 
-    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """By name, the weighted sum of the losses of a batch."""
-        ...
-
-    def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
-        """Scores on all examples, or on `limit` of them, always the same ones."""
-        ...
+    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]: ...
+    def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]: ...
 
 
 class TaskFeed:
-    """A task's source as batches of `batch` examples, or of as many as have `tokens` tokens with their padding.
-
-    Rows of one length come in one shape. Rows of many lengths are sorted into at most twelve lengths that are fixed
-    here, before training; the last batch of each is padded with rows of weight 0, so that a compiled step sees no other
+    """A task's source as batches of `batch` examples, or of as many as have `tokens` tokens with their padding. Rows of
+    one length come in one shape. Rows of many lengths are sorted into at most twelve lengths that are fixed here,
+    before training; the last batch of each is padded with rows of weight 0, so that a compiled step sees no other
     shape. `tokens` are those of the target where there is one.
     """
 
@@ -121,12 +102,10 @@ class TaskFeed:
 
     @property
     def fingerprint(self) -> str:
-        """Identifies the data and how it is cut."""
         return self.source.fingerprint
 
     @property
     def steps_per_epoch(self) -> float:
-        """Steps until each example was seen once."""
         return len(self.source) / self._order.batch if isinstance(self._order, Order) else float(len(self._order))
 
     @property
@@ -136,11 +115,9 @@ class TaskFeed:
 
     @property
     def baseline_loss(self) -> float | None:
-        """The loss that is reached without looking at the text."""
         return self.task.baseline_loss
 
     def rows(self, step: int) -> int:
-        """The largest number of parts that a step can be cut into."""
         return self._shape(step)[0]
 
     def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
@@ -161,15 +138,12 @@ class TaskFeed:
         return replace(batch, counts=counts, present=batch.counts, row_ids=torch.from_numpy(numbered.astype(np.int32)))
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """By name, the weighted sum of the losses of a batch."""
         return self.task.losses(model, batch)
 
     def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
-        """The task's scores on all examples, or on `limit` of them."""
         return self.task.evaluate_in_training(model, self.source, limit=limit).flat()
 
     def _shape(self, step: int) -> list[int]:
-        """The examples of a step, and the tokens of its rows."""
         if isinstance(self._order, Order):
             return [self._order.batch, *self._lengths[0].tolist()]
         bucket = self._order.bucket_of_step(step)
@@ -225,7 +199,6 @@ class TaughtFeed(TaskFeed):
 
     @property
     def baseline_loss(self) -> None:
-        """Not known: the sum of several losses."""
         return None
 
     def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
@@ -243,7 +216,6 @@ class TaughtFeed(TaskFeed):
         return replace(batch, counts=more(batch.counts), present=more(present))
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """By name, the weighted sums of the losses of a batch; both models read it once."""
         output = model(batch.inputs, scored_at=batch.scored_at)
         with torch.no_grad():
             taught = self.teacher(batch.inputs, scored_at=batch.scored_at)
@@ -257,7 +229,6 @@ class TaughtFeed(TaskFeed):
 
 
 def check_taught(task: type[Task]) -> None:
-    """Raise ConfigError for a task that has no students."""
     if not task.soft:
         raise ConfigError(
             "a student learns from a teacher what encoders answer",

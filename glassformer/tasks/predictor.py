@@ -6,21 +6,27 @@ B rows · S tokens of a row
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import copy_context
+from dataclasses import dataclass, field, replace
+from queue import SimpleQueue
+from threading import Lock
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import torch
 
+from glassformer.base.errors import ConfigError
 from glassformer.data.settings import DataSection
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.options import WritingOptions
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.rows import Axis, Row, collate
 from glassformer.tasks.settings import TaskSection
 from glassformer.text.chat_template import ChatTemplates
 from glassformer.text.tokenizer import Tokenizer
@@ -58,7 +64,6 @@ class Context:
 
     @property
     def writing(self) -> WritingOptions:
-        """The options of a verb that writes."""
         return WritingOptions(**self.options) if self.asked is None else self.asked
 
 
@@ -120,6 +125,12 @@ class Predictor(ABC, Generic[Example, Prediction]):
         return {"text": text}
 
 
+def untrained(wanted: str, model: Transformer, context: Context, do: str) -> ConfigError:
+    """The error for a model that was not trained for what it is asked."""
+    learned = "" if context.section is None else f" for {context.section.name}"
+    return ConfigError(wanted, got=f"a {model.config.family} model{learned}", do=f"train one with: {do}")
+
+
 @contextmanager
 def evaluating(model: Transformer) -> Iterator[None]:
     """No dropout and no gradients inside; afterwards the model is in the mode it was in."""
@@ -130,3 +141,188 @@ def evaluating(model: Transformer) -> Iterator[None]:
             yield
     finally:
         model.train(training)
+
+
+# Tokens of a forward pass, padding included: enough for full speed, little enough for any machine.
+BATCH_TOKENS = 8192
+# On a processor: what a block computes of so many stays in the caches. And about what a pass costs beside its tokens:
+# rows of unequal length go together only where that pads fewer.
+CPU_BATCH_TOKENS, CPU_PASS_TOKENS = 2048, 32
+# From so many passes for each thread on, a thread computes whole passes alone: none waits for another within a product.
+PASSES_OF_A_THREAD = 2
+# Rows from which on it is told how far an example is.
+LONG = 64
+
+# What is told of a long example: how many of its rows are answered, and of how many, None where nobody knows.
+Within = Callable[[int, int | None], None]
+
+
+@dataclass
+class _Waiting(Generic[Example]):
+    """An example with the predictions for its rows so far: `rows` were made, of `total` (None: not known)."""
+
+    example: Example
+    found: list[Any] = field(default_factory=list)
+    missing: int = 0
+    complete: bool = False
+    rows: int = 0
+    total: int | None = None
+
+
+def predict(
+    predictor: Predictor[Example, Prediction],
+    model: Transformer,
+    examples: Iterable[Example],
+    *,
+    fast: bool = False,
+    read_ahead: int | None = None,
+    within: Within = lambda done, total: None,
+    merge: Callable[[Example, Sequence[Any]], Any] | None = None,
+) -> Iterator[Prediction]:
+    """A prediction for each example, in order; in bfloat16 arithmetic when `fast`. The memory is bounded by
+    `read_ahead` rows, by default those of the predictor, and by the tokens that it reads ahead, whatever the number of
+    examples; of one with more rows than that, by what the predictor keeps of them. `within` is told how far an example
+    with many rows is; `merge` takes the place of the predictor's.
+    """
+    waiting: deque[_Waiting[Example]] = deque()
+    ahead: list[tuple[_Waiting[Example], int, Row]] = []
+    tokens, answered = 0, False
+    read_ahead = predictor.read_ahead if read_ahead is None else read_ahead
+    merge = merge or predictor.merge
+
+    for example, rows in predictor.cut(examples):
+        entry = _Waiting(example, total=len(rows) if isinstance(rows, Sized) else None)
+        waiting.append(entry)
+        for row in rows:
+            ahead.append((entry, len(entry.found), row))
+            entry.found.append(None)
+            entry.missing += 1
+            entry.rows += 1
+            tokens += len(row.ids)
+            if len(ahead) >= read_ahead or tokens >= predictor.read_ahead_tokens:
+                _answer(predictor, model, ahead, within, fast=fast)
+                ahead, tokens, answered = [], 0, True
+                yield from _finished(merge, waiting)
+                settled, entry.found = predictor.settle(example, entry.found)
+                yield from settled
+        entry.complete = True
+        if answered:
+            answered = False
+            yield from _finished(merge, waiting)
+    if ahead:
+        _answer(predictor, model, ahead, within, fast=fast)
+    yield from _finished(merge, waiting)
+
+
+def _finished(
+    merge: Callable[[Example, Sequence[Any]], Prediction], waiting: deque[_Waiting[Example]]
+) -> Iterator[Prediction]:
+    while waiting and waiting[0].complete and not waiting[0].missing:
+        entry = waiting.popleft()
+        yield merge(entry.example, entry.found)
+
+
+def _answer(
+    predictor: Predictor[Example, Prediction],
+    model: Transformer,
+    ahead: Sequence[tuple[_Waiting[Example], int, Row]],
+    within: Within,
+    *,
+    fast: bool,
+) -> None:
+    device = next(model.parameters()).device
+    by_length = sorted(range(len(ahead)), key=lambda index: -len(ahead[index][2].ids))
+    lengths = [len(ahead[index][2].ids) for index in by_length]
+    in_caches = device.type == "cpu" and predictor.in_one_pass
+
+    def batches(passes: Iterable[range]) -> Iterator[Batch]:
+        for chosen in passes:
+            mine = [by_length[place] for place in chosen]
+            rows = [ahead[index][2] for index in mine]
+            batch = collate(rows, pad_id=predictor.tokenizer.pad_id or 0, axes=predictor.axes)
+            yield replace(batch, row_ids=torch.tensor(mine, dtype=torch.int32)).to(device)
+
+    def predicted(passes: Iterable[range]) -> Iterator[tuple[int, Any]]:
+        with torch.inference_mode(), precision(device, fast=fast):
+            yield from predictor.predict(model, batches(passes))
+
+    passes = list(equal(lengths) if in_caches else grouped(lengths))
+    threads = torch.get_num_threads()
+    alone = in_caches and len(passes) >= PASSES_OF_A_THREAD * threads > PASSES_OF_A_THREAD
+    for index, found in in_threads(predicted, passes, threads) if alone else predicted(passes):
+        entry, place, _ = ahead[index]
+        entry.found[place] = found
+        entry.missing -= 1
+        if entry.rows > LONG:
+            within(entry.rows - entry.missing, entry.total)
+
+
+def in_threads(
+    work: Callable[[Iterable[range]], Iterator[tuple[int, Any]]], passes: Sequence[range], threads: int
+) -> Iterator[tuple[int, Any]]:
+    """The same work in threads, each of which takes the next pass when it is free; results as they come."""
+    left, lock, stopped = iter(passes), Lock(), False
+    found: SimpleQueue[tuple[int, Any] | BaseException | None] = SimpleQueue()  # the last two: a thread has ended
+
+    def mine() -> Iterator[range]:
+        while True:
+            with lock:
+                taken = None if stopped else next(left, None)
+            if taken is None:
+                return
+            yield taken
+
+    def run() -> None:
+        torch.set_num_threads(1)  # of this thread, and of those that begin later
+        try:
+            for each in work(mine()):
+                found.put(each)
+            found.put(None)
+        except BaseException as error:
+            found.put(error)
+
+    with ThreadPoolExecutor(threads, "predict") as pool:
+        try:
+            for _ in range(threads):
+                pool.submit(copy_context().run, run)
+            for _ in range(threads):
+                for each in iter(found.get, None):
+                    if isinstance(each, BaseException):
+                        raise each
+                    yield each
+        finally:
+            stopped = True
+            torch.set_num_threads(threads)
+
+
+def grouped(lengths: Sequence[int]) -> Iterator[range]:
+    """Cut rows of decreasing lengths into batches of at least one row and at most BATCH_TOKENS tokens with padding."""
+    start = 0
+    while start < len(lengths):
+        end = min(len(lengths), start + max(1, BATCH_TOKENS // max(lengths[start], 1)))
+        yield range(start, end)
+        start = end
+
+
+def equal(lengths: Sequence[int]) -> Iterator[range]:
+    """The same for a processor: rows of about one length, as long as padding costs less than another pass."""
+    start = 0
+    while start < len(lengths):
+        longest = max(lengths[start], 1)
+        most = min(len(lengths), start + max(1, CPU_BATCH_TOKENS // longest))
+        end, padding = start, 0
+        while end < most:
+            of_one_length = end
+            while of_one_length < most and lengths[of_one_length] == lengths[end]:
+                of_one_length += 1
+            padding += (longest - lengths[end]) * (of_one_length - end)
+            if padding > CPU_PASS_TOKENS:
+                break
+            end = of_one_length
+        yield range(start, end)
+        start = end
+
+
+def precision(device: torch.device, *, fast: bool) -> AbstractContextManager[None]:
+    """The arithmetic of prediction: bfloat16 where autocast allows it when `fast`, else the type of the weights."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=fast)

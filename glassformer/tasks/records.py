@@ -35,16 +35,13 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.baselines import Lesson, beside_tfidf
 from glassformer.scoring.score import Scores
-from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import Example, Prediction, Predictor, evaluating
+from glassformer.tasks.predictor import Example, Prediction, Predictor, evaluating, predict
 from glassformer.tasks.rows import Row, Shape, collate, count_of
 from glassformer.tasks.task import Preparation, Source, Task
 
 
 class Record(NamedTuple):
-    """The values of a row of a table by their role, its file and line, and the row as the file has it, where such rows
-    are to be set aside.
-    """
+    """The values of a row by role, its file and line, and the row itself where such rows are set aside."""
 
     values: Mapping[str, object]
     where: str
@@ -76,12 +73,10 @@ class RecordSource(Generic[Example]):
 
     @property
     def rows_of_each(self) -> int:
-        """The rows of a group."""
         return len(self._groups[0])
 
     @cached_property
     def fingerprint(self) -> str:
-        """Identifies the rows and the task's settings."""
         digest = hashlib.sha256(repr([self._task.section.model_dump(mode="json"), self._length]).encode())
         for group in self._groups:
             for row in group:
@@ -91,7 +86,6 @@ class RecordSource(Generic[Example]):
 
     @cached_property
     def total_counts(self) -> dict[str, float]:
-        """By loss, the sum of the weights of all labels."""
         rows = [row for group in self._groups for row in group]
         return {name: math.fsum(count_of(row, name, axis) for row in rows) for name, axis in self._task.axes.items()}
 
@@ -105,22 +99,18 @@ class RecordSource(Generic[Example]):
 
     @cached_property
     def lengths(self) -> Integers:
-        """The tokens of the longest row of each group [E]."""
         return np.array([max(len(row.ids) for row in group) for group in self._groups], np.int64)
 
     @cached_property
     def _scored(self) -> int:
-        """The most tokens that are scored in a row."""
         return max(len(row.scored_at) for group in self._groups for row in group)
 
     @cached_property
     def _most(self) -> int:
-        """The most labels of a set in a row."""
         sets = [name for name, axis in self._task.axes.items() if axis == "set"]
         return max((len(row.labels[name]) for group in self._groups for row in group for name in sets), default=0)
 
     def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
-        """These groups, the same in each epoch, padded to a shape (rows, tokens)."""
         rows = [row for number in examples.tolist() for row in self._groups[number]]
         batch = collate(
             rows,
@@ -135,7 +125,6 @@ class RecordSource(Generic[Example]):
 
 class RecordTask(Task, Predictor[Example, Prediction]):
     """A task whose examples are the records of tables. A new one says which columns it reads and what they mean.
-
     `columns` gives the column of each role. Roles that begin with `text` or `pair` are what the tokenizer learns from
     and what decides which split a record is in.
     """
@@ -151,9 +140,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         """The column of each role, by name or by number from 0; several for a role whose value is a list."""
 
     def groups(self, example: Example) -> list[list[Row]]:
-        """The rows of an example in groups that training never parts: each row alone, unless the task says otherwise,
-        as for the candidates of a choice.
-        """
+        """The rows of an example in groups that training never splits: by default each row alone."""
         return [[row] for row in self.rows(example)]
 
     @classmethod
@@ -178,16 +165,12 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         """`scores` of pairs as they come; a task whose predictions are large overrides it, to keep less of each."""
         return self.scores(list(pairs))
 
-    # ------------------------------------------------------------------ reading
-
     @classmethod
     def records(cls, data: Any, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
-        """The records of these files by role; raises DataError for a missing column."""
         yield from of_each(files_for(data, files), lambda path: cls.records_of(data, path, bad), bad)
 
     @classmethod
     def records_of(cls, data: Any, path: Path, bad: OnBad) -> Iterator[Record]:
-        """The records of a file."""
         columns = cls.columns(data)
         found = cls.format_of(data, path)
         for row in read_table(path, names_of(columns), format=found, bad=bad):
@@ -200,7 +183,6 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     @classmethod
     def resolve_shares(cls, data: DataSection) -> dict[str, float]:
-        """The shares of the records that are held out."""
         shares = {"validation": 0.0 if data.validation_files else data.validation, "test": data.test}
         texts = (cls.split_text(record) for record in cls.records(data, data.files, on_bad(data)))
         try:
@@ -215,14 +197,12 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     @classmethod
     def training_texts(cls, data: DataSection, shares: Mapping[str, float]) -> Iterable[str]:
-        """The texts of the training records."""
         for split, record in cls._split(data, shares, on_bad(data)):
             if split == "train":
                 yield from cls.texts_of(record)
 
     @classmethod
     def texts_of(cls, record: Record) -> tuple[str, ...]:
-        """The texts of a record that a tokenizer learns from."""
         return tuple(str(value) for role, value in record.values.items() if role.startswith(("text", "pair")))
 
     @classmethod
@@ -232,11 +212,8 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         for record in cls.records(data, data.validation_files, bad) if data.validation_files else ():
             yield "validation", record
 
-    # ------------------------------------------------------------------ preparing
-
     @classmethod
     def prepared(cls, section: Any, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
-        """Read the records, derive the settings that they determine, and make their rows."""
         with bad_rows(preparation.data, preparation.log) as bad:
             return cls._prepared(section, preparation, bad)
 
@@ -264,17 +241,13 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         return task, sources
 
     def examples(self, records: Iterable[Record], bad: OnBad) -> Iterator[Example]:
-        """The examples of records; one that cannot be used goes to `bad`."""
         for record in records:
             try:
                 yield self.example(record.values, record.where)
             except DataError as error:
                 bad(error.about(record.where, record.own))
 
-    # ------------------------------------------------------------------ measuring
-
     def evaluate(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:
-        """Scores on all examples of a source, or on `limit` of them, always the same ones."""
         examples = _measured(source, limit)
         with evaluating(model):
             # In the arithmetic of the caller: an evaluation is of what is used.
@@ -297,7 +270,6 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     def beside(
         self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Callable[[str], None]
     ) -> Scores:
-        """With TF-IDF and a linear model, where the task says what they learn."""
         return beside_tfidf(self, scores, train.examples, _measured(source, limit), log)
 
 
@@ -315,7 +287,6 @@ def _log_records(
     sources: Mapping[Split, Source],
     preparation: Preparation,
 ) -> None:
-    """Log what a user should know of the records before training."""
     counts = {split: len(source.examples) for split, source in sources.items() if isinstance(source, RecordSource)}
     held_out = ", ".join(f"{counts[split]:,} {split}" for split in ("validation", "test") if split in counts)
     preparation.log(f"{counts['train']:,} records to learn from, {held_out or 'none held out'}")

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.errors import ConfigError, DataError, NotFiniteError
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.readers.rows import Columns, names_of
 from glassformer.models.inputs import Batch, Inputs
@@ -31,7 +31,6 @@ Shape = tuple[int, ...]
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """One sequence for the model. A long text has several, one for each window; a choice one for each candidate.
-
     `masked_words` marks masked words, `scored_at` the tokens of the row whose vocabulary scores are asked for. `labels`
     has for each loss one value for the row, a set of them (their numbers, in any order), one for each token of
     `scored_at`, or one for each token. The windows of one text share a `weight` of 1.
@@ -66,12 +65,10 @@ def collate(
     scored: int | None = None,
     most: int | None = None,
 ) -> Batch:
-    """Rows as a batch. `axes` says for each loss what its labels belong to; without it the batch has no labels.
-
-    Without a `shape` the rows are padded to the longest, and there is no mask where nothing was padded. With a shape
-    (B, S) the batch is padded with copies of the last row, which have weight 0 and no labels. `scored` is the number
-    of tokens to score in each row, and `most` the most labels of a set: they then are the same for all batches of one
-    shape.
+    """Rows as a batch. `axes` says for each loss what its labels belong to; without it the batch has no labels. Without
+    a `shape` the rows are padded to the longest, and there is no mask where nothing was padded. With a shape (B, S) the
+    batch is padded with copies of the last row, which have weight 0 and no labels. `scored` is the number of tokens to
+    score in each row, and `most` the most labels of a set: they then are the same for all batches of one shape.
     """
     count, length = shape if shape is not None else (len(rows), max(len(row.ids) for row in rows))
     filled = [*rows, *[rows[-1]] * (count - len(rows))]
@@ -145,16 +142,16 @@ def _labels(rows: Sequence[Row], name: str, axis: Axis, count: int, length: int,
     return _side_by_side(values, length, IGNORED)
 
 
-# --------------------------------------------------------------------------- values of a record
-
-
 def located(where: str, sentence: str) -> str:
-    """A sentence about a record, with its file and line where it has any."""
     return f"{where}: {sentence}" if where else sentence
 
 
+def not_finite(wanted: str, text: str) -> NotFiniteError:
+    do = "its training diverged: train it again with a lower learning rate"
+    return NotFiniteError(wanted, got=f"NaN for {text[:40]!r}", do=do)
+
+
 def known_label(value: object, numbers: Mapping[str, int], where: str) -> int:
-    """The number of a label; raises DataError for one that was not seen in training."""
     number = numbers.get(label_of(value, where))
     if number is None:
         shown = ", ".join(list(numbers)[:10]) + (" …" if len(numbers) > 10 else "")
@@ -204,7 +201,6 @@ def check_columns(columns: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def check_different(columns: Mapping[str, Columns]) -> None:
-    """Raise ConfigError when a column is named twice."""
     names = names_of(columns)
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -212,7 +208,5 @@ def check_different(columns: Mapping[str, Columns]) -> None:
             role for role, of in columns.items() for name in ([of] if isinstance(of, str) else of) if name == twice
         ]
         raise ConfigError(
-            "each column has one role",
-            got=f"column {twice!r} as {' and '.join(roles)}",
-            do="name different columns",
+            "each column has one role", got=f"column {twice!r} as {' and '.join(roles)}", do="name different columns"
         )

@@ -8,10 +8,8 @@ from glassformer.base.settings import Settings
 
 
 class CardWords(NamedTuple):
-    """What the model card of a task says of its own.
-
-    `printed`: the field of an answer that the card prints; `cut`: what becomes of a text that is longer than a row;
-    `limit`: what models of this task cannot do, in a sentence.
+    """What the model card of a task says of its own. `printed`: the field of an answer that the card prints; `cut`:
+    what becomes of a text that is longer than a row; `limit`: what models of this task cannot do, in a sentence.
     """
 
     printed: str = "probabilities"
@@ -20,9 +18,8 @@ class CardWords(NamedTuple):
 
 
 class TaskSection(Settings):
-    """The `[task]` table of a recipe: `name` chooses the task, the rest are its own settings.
-
-    A task sets the properties below where the defaults do not fit; those that no setting changes are class variables.
+    """The `[task]` table of a recipe: `name` chooses the task, the rest are its own settings. A task sets the
+    properties below where the defaults do not fit; those that no setting changes are class variables.
     """
 
     # Settings that a run determines itself where the recipe leaves them at their default.
@@ -46,5 +43,4 @@ class TaskSection(Settings):
 
     @property
     def card(self) -> CardWords:
-        """What the model card says."""
         return CardWords()

@@ -39,19 +39,14 @@ Stage = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 
 
 class Source(Protocol):
-    """Examples for training or evaluation, each one or several rows that stay together.
-
-    Everything about an example is a pure function of (source, its number, epoch).
-    """
+    """Examples, each of one or several rows: pure functions of (source, number, epoch)."""
 
     @property
     def fingerprint(self) -> str:
         """Changes with anything that changes an example."""
         ...
 
-    def __len__(self) -> int:
-        """How many examples there are."""
-        ...
+    def __len__(self) -> int: ...
 
     @property
     def lengths(self) -> Integers | int:
@@ -88,6 +83,10 @@ class Both(NamedTuple):
 
 SoftLoss = Callable[[Any, Both], Tensor]
 """Of a task and what both have answered, a weighted sum over as many labels as the loss has that it stands beside."""
+
+
+def silent(sentence: str) -> None:
+    """A log that nobody reads."""
 
 
 def answers(both: Both, head: str) -> tuple[Tensor, Tensor]:
@@ -138,7 +137,6 @@ class Task(ABC):
     two_sided: ClassVar[bool] = False
     head_use: ClassVar[HeadUse | None] = None  # what the head for labels of its models answers
     of_imported: ClassVar[Literal["encoder", "decoder", "both"] | None] = None  # those without a task, by their stacks
-    formerly: ClassVar[str] = ""  # the setting of the table `task` that chose it in format 1
     of_pairs: ClassVar[bool] = False  # each of its rows is two texts, whatever its data
     verbs: ClassVar[Mapping[str, str]] = MappingProxyType({})
     soft: ClassVar[Mapping[str, SoftLoss]] = MappingProxyType({})
@@ -155,26 +153,19 @@ class Task(ABC):
     @property
     @abstractmethod
     def weights(self) -> Mapping[str, float]:
-        """By name, how much each loss counts: the loss of a step is Σ weights[name] · sum of the losses / sum of the
-        weights of their labels. A class variable where no setting changes it.
-        """
+        """How much each loss counts: a step's loss is Σ weights[name] · sum of losses / sum of label weights."""
 
     @classmethod
     def reads_pairs(cls, data: DataSection | None) -> bool:
-        """Whether its rows are two texts, where its data are these."""
         return cls.of_pairs or getattr(data, "pair", None) is not None
 
     of_tokens: ClassVar[tuple[str, ...]] = ()
     """Scores per token of a text: those of two models are comparable only where they have the same tokens."""
 
-    # ------------------------------------------------------------------ before the model exists
-
     @classmethod
     @abstractmethod
     def resolve_shares(cls, data: DataSection) -> dict[str, float]:
-        """The shares of the examples that are held out: those asked for, or larger ones where so few examples would
-        leave a split empty. Raises DataError when there are too few.
-        """
+        """The shares that are held out: larger than asked for where a split would be empty. Raises DataError."""
 
     @classmethod
     @abstractmethod
@@ -194,12 +185,7 @@ class Task(ABC):
     @classmethod
     @abstractmethod
     def prepared(cls, section: Any, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
-        """The task with all open settings resolved, and a source for each split that is not empty.
-
-        Raises DataError for files that cannot be read, and when nothing is left for training.
-        """
-
-    # ------------------------------------------------------------------ learning and measuring
+        """The task with all settings resolved, and a source for each split that is not empty. Raises DataError."""
 
     def model(self, body: ModelConfig) -> ModelConfig:
         """The body with the head that this task needs: unchanged where that is the vocabulary head, which it has."""
@@ -227,9 +213,7 @@ class Task(ABC):
     def beside(
         self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Callable[[str], None]
     ) -> Scores:
-        """The scores of `evaluate` with those of baselines that are fitted on the source of the training split, on the
-        same examples; called once, at the end.
-        """
+        """The scores with those of baselines fitted on the training source; called once, at the end."""
         return scores
 
     def with_settings(self, **changed: object) -> Self:
@@ -239,9 +223,7 @@ class Task(ABC):
         return task
 
     def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
-        """The task with what is chosen on validation data and saved in its section, such as a temperature; called with
-        the trained model and the source of the validation split. Logs what makes the choice doubtful.
-        """
+        """The task with what validation data choose, such as a temperature; logs what makes it doubtful."""
         return self
 
     @property

@@ -20,13 +20,11 @@ FILE = "adapters.safetensors"
 
 
 def adapted(model: nn.Module) -> dict[str, Projection]:
-    """The layers that have an adapter, by name."""
     return {name: layer for name, layer in _layers(model).items() if layer.adapter is not None}
 
 
 def attach(model: nn.Module, settings: AdapterSection, *, seed: int) -> None:
     """Put an adapter beside each layer that the settings name, drawn from the seed. The outputs stay what they were.
-
     Raises ConfigError for a model that has adapters, and for a pattern that matches no layer.
     """
     if have := adapted(model):

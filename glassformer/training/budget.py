@@ -1,8 +1,11 @@
-"""How long a run is and how far it has come."""
+"""How long a run is and how far it has come: its budget, its learning rate, and when it is saved and measured."""
 
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from glassformer.base.errors import ConfigError
@@ -48,9 +51,8 @@ class RunProgress:
 
 @dataclass(frozen=True)
 class Budget:
-    """A run ends after `steps` or `seconds`, whichever comes first; one of them may be None.
-
-    With seconds the learning rate depends on the clock: such a run can be resumed, but not repeated to the bit.
+    """A run ends after `steps` or `seconds`, whichever comes first; one of them may be None. With seconds the learning
+    rate depends on the clock: such a run can be resumed, but not repeated to the bit.
     """
 
     steps: int | None
@@ -58,9 +60,7 @@ class Budget:
 
     @classmethod
     def of(cls, settings: TrainSection, steps_per_epoch: float) -> Budget:
-        """The budget that steps, epochs and minutes give, whichever ends first, or else the rule for the epochs; raises
-        ConfigError when none is given.
-        """
+        """The budget of steps, epochs and minutes, or the rule for epochs; raises ConfigError when none is given."""
         limits = [] if settings.steps is None else [settings.steps]
         if settings.epochs is not None:
             limits.append(max(1, math.ceil(settings.epochs * steps_per_epoch)))
@@ -79,5 +79,133 @@ class Budget:
         return min(1.0, max(by_steps, by_clock))
 
     def reached(self, progress: RunProgress) -> bool:
-        """Whether the run is over."""
         return self.fraction(progress) >= 1.0
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Rises linearly over the warm-up, then falls as `shape` says. A schedule depends on the recorded progress only, so
+    that it also works for a run that is bounded by minutes. `rising` is the number of warm-up steps, None where only
+    its share of the run is known; `share` is that share, 0 where only the steps are known.
+    """
+
+    shape: Callable[[float, float, float], float]
+    rising: float | None
+    share: float
+    cooldown: float
+    budget: Budget
+
+    @classmethod
+    def of(cls, settings: TrainSection, budget: Budget) -> Schedule:
+        """The schedule of the settings; a `warmup` below 1 is a share of the run. Raises ConfigError."""
+        if settings.schedule == "noam" and not settings.warmup:
+            raise ConfigError("the schedule noam needs a warm-up", got="train.warmup = 0", do="set it above 0")
+        steps = budget.steps if budget.seconds is None else None
+        rising: float | None
+        if settings.warmup >= 1:
+            rising, share = settings.warmup, settings.warmup / steps if steps else 0.0
+        else:
+            rising, share = settings.warmup * steps if steps else None, settings.warmup
+        return cls(SHAPES[settings.schedule], rising, share, settings.cooldown, budget)
+
+    def __call__(self, progress: RunProgress) -> float:
+        done = self.budget.fraction(progress)
+        risen = math.inf
+        if self.rising:
+            risen = (progress.step + 1) / self.rising
+        elif self.share:
+            risen = done / self.share
+        fallen = (done - self.share) / (1 - self.share) if self.share < 1 else 0.0
+        return self.shape(risen, 1 - max(0.0, fallen), (1 - done) / self.cooldown if self.cooldown else math.inf)
+
+
+# Each takes the time so far in warm-ups (1 = at the peak), the share of the run after the warm-up that is left, and the
+# time that is left in cool-downs.
+
+
+def linear(risen: float, left: float, cooldowns: float) -> float:
+    return min(risen, left)
+
+
+def noam(risen: float, left: float, cooldowns: float) -> float:
+    """Proportional to the inverse square root of the step (Vaswani et al. 2017, §5.3), scaled so that the peak is 1."""
+    return risen if risen <= 1 else risen**-0.5
+
+
+def cosine(risen: float, left: float, cooldowns: float) -> float:
+    """Along half a cosine down to zero (Loshchilov & Hutter 2017, without restarts)."""
+    return min(risen, 0.5 - 0.5 * math.cos(math.pi * left))
+
+
+def warmup_stable_decay(risen: float, left: float, cooldowns: float) -> float:
+    """Constant, then linearly down to zero over the cool-down, a share of the whole run (Hu et al. 2024)."""
+    return min(risen, 1.0, cooldowns)
+
+
+def constant(risen: float, left: float, cooldowns: float) -> float:
+    return min(risen, 1.0)
+
+
+SHAPES: dict[str, Callable[[float, float, float], float]] = {
+    "linear": linear,
+    "noam": noam,
+    "cosine": cosine,
+    "warmup-stable-decay": warmup_stable_decay,
+    "constant": constant,
+}
+
+
+# The first checkpoint is written soon, so that a short trial loses at most one minute.
+_FIRST_SECONDS = 60.0
+# Saving takes at most one part in so many of the time.
+_LARGEST_SHARE = 100
+# Rows of an evaluation during training, always the same: enough to choose the best model.
+EVALUATION_ROWS = 512
+# Evaluations in a run when the settings do not say how often: fewer if they would read more than a quarter as many rows
+# as the steps.
+_EVALUATIONS, _LOOKED_AT = 10, 0.25
+
+
+def evaluations(steps: int | None, batch: int) -> int:
+    """Evaluations in a run of so many steps (None: not known) with so many rows each."""
+    if steps is None:
+        return _EVALUATIONS
+    return max(1, min(_EVALUATIONS, int(_LOOKED_AT * steps * batch / EVALUATION_ROWS)))
+
+
+def enough_learned(steps: int, batch: int) -> bool:
+    """Whether so many steps after an evaluation the next one may come: for runs whose number of steps is not known.
+    Counted in rows and not by the clock, as the time of an evaluation is not known before the first one.
+    """
+    return _LOOKED_AT * steps * batch >= EVALUATION_ROWS
+
+
+@dataclass
+class Cadence:
+    """When a checkpoint is due by the clock. `usual` is the time between two in seconds, `cost` what the last one took.
+    The first checkpoint of a process comes after a minute at the latest, also in a resumed run: a run that is killed
+    every few minutes must still make progress.
+    """
+
+    usual: float
+    clock: Callable[[], float] = time.monotonic
+    cost: float | None = None
+    _since: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._since = self.clock()
+
+    @property
+    def interval(self) -> float:
+        return min(_FIRST_SECONDS, self.usual) if self.cost is None else max(self.usual, _LARGEST_SHARE * self.cost)
+
+    @property
+    def due(self) -> bool:
+        return self.clock() - self._since >= self.interval
+
+    @contextmanager
+    def saving(self) -> Iterator[None]:
+        began = self.clock()
+        yield
+        self._since = self.clock()
+        self.cost = self._since - began

@@ -19,8 +19,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from glassformer.base.atomic import atomic_write, clear_drafts, flush, remove
-from glassformer.base.checksum import file_checksum, read_sealed_json, sealed_json
 from glassformer.base.errors import CheckpointError
+from glassformer.base.json_text import file_checksum, read_sealed_json, sealed_json
 from glassformer.base.pickles import refuse_pickles
 from glassformer.training.record import refuse_removed_folder
 
@@ -41,10 +41,7 @@ class Checkpoint:
     facts: Mapping[str, Any]
 
     def tensors(self, group: str) -> dict[str, Tensor]:
-        """One group of tensors (`model`, `optimizer`, `average`, `random`), {} when it has none; on the CPU.
-
-        Raises CheckpointError when its file is missing, a pickle, or not the one that was written with this checkpoint.
-        """
+        """One group of tensors (`model`, `optimizer`, `average`, `random`), {} without it. Raises CheckpointError."""
         checksum = self.facts["groups"].get(group)
         if checksum is None:
             return {}
@@ -59,10 +56,9 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """The checkpoints of one run, and the best model found so far.
-
-    Kept are the newest checkpoint, and the newest `keep` of those whose step is a multiple of `every`: a checkpoint at
-    any other step, written by the clock or on Ctrl-C, does not replace one of these.
+    """The checkpoints of one run, and the best model found so far. Kept are the newest checkpoint, and the newest
+    `keep` of those whose step is a multiple of `every`: a checkpoint at any other step, written by the clock or on
+    Ctrl-C, does not replace one of these.
     """
 
     def __init__(self, folder: Path, *, keep: int = 1, every: int = 1) -> None:
@@ -72,10 +68,7 @@ class Checkpoints:
         return bool(self._named("step"))
 
     def save(self, step: int, tensors: Tensors, facts: Mapping[str, Any], *, kind: str = "step") -> Path:
-        """Write a checkpoint and delete those that are no longer kept.
-
-        Raises CheckpointError when it cannot be written; the earlier checkpoints are then unchanged.
-        """
+        """Write a checkpoint and delete those no longer kept; after a CheckpointError the earlier ones stay."""
         target = self.folder / f"{kind}-{step:08d}"
         try:
             self.folder.mkdir(exist_ok=True)
@@ -110,9 +103,7 @@ class Checkpoints:
         self._keep_only("step", {*there[-1:], *regular[-self.keep :]})
 
     def keep_best(self, *steps: int) -> None:
-        """Remove the best models of other steps: those that a better one has replaced, and those that a run which was
-        resumed from an older checkpoint has not reached yet.
-        """
+        """Remove the best models of other steps: replaced ones, and those that a resumed run has not reached yet."""
         self._keep_only("best", {path for path in self._named("best") if _step_of(path) in steps})
 
     def newest(self) -> Checkpoint | None:
@@ -121,12 +112,10 @@ class Checkpoints:
         return read_checkpoint(named[-1]) if named else None
 
     def best(self) -> Checkpoint | None:
-        """The best model found so far, None before the first evaluation."""
         named = self._named("best")
         return read_checkpoint(named[-1]) if named else None
 
     def all(self) -> list[Checkpoint]:
-        """The checkpoints that are kept, oldest first."""
         return [read_checkpoint(folder) for folder in self._named("step")]
 
     def _named(self, kind: str) -> list[Path]:
@@ -172,7 +161,6 @@ def read_checkpoint(folder: Path) -> Checkpoint:
 
 
 def damaged(folder: Path, got: str) -> CheckpointError:
-    """The error for a checkpoint that cannot be read, with what to do about it."""
     older = [path for path in _named(folder.parent, "step") if _step_of(path) < _step_of(folder)]
     if folder.name.startswith("best"):
         way = "end with the newest weights instead"
@@ -182,7 +170,6 @@ def damaged(folder: Path, got: str) -> CheckpointError:
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
-    """Parameters and buffers by name; a shared one is listed once."""
     parameters = dict(model.named_parameters())
     owned = {parameter.data_ptr() for parameter in parameters.values()}
     return {
@@ -208,6 +195,5 @@ def restore(into: Mapping[str, Tensor], saved: Mapping[str, Tensor], *, what: st
 
 
 def _write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
-    """Write the tensors; returns the checksum of the file."""
     save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
     return file_checksum(path)

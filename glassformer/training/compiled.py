@@ -32,11 +32,7 @@ _BLOCK = re.compile(r"(encoder|decoder)\.blocks\.\d+")
 
 
 class LossAndGradient:
-    """A feed's losses and their gradients on this machine.
-
-    `compiled` turns False when a shape cannot be compiled: a failed compile is never fatal. `setup` counts the seconds
-    that the first batch of each shape took.
-    """
+    """A feed's losses and gradients. `compiled` turns False when compiling fails; `setup` counts its seconds."""
 
     def __init__(self, feed: Feed, model: Transformer, machine: Machine, *, compiled: bool, log: Log) -> None:
         self._feed, self._model, self._machine, self._log = feed, model, machine, log
@@ -46,9 +42,7 @@ class LossAndGradient:
         self._function = compiler.compiled(self._eager) if compiled else self._eager
 
     def __call__(self, batch: Batch, counts: Mapping[str, float]) -> dict[str, float]:
-        """By name, the losses of a batch on the machine's device as shares of `counts`; adds the gradient of their
-        weighted sum.
-        """
+        """By name, the losses of a batch as shares of `counts`; adds the gradient of their weighted sum."""
         if not self.compiled:
             return self._learn(batch, counts)
         shape, started = batch.inputs.shape, time.monotonic()
@@ -95,9 +89,7 @@ def worth_compiling(
     *,
     stages: int = 1,
 ) -> tuple[bool, str]:
-    """Whether to compile a run with steps of `tokens` tokens on average, and the reason as a sentence. What has a
-    gradient is a part of what is compiled: each shape is compiled once in each of `stages`.
-    """
+    """Whether to compile a run with so many tokens a step, and why; each shape is compiled in each of `stages`."""
     if settings.compile != "auto":
         return settings.compile == "on", f"compile = {settings.compile}"
     if not compiler.has_compiler(machine.device):
@@ -110,9 +102,8 @@ def worth_compiling(
 
 
 def repaid_seconds(model: torch.nn.Module, shapes: int) -> float:
-    """The length of run from which on compiling makes it faster, also where no kernel has been compiled before.
-
-    Of T seconds, a set-up of S leaves T - S at the speed g: as many steps as eager where T = S g / (g - 1).
+    """The length of run from which on compiling makes it faster, also where no kernel has been compiled before. Of T
+    seconds, a set-up of S leaves T - S at the speed g: as many steps as eager where T = S g / (g - 1).
     """
     blocks = sum(_BLOCK.fullmatch(name) is not None for name, _ in model.named_modules())
     setup = _CAUTION * shapes * (_SETUP_SECONDS + _SETUP_SECONDS_OF_A_BLOCK * blocks)

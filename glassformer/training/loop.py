@@ -17,16 +17,14 @@ from torch.nn import Parameter
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError, NotFiniteError
-from glassformer.data.counter_rng import random_bits
+from glassformer.data.batches.order import random_bits
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.runtime.device import Log, repeatable
-from glassformer.runtime.memory import keep_freed_memory, recomputing
+from glassformer.runtime.device import Log, keep_freed_memory, recomputing, repeatable
 from glassformer.tasks.feed import Feed
-from glassformer.training.kept import finish
 from glassformer.training.notices import plateau
 from glassformer.training.record import Record, Step, running_means
-from glassformer.training.run import Run, to_standard_error
+from glassformer.training.run import Run, finish, to_standard_error
 from glassformer.training.settings import TrainSection, TuneSection
 from glassformer.training.stopping import Interrupted, stop_signals
 from glassformer.training.watched import Unwatched, WatchedSentences, Watching
@@ -151,9 +149,7 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
 
 @dataclass(frozen=True)
 class _Learned:
-    """The losses of a step and their weighted sum, the labels of each, the norm of the gradient before clipping, and
-    the tokens. The gradient is in the parameters.
-    """
+    """Losses of a step, their weighted sum, labels of each, gradient norm before clipping, tokens."""
 
     loss: float
     losses: Mapping[str, float]

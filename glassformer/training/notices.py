@@ -47,14 +47,12 @@ def plateau(
 
 def smoothed_loss(progress: RunProgress) -> float:
     """The running mean of the losses, corrected for its beginning at 0 as Adam's moments are (Kingma & Ba 2015, §3).
-
     Without the correction it would lean on the first loss, which is far above the baseline, for hundreds of steps.
     """
     return (progress.smoothed or 0.0) / (1 - _SMOOTHING ** max(progress.step, 1))
 
 
 def _causes(settings: TrainSection) -> list[str]:
-    """Those that a run of any task may have."""
     rate = f"{settings.rate:g}"
     batch = f"{settings.batch:,} rows" if settings.batch_tokens is None else f"{settings.batch_tokens:,} tokens"
     causes = ["too few steps so far: this plateau is normal at first, and lasts longer for larger models"]

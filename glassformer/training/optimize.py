@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +11,59 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from glassformer.training.muon import Muon
 from glassformer.training.settings import TrainSection, TuneSection
 from glassformer.training.tune import parameter_groups, trained
+
+
+class Muon(torch.optim.Muon):
+    """torch's Muon with its Newton–Schulz steps in `products`, which torch always computes in bfloat16. In bfloat16 the
+    weights are those of torch's to the bit. Where a processor has no bfloat16 products, these take four times as long
+    as float32's (decisions/2026-11-22-arms-of-masked-words.md).
+    """
+
+    def __init__(
+        self,
+        groups: list[dict[str, Any]],
+        *,
+        rate: float,
+        momentum: float,
+        newton_schulz_steps: int,
+        products: torch.dtype,
+    ) -> None:
+        super().__init__(groups, lr=rate, momentum=momentum, ns_steps=newton_schulz_steps)
+        self.products = products
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> Any:
+        """Change the matrices [R, C] once, by the gradients that they have; `closure` may compute these first."""
+        with torch.enable_grad():
+            loss = None if closure is None else closure()
+        for group in self.param_groups:
+            rate, momentum = float(group["lr"]), group["momentum"]
+            for matrix in (each for each in group["params"] if each.grad is not None):
+                buffer = self.state[matrix]["momentum_buffer"]  # [R, C]
+                buffer.lerp_(matrix.grad, 1 - momentum)
+                ahead = matrix.grad.lerp(buffer, momentum).to(self.products)  # [R, C], Nesterov's
+                turned = newton_schulz(ahead, group["ns_steps"], group["ns_coefficients"], group["eps"])  # [R, C]
+                rows, columns = matrix.shape
+                matrix.mul_(1 - rate * group["weight_decay"])
+                matrix.add_(turned, alpha=-rate * math.sqrt(max(1, rows / columns)))
+        return loss
+
+
+def newton_schulz(matrix: Tensor, steps: int, coefficients: tuple[float, float, float], epsilon: float) -> Tensor:
+    """[R, C] towards the nearest matrix with orthogonal rows or columns: after each step all singular values are nearer
+    to 1, or near it. x becomes a·x + (b·G + c·G²) x, where G = x xᵀ.
+    """
+    a, b, c = coefficients
+    rows, columns = matrix.shape
+    x = matrix.T if rows > columns else matrix  # [M, N]
+    x = x / x.norm().clamp(min=epsilon)
+    for _ in range(steps):
+        gram = x @ x.T  # [M, M]
+        x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return x.T if rows > columns else x  # [R, C]
+
 
 # Adam divides by 1 - beta^step. At this step, the largest integer that float32 counts to, both divisors are 1.
 NO_BIAS_CORRECTION_STEP = 2.0**24
@@ -26,7 +77,6 @@ class Optimizers:
 
     @property
     def param_groups(self) -> list[dict[str, Any]]:
-        """The groups of all: the loop sets their learning rates."""
         return [group for one in self.each for group in one.param_groups]
 
     def state_of(self, parameter: nn.Parameter) -> dict[str, Tensor]:
@@ -34,22 +84,16 @@ class Optimizers:
         return next((one.state[parameter] for one in self.each if parameter in one.state), {})
 
     def step(self) -> None:
-        """Change the parameters once."""
         for one in self.each:
             one.step()
 
     def zero_grad(self, *, set_to_none: bool = True) -> None:
-        """Forget the gradients."""
         for one in self.each:
             one.zero_grad(set_to_none=set_to_none)
 
 
 def build_optimizer(
-    model: nn.Module,
-    settings: TrainSection,
-    *,
-    tune: TuneSection | None = None,
-    products: torch.dtype = torch.float32,
+    model: nn.Module, settings: TrainSection, *, tune: TuneSection | None = None, products: torch.dtype = torch.float32
 ) -> Optimizers:
     """The optimizer of the settings for all parameters that have a gradient now, with all its state allocated, so that
     it can be saved and restored at any time. `products` is the type in which the machine computes matrix products:
@@ -72,11 +116,7 @@ def build_optimizer(
 
 def _adamw(groups: list[dict[str, Any]], settings: TrainSection) -> torch.optim.AdamW:
     optimizer = torch.optim.AdamW(
-        groups,
-        lr=settings.rate,
-        betas=(settings.beta1, settings.beta2),
-        eps=settings.epsilon,
-        fused=True,
+        groups, lr=settings.rate, betas=(settings.beta1, settings.beta2), eps=settings.epsilon, fused=True
     )
     first = NO_BIAS_CORRECTION_STEP if settings.optimizer == "bert-adam" else 0.0
     for parameter in (parameter for group in groups for parameter in group["params"]):
@@ -112,9 +152,8 @@ def optimizer_tensors(model: nn.Module, optimizer: Optimizers) -> dict[str, Tens
 
 
 class MovingAverage:
-    """The exponential moving average of the weights: average = decay · average + (1 - decay) · weights.
-
-    In the first steps the decay is smaller, so that the random initial weights soon have no influence.
+    """The exponential moving average of the weights: average = decay · average + (1 - decay) · weights. In the first
+    steps the decay is smaller, so that the random initial weights soon have no influence.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
@@ -122,13 +161,11 @@ class MovingAverage:
         self.tensors = {name: parameter.detach().clone() for name, parameter in trained(model).items()}
 
     def update(self, model: nn.Module, step: int) -> None:
-        """Add the weights after `step` steps."""
         decay = min(self.decay, (1 + step) / (10 + step))
         for name, average in self.tensors.items():
             average.lerp_(model.get_parameter(name).detach(), 1 - decay)
 
     def copy_to(self, model: nn.Module) -> None:
-        """Copy the average into the model's weights."""
         with torch.no_grad():
             for name, average in self.tensors.items():
                 model.get_parameter(name).copy_(average)

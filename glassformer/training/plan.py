@@ -11,8 +11,7 @@ from typing import Any
 import torch
 
 from glassformer.models.transformer import Transformer
-from glassformer.runtime.device import Log, choose_machine, repeatable
-from glassformer.runtime.memory import keep_freed_memory, recomputing
+from glassformer.runtime.device import Log, choose_machine, keep_freed_memory, recomputing, repeatable
 from glassformer.tasks.feed import Feed
 from glassformer.training import adapters
 from glassformer.training.budget import Budget
@@ -27,7 +26,6 @@ from glassformer.training.tune import choose, trained
 @dataclass(frozen=True)
 class Plan:
     """Sizes in bytes, times in seconds. Fields in `measured` were measured by the probe, the others are computed.
-
     `peak_bytes` is the most memory this process has used so far (on a GPU: the device's), None where the system does
     not report it. `runs` are as many as there are seeds, one after the other; `seconds` are those of all of them,
     without evaluation and saving, and everything else is that of one run.
@@ -63,7 +61,6 @@ class Plan:
     )
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain numbers and strings, for JSON."""
         return asdict(self)
 
 
@@ -77,10 +74,9 @@ def plan(
     log: Log = to_standard_error,
 ) -> Plan:
     """Do a few steps as a run would, with a learning rate of zero, and estimate what the whole run will need; where
-    blocks are added while it goes on, what the steps with all of them need.
-
-    Each step is done twice: the first time compiles and allocates, the second is measured.
-    The weights stay unchanged. Raises DeviceError and ConfigError as a run would.
+    blocks are added while it goes on, what the steps with all of them need. Each step is done twice: the first time
+    compiles and allocates, the second is measured. The weights stay unchanged. Raises DeviceError and ConfigError as a
+    run would.
     """
     machine = choose_machine(settings.device, settings.precision, settings.threads)
     tune = TuneSection() if tune is None else tune

@@ -52,7 +52,6 @@ class NoProgress:
         yield lambda done: None
 
     def training(self, steps: Iterator[Step]) -> Iterator[Step]:
-        """Yields the steps unchanged."""
         return steps
 
 
@@ -64,19 +63,13 @@ class ToldOnce:
         self.reading, self.training = progress.reading, progress.training
 
     def note(self, message: str) -> None:
-        """Show one sentence, where it is new."""
         if message not in self._told:
             self._told.add(message)
             self.progress.note(message)
 
 
 def standard_error() -> Console:
-    """A console on standard error that draws bars and colours only where it is a terminal.
-
-    A notebook is none, and neither is a program that a notebook has started, where standard error looks like one:
-    rich would draw widgets there, or write the terminal's control characters into the page. So it would into a log
-    file where FORCE_COLOR is set, as Jupyter sets it for the programs that it starts.
-    """
+    """A console on standard error that draws only on a terminal, not in a notebook or a program started by one."""
     console = Console(stderr=True, highlight=False, force_jupyter=False)
     drawn = console.file.isatty() and not _of_a_notebook()
     return console if drawn else Console(stderr=True, highlight=False, force_jupyter=False, force_terminal=False)
@@ -94,14 +87,12 @@ class ConsoleProgress:
         self._console = console or standard_error()
 
     def note(self, message: str) -> None:
-        """Print one sentence, in lines that end between words."""
         width = self._console.width if self._console.is_terminal else table_width(self._console.file)
         shown = wrapped(printable(message), width)
         self._console.print(shown, markup=False, style="dim", soft_wrap=True)
 
     @contextmanager
     def reading(self, title: str, characters: int) -> Iterator[Advance]:
-        """A bar over the characters of the text."""
         if not self._console.is_terminal:
             self.note(title)
             yield lambda done: None
@@ -120,11 +111,7 @@ class ConsoleProgress:
 
     @contextmanager
     def counting(self, what: str, done: int = 0, *, total: int | None = None) -> Iterator[Counting]:
-        """How many of them there are, and how many come in a second; where their number is known before, of how many,
-        and the time left.
-
-        Without a terminal a line after 10 seconds, and then after times that double, up to 10 minutes.
-        """
+        """How many there are, how many a second and, of a known `total`, the time left; else a line now and then."""
         if not self._console.is_terminal:
             yield Counting(what, done, total, now_and_then(self.note))
             return
@@ -136,7 +123,6 @@ class ConsoleProgress:
             yield count
 
     def training(self, steps: Iterator[Step]) -> Iterator[Step]:
-        """A bar with loss, speed and time left; each evaluation stays as a line."""
         if self._console.is_terminal:
             yield from self._with_bar(steps)
         else:
@@ -188,7 +174,6 @@ class ConsoleProgress:
 
 
 def _beside(name: str, scores: Mapping[str, float], baselines: Sequence[str]) -> str:
-    """The baseline's value of the same score."""
     for baseline in baselines:
         if f"{baseline}_{name}" in scores:
             return f" ({baseline.replace('_', ' ')} {scores[f'{baseline}_{name}']:.1%})"
@@ -214,7 +199,6 @@ class _Pace:
 
 
 def _fitting(facts: list[str], width: int) -> str:
-    """The first facts, as many as fit into a line."""
     line = facts[0]
     for fact in facts[1:]:
         if len(line) + 2 + len(fact) > width:

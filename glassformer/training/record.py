@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.base.atomic import atomic_write
-from glassformer.base.checksum import check_regular_file
 from glassformer.base.errors import MissingExtraError, TrainingError
-from glassformer.base.json_text import parse_json
+from glassformer.base.json_text import check_regular_file, parse_json
 from glassformer.training.budget import RunProgress, Window
 
 # The share of a step's own loss in the running mean.
@@ -61,10 +60,8 @@ def running_means(before: Mapping[str, float], loss: float, losses: Mapping[str,
 
 
 class Record:
-    """Lines of `metrics.jsonl`: the mean of every ten steps, and each evaluation.
-
-    A resumed run appends the same lines as if it had never stopped: the sums for the next line are in `progress`, and
-    so in each checkpoint.
+    """Lines of `metrics.jsonl`: the mean of every ten steps, and each evaluation. A resumed run appends the same lines
+    as if it had never stopped: the sums for the next line are in `progress`, and so in each checkpoint.
     """
 
     every = 10
@@ -77,7 +74,6 @@ class Record:
         self._board: Any = _board(folder, progress.step) if tensorboard else None
 
     def see(self, step: Step) -> None:
-        """Add a step, and write a line when one is due."""
         window = self._progress.window
         window.steps += 1
         window.loss += step.loss
@@ -108,7 +104,6 @@ class Record:
                 self._board.add_scalar(name, value, step.step)
 
     def close(self) -> None:
-        """Write what TensorBoard has buffered."""
         if self._board is not None:
             self._board.close()
 

@@ -17,11 +17,17 @@ from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Log, Machine, choose_machine
 from glassformer.tasks.feed import Feed
 from glassformer.training import adapters
-from glassformer.training.budget import Budget, RunProgress
-from glassformer.training.cadence import EVALUATION_ROWS, Cadence, enough_learned, evaluations
-from glassformer.training.checkpoint import Checkpoint, Checkpoints, weights
+from glassformer.training.budget import (
+    EVALUATION_ROWS,
+    Budget,
+    Cadence,
+    RunProgress,
+    Schedule,
+    enough_learned,
+    evaluations,
+)
+from glassformer.training.checkpoint import Checkpoint, Checkpoints, restore, weights
 from glassformer.training.compiled import LossAndGradient, worth_compiling
-from glassformer.training.schedule import Schedule
 from glassformer.training.settings import TrainSection, TuneSection
 from glassformer.training.state import State, circumstances, differences
 from glassformer.training.tune import choose
@@ -38,12 +44,10 @@ def to_standard_error(message: str) -> None:
 
 @dataclass
 class Run:
-    """The state that the loop uses; `out` is the folder of its files.
-
-    `facts` are compared with those of the checkpoint when a run is resumed.
-    `saved_step` is the step of the newest checkpoint, and `saved_best` that of the best model which it knows.
-    `evaluated` is how much of the run was done at the last look whether to evaluate, `evaluated_step` the step of the
-    last evaluation.
+    """The state that the loop uses; `out` is the folder of its files. `facts` are compared with those of the checkpoint
+    when a run is resumed. `saved_step` is the step of the newest checkpoint, and `saved_best` that of the best model
+    which it knows. `evaluated` is how much of the run was done at the last look whether to evaluate, `evaluated_step`
+    the step of the last evaluation.
     """
 
     out: Path
@@ -138,7 +142,6 @@ class Run:
 
     @property
     def progress(self) -> RunProgress:
-        """How far the run has come."""
         return self.state.progress
 
     @property
@@ -148,9 +151,8 @@ class Run:
         return self.budget.reached(self.progress) or (patience is not None and self.progress.misses >= patience)
 
     def evaluate_if_due(self) -> dict[str, float] | None:
-        """Evaluate when it is due; keep the model when it is the best so far.
-
-        Raises NotFiniteError when the run ends with a loss that is not finite.
+        """Evaluate when it is due; keep the model when it is the best so far. Raises NotFiniteError when the run ends
+        with a loss that is not finite.
         """
         before, self.evaluated = self.evaluated, self.budget.fraction(self.progress)
         every = self.settings.evaluate_every
@@ -198,7 +200,6 @@ class Run:
 
     @property
     def saving_due(self) -> bool:
-        """Whether a checkpoint is due, by steps or by the clock."""
         every = self.settings.checkpoint_every
         return self.cadence.due or (every is not None and self.progress.step % every == 0)
 
@@ -221,19 +222,17 @@ class Run:
             )
 
     def keep_best(self, *steps: int) -> None:
-        """Remove the best models of all other steps, once this run has evaluated one.
-
-        Until then an existing best model is kept: it may be all that is left of a run that was killed before its first
-        checkpoint. The first model that this run evaluates replaces it.
+        """Remove the best models of all other steps, once this run has evaluated one. Until then an existing best model
+        is kept: it may be all that is left of a run that was killed before its first checkpoint. The first model that
+        this run evaluates replaces it.
         """
         if self.progress.best is not None:
             self.checkpoints.keep_best(*steps)
 
 
 def better_if_higher(best: str, scores: Mapping[str, float]) -> float:
-    """The score by which the best model is kept, negated where less is better (`-loss`).
-
-    Raises ConfigError where it is none of the scores: a task's section names a score that its evaluation does not give.
+    """The score by which the best model is kept, negated where less is better (`-loss`). Raises ConfigError where it is
+    none of the scores: a task's section names a score that its evaluation does not give.
     """
     name = best.removeprefix("-")
     if name not in scores:
@@ -267,10 +266,7 @@ def _newest(checkpoints: Checkpoints, *, resume: bool) -> Checkpoint | None:
 
 
 def check(settings: TrainSection, *, held_out: bool) -> None:
-    """Refuse settings that no run can have; `held_out` says whether there is text to evaluate on.
-
-    No data are needed, so that this can be checked before anything is read. Raises ConfigError.
-    """
+    """Refuse settings that no run can have, before anything is read; `held_out`: there is text to evaluate on."""
     Schedule.of(settings, Budget.of(settings, steps_per_epoch=1.0))
     if settings.batch_tokens is None and settings.batch < settings.accumulate:
         raise ConfigError(
@@ -280,3 +276,66 @@ def check(settings: TrainSection, *, held_out: bool) -> None:
         raise ConfigError("train.average is the mean of checkpoints at chosen steps", do="set train.checkpoint_every")
     if settings.patience is not None and not held_out:
         raise ConfigError("train.patience needs held-out text", do="set data.validation")
+
+
+def finish(run: Run) -> None:
+    """Save the run, and give its model the weights to keep: see `fit`."""
+    run.save()
+    model, settings, progress = run.state.model, run.settings, run.progress
+    best = None if run.held_out is None or progress.best is None else run.checkpoints.best()
+    beside = ""
+    if settings.average is not None:
+        kept = _regular(run)[-settings.average :]
+        if run.state.average is not None:
+            run.state.average.copy_to(model)
+        _take_mean(model, kept)
+        mean = f"the mean of the checkpoints of steps {', '.join(str(each.step) for each in kept)}"
+        if best is None:
+            run.log(f"kept: {mean}")
+            return
+        found, loss = _measured(run, model)
+        if run.is_better(found, loss):
+            its = _told(run, progress.best)
+            run.log(f"kept: {mean}, with {_told(run, found)}; the best model, of step {best.step:,}, has {its}")
+            return
+        beside = f"; {mean} has {_told(run, found)}"
+    if best is not None:
+        restore(weights(model), best.tensors("model"), what=f"model in {best.folder}")
+        run.log(f"kept: the best model, of step {best.step:,} with {_told(run, progress.best)}{beside}")
+    elif run.state.average is not None:
+        run.state.average.copy_to(model)
+        run.log("kept: the moving average of the weights")
+    elif progress.best is not None:  # it was damaged, and the user deleted it as advised
+        run.log(f"kept: the last weights, as the best model, of step {progress.best_step:,}, is gone")
+
+
+def _measured(run: Run, model: Transformer) -> tuple[float, float]:
+    """The score of a model by which the best is kept, as in the run's own evaluations, and its loss."""
+    assert run.held_out is not None
+    with run.machine.context():
+        scores = run.held_out.evaluate(model, limit=EVALUATION_ROWS)
+    return better_if_higher(run.held_out.best, scores), scores.get("loss", math.inf)
+
+
+def _told(run: Run, score: float | None) -> str:
+    assert run.held_out is not None
+    assert score is not None
+    return f"a held-out {run.held_out.best.removeprefix('-')} of {abs(score):.4f}"
+
+
+def _regular(run: Run) -> list[Checkpoint]:
+    """Checkpoints at the chosen steps and at the end: not those written by the clock or on Ctrl-C."""
+    every = run.settings.checkpoint_every or 1
+    return [each for each in run.checkpoints.all() if each.step % every == 0 or each.step == run.progress.step]
+
+
+def _take_mean(model: Transformer, checkpoints: list[Checkpoint]) -> None:
+    group = "average" if "average" in checkpoints[0].facts["groups"] else "model"
+    total: dict[str, torch.Tensor] = {}
+    for checkpoint in checkpoints:
+        for name, tensor in checkpoint.tensors(group).items():
+            total[name] = total[name] + tensor.double() if name in total else tensor.double()
+    mine = weights(model)
+    with torch.no_grad():
+        for name, tensor in total.items():
+            mine[name].copy_(tensor / len(checkpoints))

@@ -15,7 +15,6 @@ _RATE = 1e-3
 
 class EpochsByData(Settings):
     """How many epochs a fine-tuning has: `least`, and with little data more, up to `most`, until it has `steps` steps.
-
     With 150 records three epochs are some 15 steps, after which a new head has learned next to nothing
     (decisions/2026-11-22-epochs-of-small-data.md).
     """
@@ -97,7 +96,6 @@ class TrainSection(Settings):
 
     @property
     def rate(self) -> float:
-        """The highest learning rate."""
         return _RATE if self.learning_rate is None else self.learning_rate
 
     @property
@@ -160,5 +158,4 @@ class TuneSection(Settings):
 
     @property
     def gradually(self) -> bool:
-        """Whether blocks are added while the run goes on."""
         return GRADUALLY in self.freeze

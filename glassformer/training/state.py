@@ -41,9 +41,7 @@ class State:
         tune: TuneSection | None = None,
         products: torch.dtype = torch.float32,
     ) -> State:
-        """The state before the first step, of all parameters that have a gradient now; `products` is the type of the
-        machine's matrix products.
-        """
+        """The state before the first step; `products` is the type of the machine's matrix products."""
         return cls(
             model,
             build_optimizer(model, settings, tune=tune, products=products),
@@ -52,7 +50,6 @@ class State:
         )
 
     def tensors(self) -> dict[str, dict[str, Tensor]]:
-        """All tensors by group and name, as a checkpoint keeps them."""
         return {
             "model": weights(self.model),
             "optimizer": optimizer_tensors(self.model, self.optimizer),
@@ -107,7 +104,6 @@ def circumstances(
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any], *, within: str = "") -> Iterator[str]:
-    """What has changed since the checkpoint was written, one sentence each."""
     for name in now:
         if name in _HARMLESS:
             continue

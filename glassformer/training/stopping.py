@@ -1,22 +1,57 @@
-"""Ctrl-C and SIGTERM: the step is finished and everything is saved before the process ends.
-
-Windows delivers no SIGTERM: there Ctrl-C and Ctrl-Break (SIGBREAK) are caught.
-"""
+"""One training in a folder at a time, and a stop by Ctrl-C or SIGTERM that loses nothing."""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
+
+from glassformer.base.atomic import lock, locks_folders
+from glassformer.base.errors import TrainingError
+
+# The file that is locked where a folder cannot be: on Windows.
+_FILE = ".lock"
+
+
+@contextmanager
+def exclusive(folder: Path) -> Iterator[None]:
+    """Inside, no other process trains in this folder: two runs would delete each other's checkpoints. The system's lock
+    on the folder: it leaves no file and ends with the process, however the process ends. On Windows the lock is on a
+    file in the folder, which is removed at the end. Some network disks have no locks; there this does nothing. Raises
+    TrainingError when another training holds the lock.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TrainingError("a run needs a folder to write to", got=f"{folder}: {error.strerror}") from None
+    inside = None if locks_folders() else folder / _FILE
+    try:
+        holder = os.open(folder, os.O_RDONLY) if inside is None else os.open(inside, os.O_RDWR | os.O_CREAT)
+    except OSError as error:
+        raise TrainingError("a run needs a folder to write to", got=f"{folder}: {error.strerror}") from None
+    try:
+        if not lock(holder):
+            raise TrainingError(
+                "a folder takes one training at a time",
+                got=f"{folder}, where another is running",
+                do="wait for it, or choose another --out",
+            )
+        yield
+    finally:
+        os.close(holder)
+        if inside is not None:
+            with suppress(OSError):  # another process has it open
+                inside.unlink()
 
 
 class Interrupted(KeyboardInterrupt):
-    """Training was asked to stop and everything is saved; `str()` says how to resume.
-
-    A KeyboardInterrupt, so that callers that do not handle it end as with Ctrl-C. `exit_code` is 128 plus the signal's
-    number, as in shells: 130 after Ctrl-C, 143 after SIGTERM.
+    """Training was asked to stop and everything is saved; `str()` says how to resume. A KeyboardInterrupt, so that
+    callers that do not handle it end as with Ctrl-C. `exit_code` is 128 plus the signal's number, as in shells: 130
+    after Ctrl-C, 143 after SIGTERM.
     """
 
     def __init__(self, message: str, *, signal_number: int) -> None:
@@ -33,10 +68,7 @@ class StopRequest:
 
 @contextmanager
 def stop_signals() -> Iterator[StopRequest]:
-    """Inside, the first signal that asks for a stop is only recorded; the second one works as before.
-
-    Outside the main thread signals cannot be caught, and nothing changes.
-    """
+    """Inside, the first signal that asks for a stop is only recorded; outside the main thread nothing changes."""
     stop_request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield stop_request
@@ -59,6 +91,5 @@ def stop_signals() -> Iterator[StopRequest]:
 
 
 def _numbers() -> list[signal.Signals]:
-    """The signals that ask for a stop, of those that this system has."""
     names = ("SIGINT", "SIGTERM", "SIGBREAK")
     return [getattr(signal, name) for name in names if hasattr(signal, name)]

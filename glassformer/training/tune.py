@@ -24,9 +24,7 @@ _WORDS = {ALL_BUT_HEAD: ("*", *(f"!{head}.*" for head in HEADS)), GRADUALLY: ()}
 
 @dataclass(frozen=True)
 class Stages:
-    """What is trained from when on: the names of the parameters that begin with each stage, from the heads down. The
-    last stage begins after the share `all_after` of the run; where there is only one, all begin with the run.
-    """
+    """What is trained from when on, from the heads down; the last stage begins after the share `all_after`."""
 
     names: tuple[tuple[str, ...], ...]
     all_after: float = 0.0
@@ -63,10 +61,7 @@ def rate_by_weights(model: Transformer) -> float:
 
 
 def choose(model: nn.Module, tune: TuneSection) -> Stages:
-    """What of a model is trained; parameters that have no gradient already stay frozen. Adapters are there already.
-
-    Raises ConfigError for a pattern that matches nothing, and when nothing is left to train.
-    """
+    """What of a model is trained; raises ConfigError for a pattern without a match, and if nothing is left."""
     known = trained(model)
     frozen = set[str]()
     if tune.adapters is not None:
@@ -104,7 +99,6 @@ def check_without_start(tune: TuneSection) -> None:
 
 
 def _changed(frozen: set[str], pattern: str, known: Iterable[str], *, asked: Sequence[str]) -> set[str]:
-    """What is frozen after one more pattern."""
     again = pattern.startswith("!")
     found = {name for name in known if fnmatch.fnmatchcase(name, pattern.removeprefix("!"))}
     if not found and pattern in asked:
@@ -123,10 +117,9 @@ def trained(model: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def parameter_groups(model: nn.Module, settings: TrainSection, tune: TuneSection | None = None) -> list[dict[str, Any]]:
-    """Groups for the optimizers. Matrices and tables decay; biases and norms, which are vectors, do not.
-
-    `scale` multiplies the learning rate of the run. `matrices` is True where Muon steps: the matrices inside the
-    blocks, except those of adapters, which have a rate of their own, as the scores of a CRF may have.
+    """Groups for the optimizers. Matrices and tables decay; biases and norms, which are vectors, do not. `scale`
+    multiplies the learning rate of the run. `matrices` is True where Muon steps: the matrices inside the blocks, except
+    those of adapters, which have a rate of their own, as the scores of a CRF may have.
     """
     muon = settings.optimizer == "muon"
     of_matrices = settings.matrix_learning_rate / settings.rate
@@ -159,9 +152,6 @@ def depth_of(name: str, model: nn.Module) -> int:
     return blocks + 1 if name.startswith(f"{stack}.embed") else 0
 
 
-# --------------------------------------------------------------------------- in words
-
-
 def told(model: nn.Module, stages: Stages, stage: int) -> str:
     """How much is trained, and what: `trainable 0.6 M of 22.7 M parameters (2.7 %): sentence_head`."""
     sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
@@ -183,7 +173,6 @@ def short(count: int) -> str:
 
 
 def _parts(names: Sequence[str]) -> str:
-    """The modules that parameters belong to, with as few words as possible."""
     adapters = len({name.rpartition(".adapter.")[0] for name in names if ".adapter." in name})
     found = dict.fromkeys(_module(name) for name in names if ".adapter." not in name)
     listed = [f"adapters of {adapters} layers"] if adapters else []

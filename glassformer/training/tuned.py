@@ -26,9 +26,7 @@ from glassformer.training.tune import Stages, told
 
 @dataclass
 class Tuned:
-    """A model whose parameters are in one of the stages; `checked`: a step of this stage was found to move exactly
-    those that are trained.
-    """
+    """A model and its stage; `checked`: a step of this stage moved exactly what is trained."""
 
     model: Transformer
     tune: TuneSection
@@ -79,9 +77,6 @@ class Tuned:
             self.log(f"{count} adapters are added to their weights; what they add is kept in {folder / adapters.FILE}")
 
 
-# --------------------------------------------------------------------------- what a step moves
-
-
 @dataclass(frozen=True)
 class BeforeStep:
     """The parameters before a step, by name, and which of them it has a gradient for: any number but 0."""
@@ -125,7 +120,6 @@ class BeforeStep:
 
 
 def _checksum(parameter: Tensor) -> int:
-    """The CRC-32 of a tensor's bytes."""
     flat = parameter.detach().cpu().contiguous().flatten()
     return zlib.crc32(flat.view(torch.uint8).numpy().data) if flat.numel() else 0
 

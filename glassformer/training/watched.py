@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from glassformer.base.atomic import atomic_write
-from glassformer.base.checksum import check_regular_file, read_sealed_line, sealed_line
 from glassformer.base.errors import GlassformerError
+from glassformer.base.json_text import check_regular_file, read_sealed_line, sealed_line
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Log
 from glassformer.training.record import Step
@@ -121,16 +121,9 @@ class Watching:
 
     @classmethod
     def begin(
-        cls,
-        folder: Path,
-        sentences: WatchedSentences,
-        model: AbstractContextManager[Transformer],
-        step: int,
-        log: Log,
+        cls, folder: Path, sentences: WatchedSentences, model: AbstractContextManager[Transformer], step: int, log: Log
     ) -> Self:
-        """Go on with the records of the steps before, drop those of steps that will be done again, and make the first
-        one of a run that begins.
-        """
+        """Go on with earlier records, without those of steps that will be done again; a new run makes the first."""
         path, header = folder / FILE, {"format": FORMAT, **sentences.header}
         watching = cls(path, sentences, log, {}, next_due(step))
         try:
@@ -161,7 +154,6 @@ class Watching:
             self.record(model, facts | {"learning_rate": step.learning_rate})
 
     def record(self, model: AbstractContextManager[Transformer], facts: Mapping[str, Any]) -> None:
-        """Look at the sentences, and add the line."""
         if self.stopped:
             return
         began = time.monotonic()
@@ -185,7 +177,6 @@ class Watching:
         self.cost += time.monotonic() - began
 
     def write(self) -> None:
-        """Write the whole file anew; raises OSError."""
         with atomic_write(self.path) as draft:
             first = sealed_line({"format": FORMAT, **self.sentences.header})
             draft.write_text("".join((first, *self.lines.values())), encoding="utf-8")
@@ -196,7 +187,6 @@ class Watching:
         self.log(f"{self.path} cannot be written ({error.strerror or error}): the sentences are not watched any more")
 
     def close(self) -> None:
-        """Tell what watching has cost."""
         if self.made and self.elapsed:
             size = sum(map(len, self.lines.values())) / 1e6
             kept = f"{len(self.lines)} records of the watched sentences, {size:.2f} MB"
@@ -204,5 +194,4 @@ class Watching:
 
 
 def counted(lines: int) -> str:
-    """So many lines, with the verb."""
     return "1 line is" if lines == 1 else f"{lines} lines are"

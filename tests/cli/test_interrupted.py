@@ -50,7 +50,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(text_file: Path, tmp_path: Path, wis
         "glassformer.run.vocabulary.train_tokenizer",
         "glassformer.tasks.words.corpus.prepare",
         "glassformer.run.train.fit",
-        "glassformer.run.finish.write_card",
+        "glassformer.run.train.write_card",
     ],
 )
 def test_ctrl_c_outside_of_the_steps_says_how_to_go_on_too(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from glassformer.api.load import load
-from glassformer.bundled.notes import notes, notes_about
+from glassformer.bundled.texts import notes, notes_about
 
 Run = Callable[..., Any]
 

@@ -19,7 +19,7 @@ from glassformer.cli.__main__ import _command, _quietly
 from glassformer.cli.verbs import VERBS
 from glassformer.run.caches import caches, hub_models, kernels
 from glassformer.saved.recipe import write_recipe
-from glassformer.training.lock import exclusive
+from glassformer.training.stopping import exclusive
 
 Run = Callable[..., Any]
 SMALL = ["--steps", "2", "--size", "tiny", "--vocabulary", "160", "--length", "24", "--batch", "4"]

@@ -16,7 +16,7 @@ from glassformer.cli.train.recipe_options import requested_recipe
 from glassformer.cli.train.train import train
 from glassformer.models.families.bert import BERT_SIZES
 from glassformer.models.families.modernbert import MODERNBERT_SIZES
-from glassformer.run.body import body_config as model_config
+from glassformer.run.vocabulary import body_config as model_config
 from glassformer.saved.recipe import Recipe, resolve
 from glassformer.saved.sections import ModelSection, TokenizerSection
 from glassformer.tasks import TASKS

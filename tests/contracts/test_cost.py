@@ -8,8 +8,7 @@ from typing import Any
 import torch
 
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import evaluating
+from glassformer.tasks.predictor import evaluating, predict
 
 
 def test_a_head_that_is_not_asked_for_costs_nothing() -> None:

@@ -17,8 +17,8 @@ from safetensors.torch import load_file
 from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.convert.search_settings import search_of
+from glassformer.data.batches.batch import Texts
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.data.batches.flat import Texts
 from glassformer.decode.request import SpecialIds
 from glassformer.models.inputs import Inputs
 from glassformer.run.compare import compare

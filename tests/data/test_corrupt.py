@@ -8,7 +8,7 @@ import pytest
 
 from glassformer.data.batches.batch import Flags, Integers
 from glassformer.data.batches.corrupt import IGNORED, Corrupted, mask_words
-from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 
 MASK, SPECIAL, VOCABULARY = 4, frozenset({0, 1, 2, 3, 4, 77}), 1000
 ROWS, LENGTH = 1000, 128  # 126,000 maskable tokens

@@ -10,7 +10,7 @@ import pytest
 from glassformer.data.readers.read import Document
 from glassformer.data.settings import CorpusSection
 from glassformer.data.stores.corpus import prepare, resolve_shares, training_texts
-from glassformer.data.stores.end import parted
+from glassformer.data.stores.split import parted
 from glassformer.text.tokenizer import Tokenizer
 
 SENTENCE = "The quick brown fox number {} jumps over the lazy dog. "

@@ -16,7 +16,7 @@ import resource, sys
 from pathlib import Path
 import numpy as np
 from glassformer.data.settings import CorpusSection
-from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.data.stores.corpus import prepare
 from glassformer.data.batches.corrupt import mask_words
 from glassformer.data.batches.order import Order

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from glassformer.base.errors import DataError
-from glassformer.data.batches.order import Order, shuffled
-from glassformer.data.counter_rng import below, random_bits, uniform
+from glassformer.data.batches.order import Order, below, random_bits, shuffled, uniform
 from tests.refusals import refused
 
 

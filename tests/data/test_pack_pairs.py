@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from glassformer.data.batches.batch import Integers
-from glassformer.data.batches.flat import Flat, Texts
+from glassformer.data.batches.batch import Flat, Integers, Texts
 from glassformer.data.batches.pack_pairs import choose_rooms, pack_pairs
 
 

@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glassformer.base.checksum import read_sealed_json, sealed_json
 from glassformer.base.errors import DataError
+from glassformer.base.json_text import read_sealed_json, sealed_json
 from glassformer.data.readers import sentences
 from glassformer.data.readers.read import Document
 from glassformer.data.readers.sentences import sentence_starts

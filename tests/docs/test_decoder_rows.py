@@ -26,7 +26,7 @@ from experiments.writing.models import Recurrent, gpt2, parameters, recurrent
 from glassformer.data.readers.lines import stop
 from glassformer.models.families.llama import llama
 from glassformer.models.transformer import build
-from glassformer.scoring.trigram import Trigram
+from glassformer.scoring.score import Trigram
 from glassformer.tasks.writing.chat.settings import ChatData
 from glassformer.tasks.writing.chat.task import Chat
 from glassformer.training.stopping import Interrupted

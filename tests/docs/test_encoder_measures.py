@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from experiments.encoder.measures import measure, verdict
 from experiments.encoder.plan import Plan
 from experiments.encoder.sets import Record
-from glassformer.scoring.measure import Interval
+from glassformer.scoring.score import Interval
 
 GENERATOR = np.random.default_rng(0)
 LABELS = ["one", "two", "three"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.bundled.notes import Note, notes, notes_about
+from glassformer.bundled.texts import Note, notes, notes_about
 from glassformer.models.names import tensor_names
 from tests.contracts.families import ROWS
 

@@ -19,7 +19,7 @@ from glassformer.models.families import bert, slides
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.parts.mask import build_fill
-from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from tests.contracts.families import random_weights
 from tests.taps import record_taps
 

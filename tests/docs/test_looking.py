@@ -15,7 +15,7 @@ from glassformer.cli.__main__ import main
 from glassformer.look.trace import interventions
 from glassformer.models.families import bert, t5
 from glassformer.models.transformer import build
-from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.text.train import train_tokenizer
 from tests.contracts.families import random_weights
 from tests.writers import writing

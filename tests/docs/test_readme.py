@@ -16,7 +16,7 @@ from glassformer.api.model import Model
 from glassformer.cli.__main__ import main
 from glassformer.models.families import modernbert
 from glassformer.models.transformer import build
-from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.text.tokenizer import MASK
 from glassformer.text.train import train_tokenizer
 

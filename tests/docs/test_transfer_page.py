@@ -11,7 +11,7 @@ from glassformer.api.model import Model
 from glassformer.base.settings import parse_toml, read_settings
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
-from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.training.settings import TuneSection
 from tests.docs.pages import blocks, run_commands, run_python
 from tests.run.heads import TEXTS, small_tokenizer

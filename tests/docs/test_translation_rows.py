@@ -25,7 +25,7 @@ from experiments.translation.plan import Budget, Pairs, Texts, write_json
 from glassformer.models.families.marian import marian
 from glassformer.models.transformer import build
 from glassformer.parts.attention import CrossAttention
-from glassformer.run.body import body_config
+from glassformer.run.vocabulary import body_config
 from glassformer.training.checkpoint import Checkpoints
 from glassformer.training.stopping import Interrupted
 

@@ -17,7 +17,7 @@ from glassformer.cli.vectors.embed_compare import _beside
 from glassformer.features import rank as ranking
 from glassformer.features import regression
 from glassformer.features.rank import Ranked, Ranking, check_labels, rank
-from glassformer.scoring.measure import Interval
+from glassformer.scoring.score import Interval
 from tests.refusals import refused
 
 GENERATOR = np.random.default_rng(0)

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from glassformer.api.model import Model
-from glassformer.tasks import predict as module
-from glassformer.tasks.predict import in_threads
+from glassformer.tasks import predictor as module
+from glassformer.tasks.predictor import in_threads
 from tests.features.test_fast import texts
 
 MARK: ContextVar[str] = ContextVar("mark", default="")

@@ -56,7 +56,7 @@ from glassformer.page.server.pictures import part_of
 from glassformer.run.first_weights import use_vectors
 from glassformer.saved import store
 from glassformer.saved.recipe import parse_changes, resolve
-from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.tasks.writing.alignment import align, mean_attention
 from glassformer.tasks.writing.translate.scores import References
 from glassformer.text.load import load_tokenizer
@@ -64,9 +64,9 @@ from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from glassformer.training.checkpoint import Checkpoints, restore
-from glassformer.training.lock import exclusive
 from glassformer.training.loop import fit
 from glassformer.training.progress import NoProgress
+from glassformer.training.stopping import exclusive
 from tests.decode.sentences import words
 from tests.run.heads import model_for
 from tests.training.toy import Toy, machine_of, toy_model, toy_settings

@@ -1,6 +1,6 @@
-"""Regression tests: models that were saved in format 1, and the losses of a training that was recorded.
+"""Regression tests: models that were saved before, and the losses of a training that was recorded.
 
-`format1/` was written by the last commit that wrote format 1; it is never written anew. `twenty_steps.json` was
+The models of `saved/` were trained in November 2026 and answered as recorded there. `twenty_steps.json` was
 recorded when the last block still computed all tokens, not only the masked words.
 """
 
@@ -16,25 +16,24 @@ import pytest
 import torch
 
 import glassformer as gf
-from glassformer.saved.format1 import recipe_of_format_1
 from glassformer.training.progress import Advance
 from glassformer.training.record import Step
 
 GOLDEN = Path(__file__).parent
-FORMAT1 = GOLDEN / "format1"
+SAVED = GOLDEN / "saved"
 
 # Two versions of torch, two processors, or products of other shapes add the terms of a float32 sum in another order.
 TOLERANCE = 1e-6
 
 
 def answers_of(name: str) -> dict[str, Any]:
-    answers: dict[str, Any] = json.loads((FORMAT1 / f"{name}.answers.json").read_text(encoding="utf-8"))
+    answers: dict[str, Any] = json.loads((SAVED / f"{name}.answers.json").read_text(encoding="utf-8"))
     return answers
 
 
 @pytest.mark.parametrize("name", ["english", "slides"])
-def test_a_model_of_format_1_answers_as_it_did(name: str) -> None:
-    model = gf.load(FORMAT1 / name)
+def test_a_saved_model_answers_as_it_did(name: str) -> None:
+    model = gf.load(SAVED / name)
     for expected in answers_of(name)["fill"]:
         found = model.fill(expected["text"], top=3)
         assert found.filled == expected["filled"]
@@ -47,24 +46,24 @@ def test_a_model_of_format_1_answers_as_it_did(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "block"), [("english", 1), ("slides", 0)])
-def test_a_model_of_format_1_looks_where_it_looked(name: str, block: int) -> None:
+def test_a_saved_model_looks_where_it_looked(name: str, block: int) -> None:
     answers = answers_of(name)
-    trace = gf.load(FORMAT1 / name).trace(answers["fill"][0]["text"])
+    trace = gf.load(SAVED / name).trace(answers["fill"][0]["text"])
     weights = trace[f"encoder.blocks.{block}.self_attention.weights"].double()
     torch.testing.assert_close(weights, torch.tensor(answers["weights"]).double(), atol=TOLERANCE, rtol=0)
 
 
-def test_a_model_of_format_1_scores_as_it_did() -> None:
-    model, answers = gf.load(FORMAT1 / "english"), answers_of("english")
+def test_a_saved_model_scores_as_it_did() -> None:
+    model, answers = gf.load(SAVED / "english"), answers_of("english")
     for expected in answers["score"]:
         assert model.score(expected["text"]).total == pytest.approx(expected["total"], abs=1e-5)
-    assert dict(model.evaluate(FORMAT1 / "prose.txt")) == pytest.approx(answers["evaluate"], abs=TOLERANCE)
+    assert dict(model.evaluate(SAVED / "prose.txt")) == pytest.approx(answers["evaluate"], abs=TOLERANCE)
     facts = model.info()
     assert {name: facts[name] for name in answers["info"]} == answers["info"]
 
 
-def test_a_model_of_format_1_saved_again_gives_the_same_answers(tmp_path: Path) -> None:
-    before = gf.load(FORMAT1 / "english")
+def test_a_saved_model_saved_again_gives_the_same_answers(tmp_path: Path) -> None:
+    before = gf.load(SAVED / "english")
     again = gf.load(before.save(tmp_path / "again"))
     text = answers_of("english")["fill"][0]["text"]
     assert again.fill(text) == before.fill(text)
@@ -93,8 +92,8 @@ class Listening:
 
 def test_twenty_steps_of_masked_words_lose_what_they_lost(tmp_path: Path) -> None:
     recorded = json.loads((GOLDEN / "twenty_steps.json").read_text(encoding="utf-8"))
-    recipe = recipe_of_format_1(recorded["recipe"])  # written with the names of its day
-    recipe["data"]["files"] = [str(FORMAT1 / "prose.txt")]
+    recipe = recorded["recipe"]
+    recipe["data"]["files"] = [str(SAVED / "prose.txt")]
     seen = Listening()
     gf.train(recipe, out=tmp_path / "run", progress=seen)
     expected = [float.fromhex(loss) for loss in recorded["losses"]]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from glassformer.api.trace import Trace, trace
-from glassformer.bundled.notes import notes, notes_about
+from glassformer.bundled.texts import notes, notes_about
 from glassformer.look.texts.walkthrough import Step, followed, walkthrough
 from glassformer.look.trace.cell import Words
 from tests.look.rows import row_named

@@ -133,7 +133,7 @@ MUTATIONS = (
     ),
     Mutation(
         "eight-bits-of-a-smaller-number",
-        "glassformer/runtime/int8.py",
+        "glassformer/runtime/matrices.py",
         "(largest / LARGEST).to(torch.bfloat16)",
         "(largest / (LARGEST + 1)).to(torch.bfloat16)",
         ("tests/runtime/test_int8.py::test_a_rounded_weight_is_off_by_half_a_step_at_most",),

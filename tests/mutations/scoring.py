@@ -63,14 +63,14 @@ MUTATIONS = (
     ),
     Mutation(
         "interval-of-90-percent",
-        "glassformer/scoring/measure.py",
+        "glassformer/scoring/score.py",
         "(0.025, 0.975)",
         "(0.05, 0.95)",
         ("tests/tasks/test_agreement.py::test_intervals_are_those_of_the_scores_of_resampled_examples",),
     ),
     Mutation(
         "bootstrap-not-paired",
-        "glassformer/scoring/measure.py",
+        "glassformer/scoring/score.py",
         "_resampled(other.statistics, samples, seed)",
         "_resampled(other.statistics, samples, seed + 1)",
         ("tests/tasks/test_verdict.py::test_the_best_baseline_is_the_one_to_beat",),
@@ -105,7 +105,7 @@ MUTATIONS = (
     ),
     Mutation(
         "trigram-of-the-other-order",
-        "glassformer/scoring/trigram.py",
+        "glassformer/scoring/score.py",
         "before * self._base + last, tokens, lower",
         "last * self._base + before, tokens, lower",
         ("tests/tasks/test_language_model.py::test_the_trigrams_probabilities_add_up_to_one_and_follow_its_formula",),

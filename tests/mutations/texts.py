@@ -77,7 +77,7 @@ MUTATIONS = (
     ),
     Mutation(
         "held-out-end-is-the-beginning",
-        "glassformer/data/stores/end.py",
+        "glassformer/data/stores/split.py",
         "round(total * (1 - end))",
         "round(total * end)",
         ("tests/data/test_end.py::test_of_few_paragraphs_a_tenth_is_held_out_and_it_is_said",),

@@ -23,7 +23,7 @@ from glassformer.page.server.app import application
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.desk import Desk
 from glassformer.page.server.offers import Models, Offer
-from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.text.train import train_tokenizer
 
 TOKEN = "a-token"

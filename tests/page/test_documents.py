@@ -18,8 +18,7 @@ import glassformer as gf
 from experiments.document_pictures import PAGES, address
 from glassformer.api.model import Model
 from glassformer.api.trace import Trace, trace
-from glassformer.bundled.notes import notes
-from glassformer.bundled.texts import slides, slides_model
+from glassformer.bundled.texts import notes, slides, slides_model
 from glassformer.features.probe import Probe
 from glassformer.features.search.index import SearchIndex
 from glassformer.page.page import page, write_page

@@ -17,7 +17,7 @@ import torch
 
 import glassformer as gf
 from glassformer.api.trace import Trace, trace
-from glassformer.bundled.notes import notes
+from glassformer.bundled.texts import notes
 from glassformer.page.tour import tour_texts
 from tests.look.rows import ALL
 from tests.page.judged import judged

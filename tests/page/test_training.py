@@ -19,8 +19,8 @@ from glassformer.api.load import load
 from glassformer.api.train import train
 from glassformer.look.summaries.head_measures import MEASURES
 from glassformer.page.sections.training import Training, averaged, is_running, training_sections, watched_texts
-from glassformer.training.lock import exclusive
 from glassformer.training.progress import NoProgress
+from glassformer.training.stopping import exclusive
 from glassformer.training.watched import FILE, read_watched
 from tests.page.judged import judge_places, long_too, needs_axe
 from tests.page.serving import desk_of, served

@@ -26,7 +26,7 @@ def measured_line(model: Model) -> str:
 def test_the_card_tells_which_rows_and_how_many(
     text_file: Path, tmp_path: Path, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.modules["glassformer.run.finish"], "_MEASURED_ROWS", limit)
+    monkeypatch.setattr(sys.modules["glassformer.run.train"], "_MEASURED_ROWS", limit)
     model = train(recipe(text_file, steps=1), out=tmp_path / "run", progress=Listener())
     there, count = model.metrics["measured"]["of"], model.metrics["measured"]["count"]
     assert model.recipe is not None
@@ -46,7 +46,7 @@ def test_scores_of_the_steps_and_of_the_end_are_told_apart_where_they_may_differ
     text_file: Path, tmp_path: Path, limit: int, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By how many examples they are of, or by their arithmetic; elsewhere they are the same."""
-    monkeypatch.setattr(sys.modules["glassformer.run.finish"], "EVALUATION_ROWS", limit)
+    monkeypatch.setattr(sys.modules["glassformer.run.train"], "EVALUATION_ROWS", limit)
     monkeypatch.setattr(sys.modules["glassformer.training.run"], "EVALUATION_ROWS", limit)
     listener = Listener()
     model = train(recipe(text_file, steps=1, precision=precision), out=tmp_path / "run", progress=listener)

@@ -18,7 +18,7 @@ from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
 from glassformer.tasks.labels.classify.settings import ClassifySection
-from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.text.train import train_tokenizer
 from glassformer.training.progress import ConsoleProgress, standard_error
 from tests.contracts.families import Row

@@ -11,11 +11,10 @@ from glassformer.base.settings import read_settings, read_toml, toml_of
 from glassformer.bundled.recipes import ready_recipe, ready_recipes, recipe_files
 from glassformer.config import FillConfig
 from glassformer.models.transformer import Transformer
-from glassformer.run.body import body_config as model_config
+from glassformer.run.vocabulary import body_config as model_config
 from glassformer.saved.recipe import parse_changes, read_recipe, resolve
 from glassformer.tasks import TASKS, task_named
-from glassformer.training.budget import Budget, RunProgress
-from glassformer.training.schedule import Schedule
+from glassformer.training.budget import Budget, RunProgress, Schedule
 from glassformer.training.settings import TrainSection
 from tests.refusals import Values, refused
 
@@ -209,18 +208,6 @@ def test_longer_rows_get_longer_positions() -> None:
     config = model_config(recipe.model, recipe.data.length, 100)
     assert config.encoder is not None
     assert config.encoder.max_length == 700
-
-
-def test_an_older_name_is_refused_with_todays() -> None:
-    with pytest.raises(ConfigError) as caught:
-        read_recipe({"task": {**MASKED, "given": True}}, where="mine.toml")
-    assert "mine.toml" in caught.value.wanted
-    assert "task.given" in caught.value.got
-    assert '"annotated-masks"' in caught.value.do
-    with pytest.raises(ConfigError) as renamed:
-        read_recipe({"task": MASKED, "data": {"walls": True}}, where="mine.toml")
-    assert "data.walls" in renamed.value.got
-    assert "data.document_mask" in renamed.value.do
 
 
 def test_read_toml_of_a_missing_file() -> None:

@@ -19,10 +19,9 @@ from glassformer.api.train import train
 from glassformer.base.errors import CheckpointError, ConfigError, TokenizerError, TrainingError
 from glassformer.data.stores.split import hash_fraction, text_hash
 from glassformer.saved import store
-from glassformer.training.lock import exclusive
 from glassformer.training.progress import ConsoleProgress, NoProgress
 from glassformer.training.record import Step
-from glassformer.training.stopping import Interrupted
+from glassformer.training.stopping import Interrupted, exclusive
 from tests.refusals import refused
 from tests.run.runs import Listener, recipe, weights
 

@@ -12,7 +12,7 @@ from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError, ConfigError, DataError
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
-from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.text.train import train_tokenizer
 from tests.refusals import refused
 from tests.translators import translating

@@ -195,7 +195,7 @@ def test_a_run_keeps_its_sentences_and_learns_the_same(text_file: Path, tmp_path
 
 def test_a_hundred_records_of_the_models_size_are_small() -> None:
     import glassformer as gf
-    from glassformer.base.checksum import sealed_line
+    from glassformer.base.json_text import sealed_line
 
     model = gf.load("english")
     given = [

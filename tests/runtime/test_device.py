@@ -14,8 +14,7 @@ from glassformer.base.errors import DeviceError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.runtime import device as machines
-from glassformer.runtime.device import choose_device, has_fast_bfloat16, repeatable
-from glassformer.runtime.memory import keep_freed_memory
+from glassformer.runtime.device import choose_device, has_fast_bfloat16, keep_freed_memory, repeatable
 from glassformer.training.loop import fit
 from tests.refusals import refused
 from tests.training.toy import Toy, machine_of, toy_model, toy_settings

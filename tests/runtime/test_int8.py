@@ -13,7 +13,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.models.families import gpt2
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
-from glassformer.runtime.int8 import Int8Linear, Int8Matrix, is_int8, to_int8
+from glassformer.runtime.matrices import Int8Linear, Int8Matrix, is_int8, to_int8
 from glassformer.saved.foreign import write_foreign
 
 

@@ -14,8 +14,8 @@ from glassformer.decode.settings import DecodeSettings
 from glassformer.models.families import gpt2
 from glassformer.models.transformer import Transformer, build
 from glassformer.parts.projection import Projection
-from glassformer.runtime import laid_out as module
-from glassformer.runtime.laid_out import MOST_ROWS, LaidOut, laid_out
+from glassformer.runtime import matrices as module
+from glassformer.runtime.matrices import MOST_ROWS, LaidOut, laid_out
 
 
 @pytest.fixture

@@ -15,13 +15,12 @@ import pytest
 import torch
 
 from glassformer.api.load import load
-from glassformer.base import atomic, locking
+from glassformer.base import atomic
 from glassformer.base.errors import DeviceError, TrainingError
 from glassformer.cli.terminal import streams
 from glassformer.runtime import device as machines
 from glassformer.runtime.device import check_float64
-from glassformer.training.lock import exclusive
-from glassformer.training.stopping import stop_signals
+from glassformer.training.stopping import exclusive, stop_signals
 from tests.refusals import refused
 from tests.training.toy import machine_of, toy_settings
 
@@ -72,13 +71,13 @@ def test_where_there_are_no_locks_nothing_is_locked(
 ) -> None:
     without_fcntl(monkeypatch, module)
     with (tmp_path / "file").open("w") as one, (tmp_path / "file").open("w") as two:
-        assert locking.lock(one.fileno())
-        assert locking.lock(two.fileno())
+        assert atomic.lock(one.fileno())
+        assert atomic.lock(two.fileno())
 
 
 def test_the_second_who_opens_a_file_is_told(tmp_path: Path) -> None:
     with (tmp_path / "file").open("w") as one, (tmp_path / "file").open("w") as two:
-        assert [locking.lock(one.fileno()), locking.lock(two.fileno())] == [True, False]
+        assert [atomic.lock(one.fileno()), atomic.lock(two.fileno())] == [True, False]
 
 
 # --------------------------------------------------------------------------- signals
@@ -185,7 +184,7 @@ def test_float64_is_refused_on_a_device_without_it(tmp_path: Path, monkeypatch: 
     check_float64(torch.device("mps"), torch.float32)
     check_float64(torch.device("cpu"), torch.float64)
     monkeypatch.setattr(machines, "choose_device", lambda name: torch.device("mps"))
-    monkeypatch.setattr("glassformer.saved.opening.choose_device", lambda name: torch.device("mps"))
+    monkeypatch.setattr("glassformer.saved.artefact.choose_device", lambda name: torch.device("mps"))
     with refused(DeviceError, got="mps", do=("float32", "--device cpu")):
         machine_of(toy_settings(precision="float64", device="mps"))
     with refused(DeviceError, got="mps"):  # before anything is read

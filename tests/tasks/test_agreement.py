@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from glassformer.scoring import agreement
-from glassformer.scoring.measure import Counts, Measure
+from glassformer.scoring.score import Counts, Measure
 
 metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is the reference of these scores")
 stats = pytest.importorskip("scipy.stats", reason="SciPy is the reference of these scores")

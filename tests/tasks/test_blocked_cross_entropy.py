@@ -9,8 +9,8 @@ from torch.nn import functional as F
 
 from glassformer.base.errors import ShapeError
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.scoring import blocked_cross_entropy as module
-from glassformer.scoring.blocked_cross_entropy import block_rows, blocked_cross_entropy
+from glassformer.scoring import cross_entropy as module
+from glassformer.scoring.cross_entropy import block_rows, blocked_cross_entropy
 from tests.refusals import refused
 
 # Sums of a few thousand float64 numbers near 1, in another order.

@@ -16,8 +16,7 @@ from glassformer.models.transformer import Transformer, build
 from glassformer.tasks.labels.choose.answers import Choice, Question
 from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
 from glassformer.tasks.labels.choose.task import Choose
-from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import Context
+from glassformer.tasks.predictor import Context, predict
 from glassformer.tasks.records import RecordSource
 from glassformer.text.tokenizer import Tokenizer
 from tests.contracts.families import random_weights

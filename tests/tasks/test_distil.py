@@ -21,7 +21,7 @@ from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.run.resuming import earlier_recipe
 from glassformer.runtime import compiler
 from glassformer.saved.recipe import resolve, write_recipe
-from glassformer.scoring.distillation import cosine_loss, soft_loss
+from glassformer.scoring.cross_entropy import cosine_loss, soft_loss
 from glassformer.tasks.feed import COSINE, SOFT, TaughtFeed
 from glassformer.training.checkpoint import weights
 from glassformer.training.compiled import LossAndGradient

@@ -10,8 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from glassformer.scoring.exact_match import answer_measure, best_threshold, exact_and_f1, normalized
-from glassformer.scoring.sliding_window import answer_by_overlap
+from glassformer.scoring.exact_match import answer_by_overlap, answer_measure, best_threshold, exact_and_f1, normalized
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import glassformer as gf
 from glassformer.answering.answers import answer
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.models.inputs import Inputs
-from glassformer.tasks.writing.generation import text_behind
+from glassformer.tasks.writing.generator import text_behind
 from tests.refusals import refused
 from tests.translators import translating
 from tests.writers import READ, TEXTS, writing

@@ -23,8 +23,7 @@ from glassformer.tasks.labels.classify.labelling import OneLabel, SeveralLabels
 from glassformer.tasks.labels.classify.settings import ClassifySection
 from glassformer.tasks.labels.classify.task import Classify
 from glassformer.tasks.labels.labels import Class, Classes, Labelled
-from glassformer.tasks.labels.regress.settings import RegressSection
-from glassformer.tasks.labels.regress.task import Number, Rated, Regress, number_of
+from glassformer.tasks.labels.regress.task import Number, Rated, Regress, RegressSection, number_of
 from glassformer.tasks.records import RecordSource
 from glassformer.tasks.rows import labels_of
 from glassformer.training.progress import NoProgress

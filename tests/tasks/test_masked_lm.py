@@ -27,8 +27,7 @@ from glassformer.scoring.score import Unigram
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.words import masked_words
 from glassformer.tasks.words.corpus import MaskedRows
-from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
-from glassformer.tasks.words.masked_lm.task import MaskedLM
+from glassformer.tasks.words.masked_lm.task import MaskedLM, MaskedLMSection
 from glassformer.text.special import NONE
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import Kind, train_tokenizer

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.data.batches.flat import Texts
+from glassformer.data.batches.batch import Texts
 from glassformer.models.families.marian import marian
 from glassformer.models.transformer import build
 from glassformer.scoring.score import THIS_MODEL, Unigram
 from glassformer.scoring.verdict import intervals, verdict
-from glassformer.tasks.writing.chat.scores import by_trigram, scores_of_replies
-from glassformer.tasks.writing.pair_source import PairSource, TextPairs
-from glassformer.tasks.writing.target_losses import measured_pairs, target_losses
+from glassformer.tasks.writing.chat.task import by_trigram, scores_of_replies
+from glassformer.tasks.writing.pair_source import PairSource, TextPairs, measured_pairs, target_losses
 from glassformer.text.special import MARIAN
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer

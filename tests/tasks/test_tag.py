@@ -21,7 +21,7 @@ from glassformer.tasks.labels.tag.answers import decoded
 from glassformer.tasks.labels.tag.records import Sentence, sentence_of
 from glassformer.tasks.labels.tag.settings import TagSection
 from glassformer.tasks.labels.tag.task import Tag
-from glassformer.tasks.predict import predict
+from glassformer.tasks.predictor import predict
 from glassformer.text import parts
 from glassformer.text import words as words_of_text
 from glassformer.text.tokenizer import Tokenizer

@@ -22,8 +22,7 @@ from glassformer.models.transformer import Transformer, build
 from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.feed import TaskFeed
-from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import Context
+from glassformer.tasks.predictor import Context, predict
 from glassformer.tasks.records import Record, RecordSource, RecordTask
 from glassformer.tasks.rows import Axis, Row, collate
 from glassformer.tasks.settings import TaskSection

@@ -15,11 +15,11 @@ from sacrebleu.significance import PairedTest, _bootstrap_resample
 from glassformer.base.errors import ShapeError
 from glassformer.scoring.score import THIS_MODEL
 from glassformer.scoring.verdict import differences, lower_is_better, shown, to_dict, told_lower, verdict
-from glassformer.tasks.writing.translate.baselines import TargetWords, copied
 from glassformer.tasks.writing.translate.scores import (
     METRICS,
     References,
     System,
+    TargetWords,
     bleu,
     chrf,
     ter,
@@ -185,7 +185,7 @@ def test_losses_become_a_perplexity_per_token() -> None:
 def test_a_model_stands_beside_its_baselines() -> None:
     references = References([[text] for text in FIRST])
     words = TargetWords.of(zip(SOURCES, FIRST, strict=True))
-    baselines = {"copy source": System(copied(SOURCES)), "unigram": System([words.translate(each) for each in SOURCES])}
+    baselines = {"copy source": System(SOURCES), "unigram": System([words.translate(each) for each in SOURCES])}
     scores = translation_scores(SOURCES, references, System(MINE, [1.0] * 6, [3] * 6), baselines)
     assert set(scores.of) == {THIS_MODEL, *baselines}
     assert scores["copy_source_bleu"] == BLEU().corpus_score(SOURCES, [FIRST]).score

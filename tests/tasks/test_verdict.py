@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from glassformer.scoring.measure import Measure, share_of
-from glassformer.scoring.score import THIS_MODEL, Scores
+from glassformer.scoring.score import THIS_MODEL, Measure, Scores, share_of
 from glassformer.scoring.verdict import differences, intervals_by_flat_name, samples_for, to_dict, verdict
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from glassformer.base.errors import CheckpointError
 from glassformer.models.transformer import Transformer
-from glassformer.training.cadence import Cadence
+from glassformer.training.budget import Cadence
 from glassformer.training.checkpoint import Checkpoints, weights
 from glassformer.training.loop import fit
 from tests.damage import flipped_bits

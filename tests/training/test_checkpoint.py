@@ -14,8 +14,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from glassformer.base.checksum import read_sealed_json, sealed_json
 from glassformer.base.errors import CheckpointError, TrainingError
+from glassformer.base.json_text import read_sealed_json, sealed_json
 from glassformer.models.families import t5
 from glassformer.models.transformer import build
 from glassformer.training.checkpoint import Checkpoints, damaged, read_checkpoint, restore, weights

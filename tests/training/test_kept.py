@@ -14,7 +14,7 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError
 from glassformer.models.transformer import Transformer
-from glassformer.training.cadence import Cadence
+from glassformer.training.budget import Cadence
 from glassformer.training.checkpoint import Checkpoints
 from glassformer.training.loop import fit
 from glassformer.training.run import better_if_higher

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from glassformer.base.errors import TrainingError
-from glassformer.training.lock import exclusive
+from glassformer.training.stopping import exclusive
 from tests.refusals import refused
 
 pytest.importorskip("fcntl", reason="Windows has no lock on a folder")
@@ -17,7 +17,7 @@ pytest.importorskip("fcntl", reason="Windows has no lock on a folder")
 HOLDER = """
 import sys
 from pathlib import Path
-from glassformer.training.lock import exclusive
+from glassformer.training.stopping import exclusive
 with exclusive(Path(sys.argv[1])):
     print("inside", flush=True)
     sys.stdin.read()

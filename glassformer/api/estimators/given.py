@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from glassformer.answering.texts import check_text
+from glassformer.answering.answers import check_text
 from glassformer.base.errors import DataError
 
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.base.atomic import atomic_write
-from glassformer.base.checksum import read_sealed_json, sealed_json
 from glassformer.base.errors import CheckpointError
+from glassformer.base.json_text import read_sealed_json, sealed_json
 
 FILE = "estimator.json"
 _MADE_FOR = "glassformer estimator, format 1"

@@ -24,7 +24,6 @@ def recipe_files() -> MappingProxyType[str, Traversable]:
 
 
 def ready_recipes() -> tuple[str, ...]:
-    """Names of the recipes in the package."""
     return tuple(recipe_files())
 
 
@@ -36,7 +35,6 @@ def ready_recipe(name: str) -> dict[str, Any]:
 
 
 def _folders() -> Iterator[Traversable]:
-    """The folder of those of no task, and `recipes` in the folder of each task."""
     yield resources.files("glassformer.bundled").joinpath("recipes")
     for clan in _inside(resources.files("glassformer.tasks")):
         for task in _inside(clan):

@@ -119,7 +119,6 @@ _SECOND: dict[str, Any] = {"pair": Pair, "passage": Passage}
 
 
 def _options(entry: VerbEntry) -> dict[str, tuple[Any, object]]:
-    """The options that only some verbs have, with their defaults."""
     top = Annotated[int, typer.Option("--top", "-k", min=1, help=entry.top)]
     return {
         **({"top": (top, 5)} if entry.top else {}),
@@ -129,7 +128,6 @@ def _options(entry: VerbEntry) -> dict[str, tuple[Any, object]]:
 
 
 def asking(verb: str) -> Callable[..., None]:
-    """The command of a verb, with the options that its table names."""
     entry = VERBS[verb]
     own = _options(entry)
     shared: dict[str, tuple[Any, object]] = {
@@ -165,7 +163,6 @@ def asking(verb: str) -> Callable[..., None]:
 
 
 def _files(kinds: str) -> Any:
-    """The option for files of these kinds."""
     help = f"A file of texts, one a line, or a {kinds}; - and pipes too: texts or JSON (repeatable).  [default: none]"
     return Annotated[list[str] | None, typer.Option("--file", "-f", help=help)]
 
@@ -210,9 +207,7 @@ def _answer(asked: Request) -> None:
 
 
 def _reader(entry: VerbEntry, opened: Model, named: Mapping[str, str | Sequence[str]], same: Iterable[str]) -> Reader:
-    """How files are read. The columns of a table, where none are `named`, are those of the training tables; none has
-    what is the `same` for every text.
-    """
+    """How files are read: by the columns that are `named`, else by those of the training tables."""
     task = opened.task_name
     pairs = task is not None and task in TASKS and TASKS[task].pairs
     roles = [role for role in entry.columns if pairs or role not in entry.of_pairs]

@@ -79,7 +79,6 @@ def converse(opened: Model, options: WritingOptions, handle: TextIO, *, kept: Pa
 
 
 def refuse_beside(output: Output, options: WritingOptions) -> None:
-    """Raise DataError for options that are for texts and files."""
     given = {"--json": output.json, "--out": output.out, "--rejects": output.rejects, "--n-best": options.n_best}
     beside = [name for name, value in given.items() if value]
     if beside:
@@ -91,7 +90,6 @@ def refuse_beside(output: Output, options: WritingOptions) -> None:
 
 
 def _line(typed: bool) -> str | None:
-    """The next line; None where the input ends."""
     if typed:
         sys.stderr.write(_ASKED)
         sys.stderr.flush()
@@ -176,7 +174,6 @@ def save_turns(path: Path, turns: list[str]) -> None:
 
 
 def load_turns(path: Path) -> list[str]:
-    """The turns of a conversation that was saved; raises DataError for another file."""
     check_path(path, DataError)
     refuse_endless(path, DataError)
     try:

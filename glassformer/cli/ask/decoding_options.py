@@ -58,9 +58,7 @@ CHATTING = {
 
 
 def check_decoding(options: Mapping[str, Any], verb: str) -> WritingOptions:
-    """What was typed as one object. Raises ConfigError for options that exclude each other, by what was typed, before
-    a model is read.
-    """
+    """What was typed as one object; raises ConfigError for options that exclude each other."""
     from glassformer.decode.asked import search_settings  # not at the top: --help must not import it
 
     asked = WritingOptions(**options)

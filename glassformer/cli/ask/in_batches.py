@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 
 def answer_records(job: Job) -> None:
-    """Answer all texts but those that have their answer already, and those that go to `bad`.
-
-    A batch in which only some have it is computed again as a whole: in another batch an answer may round otherwise.
-    """
+    """Answer what has no answer yet. A batch is computed whole: in another batch an answer may round otherwise."""
     from glassformer.answering.answers import refusals  # not at the top: --help must not import torch
 
     opened, verb, options, out, bad = job.opened, job.verb, job.options, job.out, job.bad

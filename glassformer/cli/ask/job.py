@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """`advance` is called with each number of answers that were just written, `bad` with each record that cannot be
-    answered, where such are set aside. `page` is the file of a page, and `title` what it is called.
-    """
+    """`advance` is called with numbers of new answers, `bad` with records that are set aside; `page` is a file."""
 
     opened: Model
     verb: str

@@ -25,10 +25,8 @@ _SHOWN = ("stream", "tree", "html", "save", "target")
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is asked of which model, of which texts and files, and where the answers go.
-
-    `columns` are those that were named, by role; `same` is what belongs to every text; `page` is the file of a page,
-    `save` that of a conversation.
+    """What is asked of which model, of which texts and files, and where the answers go. `columns` are those that were
+    named, by role; `same` is what belongs to every text; `page` is the file of a page, `save` that of a conversation.
     """
 
     verb: VerbEntry
@@ -47,10 +45,7 @@ class Request:
 
 
 def request_typed(verb: VerbEntry, own: Iterable[str], typed: Mapping[str, Any]) -> Request:
-    """What was typed for a verb; `own` are the options that only some verbs have.
-
-    Raises ConfigError for options that exclude each other, and as `split_model` does.
-    """
+    """What was typed; `own` are the options that only some verbs have. Raises ConfigError as `split_model` does."""
     way = _way(typed)
     options = {name: typed[name] for name in own if name not in _SHOWN}
     if options.get("alignment", False) is None:

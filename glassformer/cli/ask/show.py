@@ -17,7 +17,6 @@ _LINE_END = re.compile("\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 
 
 def show(parts: Parts, handle: TextIO) -> None:
-    """Draw an answer."""
     for part in parts:
         _draw(part, handle)
 

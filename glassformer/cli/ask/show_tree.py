@@ -19,7 +19,6 @@ _NOT_BESIDE = ("stream", "alignment", "paragraphs", "out", "rejects")
 
 
 def check_tree(values: Mapping[str, Any]) -> None:
-    """Raise ConfigError for options that a tree, or the page of a text that is written, is not beside."""
     mine = "--tree" if values.get("tree") else "--html"
     others = _NOT_BESIDE if mine == "--tree" else (*_NOT_BESIDE, "json")
     beside = [f"--{name}" for name in others if values.get(name)]
@@ -35,7 +34,6 @@ def check_tree(values: Mapping[str, Any]) -> None:
 
 
 def show_trees(job: Job) -> None:
-    """Answer each text by this verb, one after another, and show the tree."""
     from glassformer.base.lines import screen_width
     from glassformer.look.texts.search_tree import search_tree  # not at the top: --help must not import torch
     from glassformer.look.texts.tree import tree_lines

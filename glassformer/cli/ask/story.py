@@ -38,7 +38,6 @@ def write_story(job: Job) -> None:
 def story_page(
     opened: Model, tree: SearchTree, out: Path, *, title: str, megabytes: int = MEGABYTES, trace: Trace | None = None
 ) -> None:
-    """Write the page of what a tree has found, opened where the text is written."""
     from glassformer.api.trace import Trace
     from glassformer.look.texts.search_tree import trace_of
     from glassformer.look.texts.written import PLACE

@@ -14,8 +14,8 @@ from glassformer.cli.terminal.texts import TYPED
 from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:
-    from glassformer.tasks.writing.chat.answers import Reply
-    from glassformer.tasks.writing.generation import Generation
+    from glassformer.tasks.writing.chat.chatter import Reply
+    from glassformer.tasks.writing.generator import Generation
     from glassformer.tasks.writing.translation import Translation
 
 Answer = TypeVar("Answer", "Translation", "Generation", "Reply")
@@ -24,7 +24,6 @@ _NOT_BESIDE = ("json", "alignment", "out", "rejects")
 
 
 def check_streamed(values: Mapping[str, Any]) -> None:
-    """Raise ConfigError for options that ask for more than words on the screen."""
     beside = [f"--{name}" for name in _NOT_BESIDE if values.get(name)]
     if (values.get("n_best") or 1) > 1:
         beside.append("--n-best")
@@ -42,9 +41,7 @@ def can_stream(values: Mapping[str, Any]) -> bool:
 
 
 def stream_words(job: Job) -> None:
-    """Answer the texts one after another, each as it comes. Ctrl-C ends it; while a line that was typed in a terminal
-    is answered, it ends that answer alone.
-    """
+    """Answer the texts one after another. Ctrl-C ends it; at a terminal it ends the answer of the typed line alone."""
     from glassformer.answering.answers import stream_answer  # not at the top: --help must not import torch
 
     opened, handle, entry = job.opened, job.out.handle, VERBS[job.verb]

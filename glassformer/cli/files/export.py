@@ -68,7 +68,6 @@ def export(
 
 
 def _show(found: OnnxExport) -> None:
-    """The graphs, how far they are from the model, and what 8 bits cost."""
     from glassformer.cli.terminal.layout import print_table
     from glassformer.cli.terminal.screen import console, plain_table
     from glassformer.run.onnx_check import REASON

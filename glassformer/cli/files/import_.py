@@ -19,10 +19,9 @@ def import_(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Convert a Hugging Face folder (config.json, safetensors, tokenizer) to a glassformer folder.
-
-    Families: BERT, DistilBERT, RoBERTa, ModernBERT, GPT-2, Llama, Marian, BART, T5. Each tensor and each setting is
-    used once or reported as left aside; all numbers stay the same to the bit.
+    """Convert a Hugging Face folder (config.json, safetensors, tokenizer) to a glassformer folder. Families: BERT,
+    DistilBERT, RoBERTa, ModernBERT, GPT-2, Llama, Marian, BART, T5. Each tensor and each setting is used once or
+    reported as left aside; all numbers stay the same to the bit.
     """
     from glassformer.api.model import Model
     from glassformer.run.card import write_card

@@ -20,9 +20,8 @@ def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Delete it: it is made again where it is needed.")] = False,
     json: Json = False,
 ) -> None:
-    """Show what is kept on this machine to save time, where it is and how large.
-
-    The tokens of a run that has not ended are never deleted, and neither are models and results.
+    """Show what is kept on this machine to save time, where it is and how large. The tokens of a run that has not ended
+    are never deleted, and neither are models and results.
     """
     from glassformer.run.caches import caches
 

@@ -105,10 +105,9 @@ def explain(
     threads: Threads = None,
 ) -> None:
     """Show all steps from words to guesses, with every number of one word's row; or trace one number back to its
-    inputs.
-
-    With --html all of it becomes a page on which every number can be opened. With --choice the text is read with each
-    candidate, and --sentence tells whose steps are shown, from 0. With --write a decoder writes on, step by step.
+    inputs. With --html all of it becomes a page on which every number can be opened. With --choice the text is read
+    with each candidate, and --sentence tells whose steps are shown, from 0. With --write a decoder writes on, step by
+    step.
     """
     which, texts = split_model("explain", text, model)
     searched = {"beams": beams, "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
@@ -219,7 +218,6 @@ def _search(opened: Model, text: str) -> SearchTree | None:
 
 
 def _importance(opened: Model, files: Sequence[str]) -> Any:
-    """What is lost without each head, for the page."""
     from glassformer.cli.look.heads import MOST_TEXTS, of_files
     from glassformer.look.texts.importance import head_importance
     from glassformer.page.sections.summed import importance_section
@@ -279,9 +277,6 @@ def _tokens(opened: Model, trace: Trace, sentence: int) -> dict[str, list[str]]:
 
 
 def _place(trace: Trace, sentence: int, word: str) -> int:
-    """The place of the word that was asked for, in the source or else in the target; with two texts a note says whose
-    rows are shown.
-    """
     from glassformer.look.trace.cell import find_word
 
     target = trace.words.sentence("decoder_inputs", sentence)
@@ -317,10 +312,8 @@ def _follow(trace: Trace, cell: str, *, json: bool) -> None:
 
 
 def _notes_for(config: ModelConfig) -> NotesOf:
-    """The corrections to the source documents that belong to a tensor of this model, first those of the document that
-    is followed.
-    """
-    from glassformer.bundled.notes import notes_about
+    """The corrections to the source documents that belong to a tensor, first those of the document that is followed."""
+    from glassformer.bundled.texts import notes_about
     from glassformer.look.texts.walkthrough import followed
 
     document = followed(config)
@@ -333,7 +326,6 @@ def _notes_for(config: ModelConfig) -> NotesOf:
 
 
 def _note(text: str) -> None:
-    """A note on lines that fit the screen."""
     from glassformer.base.lines import screen_width, wrapped
 
     for line in wrapped(text, screen_width()):
@@ -346,5 +338,4 @@ def _print(lines: Iterable[str]) -> None:
 
 
 def _plain(value: object) -> Any:
-    """Dataclasses as values that JSON has."""
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value

@@ -49,7 +49,6 @@ Seed = Annotated[int | None, typer.Option("--seed", help="With --write, seed of 
 
 
 def refuse_without(options: Mapping[str, object]) -> None:
-    """Raise ConfigError for options of writing where nothing is written."""
     for name, value in options.items():
         if value is not None:
             typed = f"--{name.replace('_', '-')}"
@@ -57,7 +56,6 @@ def refuse_without(options: Mapping[str, object]) -> None:
 
 
 def refuse_beside_write(**options: object) -> None:
-    """Raise ConfigError for options of a text that is only read."""
     for name, value in options.items():
         if value:
             typed = f"--{name.replace('_', '-')}"
@@ -76,10 +74,7 @@ def explain_writing(
     megabytes: int,
     json: bool,
 ) -> None:
-    """Write behind one text, or reply to turns, and show each step; with `html` as a page.
-
-    Raises DataError for several texts of a model that does not chat, ConfigError for options that exclude each other.
-    """
+    """Continue one text, or reply to turns, and show each step, with `html` as a page. Raises DataError."""
     # Not at the top: --help must not import torch.
     from glassformer.look.texts.search_tree import search_tree, trace_of, writing_verb
     from glassformer.look.texts.written import stepwise
@@ -103,7 +98,6 @@ def explain_writing(
 def show_writing(
     tree: SearchTree, trace: Trace, block: int | None, head: int | None, compared: Mapping[str, Any], *, json: bool
 ) -> None:
-    """The steps on the screen, or as one record."""
     from glassformer.base.lines import screen_width
     from glassformer.cli.look.written_lines import written_lines
     from glassformer.look.texts.written import Looks
@@ -120,7 +114,6 @@ def show_writing(
 
 
 def _as_record(tree: SearchTree, looks: Looks, read: Sequence[str], compared: Mapping[str, Any]) -> dict[str, Any]:
-    """The tree, and of each step of the best answer where it looked."""
     from glassformer.look.texts.written import path_of
 
     steps = []
@@ -143,7 +136,6 @@ def _as_record(tree: SearchTree, looks: Looks, read: Sequence[str], compared: Ma
 
 
 def _block_and_head(text: str | None) -> tuple[int | None, int | None]:
-    """The block and head of `--looks`; raises ConfigError for what names none."""
     if text is None:
         return None, None
     block, _, head = text.partition(".")

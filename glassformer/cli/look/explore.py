@@ -42,10 +42,9 @@ def explore(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Open a page in the browser on which every number of a model can be followed to the numbers it came from.
-
-    Without a model and a text it shows the slides' model; the models of the package can be chosen on the page. Only
-    this machine can open the page, by the address that is printed. Ctrl-C ends it.
+    """Open a page in the browser on which every number of a model can be followed to the numbers it came from. Without
+    a model and a text it shows the slides' model; the models of the package can be chosen on the page. Only this
+    machine can open the page, by the address that is printed. Ctrl-C ends it.
     """
     from glassformer.page.server.start import check_installed, serve
 
@@ -94,7 +93,6 @@ def _with(offer: Offer, probe: Path | None, index: Path | None, start: str | Non
 
 
 def _offers() -> list[Offer]:
-    """The slides' model and the models of the package."""
     from glassformer.bundled.texts import slides, slides_model
     from glassformer.page.server.offers import Offer
 
@@ -103,7 +101,6 @@ def _offers() -> list[Offer]:
 
 
 def _offer(which: str, texts: list[str], pair: str | None, target: str | None, choices: list[str] | None) -> Offer:
-    """A model with its texts, or with one that fits its task."""
     from glassformer.bundled.travelling import located
     from glassformer.page.sections.training import watched_texts
     from glassformer.page.server.offers import Offer

@@ -57,10 +57,9 @@ def heads(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """List what each attention head does, in groups, and what the model loses without it.
-
-    A head is called by where most of its attention goes; what it is good for cannot be read off that, so it is
-    measured: each head is switched off, one after the other, and the loss is taken on held-out texts.
+    """List what each attention head does, in groups, and what the model loses without it. A head is called by where
+    most of its attention goes; what it is good for cannot be read off that, so it is measured: each head is switched
+    off, one after the other, and the loss is taken on held-out texts.
     """
     which, texts = split_model("heads", text, model)
     opened = open_model(which, device=device, threads=threads)
@@ -85,7 +84,6 @@ def heads(
 
 
 def jobs(model: Model, given: Given) -> Sequence[Head]:
-    """What every head does in these texts, some of them at a time."""
     from glassformer.look.summaries.head_jobs import in_groups, listed
     from glassformer.look.summaries.head_measures import Mean
 
@@ -97,11 +95,7 @@ def jobs(model: Model, given: Given) -> Sequence[Head]:
     return in_groups(listed(mean.measures))
 
 
-# ------------------------------------------------------------------- texts
-
-
 def of_command(texts: Sequence[str]) -> Given:
-    """The texts of the command, and for - the lines of standard input."""
     from glassformer.cli.terminal.texts import texts_to_explain
 
     found = list(texts_to_explain(texts))
@@ -109,7 +103,6 @@ def of_command(texts: Sequence[str]) -> Given:
 
 
 def of_files(model: Model, files: Sequence[str], rows: int) -> Given:
-    """The first texts of files, with their targets where the model translates."""
     from itertools import islice
 
     from glassformer.cli.terminal.inputs import find_inputs
@@ -130,7 +123,6 @@ def of_files(model: Model, files: Sequence[str], rows: int) -> Given:
 
 
 def of_package(model: Model) -> Given:
-    """The sentences of the package: those of the slides for their model, which has no other words."""
     from glassformer.bundled.texts import slides
     from glassformer.look.texts.origin import reads_by_word
     from glassformer.page.sections.held_out import held_out
@@ -142,9 +134,6 @@ def of_package(model: Model) -> Given:
     translates = model.config.encoder is not None and model.config.decoder is not None
     title = f"{len(pairs)} sentences of the package, {'with their French' if translates else 'in English'}"
     return Given([one for one, _ in pairs], [two for _, two in pairs] if translates else None, title)
-
-
-# ------------------------------------------------------------------- what is printed
 
 
 def name_of(head: Head, sides: set[str]) -> str:
@@ -167,7 +156,6 @@ SHORT: Mapping[str, str] = {
 
 
 def show(found: Sequence[Head], lost: Importance | None, attention_on: str, lost_on: str) -> None:
-    """The table of heads, and what its columns mean."""
     from glassformer.look.summaries.head_jobs import RULE
 
     screen = console()
@@ -228,5 +216,4 @@ def as_records(found: Sequence[Head], lost: Importance | None) -> list[dict[str,
 
 
 def known(value: float) -> float | None:
-    """A number, or null for one that is not known."""
     return None if math.isnan(value) else value

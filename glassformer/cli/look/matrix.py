@@ -74,9 +74,8 @@ def matrix(
     json: Json = False,
 ) -> None:
     """Show the "masked word activity matrix" of the mask-matrix post for a text, step by step, in the post's order:
-    words, masked words, word vectors, zeros, products of all pairs, forbidden cells, softmax, result.
-
-    A reading says which cells are forbidden: the post's code and its words differ.
+    words, masked words, word vectors, zeros, products of all pairs, forbidden cells, softmax, result. A reading says
+    which cells are forbidden: the post's code and its words differ.
     """
     for option, value, known in (
         ("--reading", reading, tuple(_READINGS)),
@@ -121,11 +120,9 @@ class _Shown:
 
     @property
     def seen(self) -> tuple[str, ...]:
-        """The words with [MASK] in place of each masked one."""
         return tuple(MASK if place in self.masked_words else word for place, word in enumerate(self.words))
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists, for JSON."""
         matrix = self.matrix
         return {
             "words": self.words,
@@ -142,13 +139,11 @@ class _Shown:
         }
 
     def write_page(self, path: str) -> None:
-        """The same as a page."""
         from glassformer.page.matrix_page import write_matrix_page
 
         write_matrix_page(path, self.words, self.masked_words, self.features, self.matrix)
 
     def lines(self, width: int) -> Iterator[str]:
-        """The steps as text of at most this width."""
         matrix, count = self.matrix, len(self.words)
         shape = f"[{count}, {count}]"
         words = tuple(_printable(word) for word in self.words)
@@ -183,7 +178,6 @@ class _Shown:
 def _shown(
     text: str, hide: float | None, seed: int, source: str, width: int | None, reading: Reading, rule: NothingToSee
 ) -> _Shown:
-    """All steps for a text; raises DataError for one without words or with too many."""
     import torch  # not at the top: --help must not import torch
 
     from glassformer.bundled.texts import quick_brown_fox
@@ -247,7 +241,6 @@ def _width() -> int:
 
 
 def _flowing(words: Sequence[str], width: int) -> Iterator[str]:
-    """Words side by side on lines of at most this width."""
     line = ""
     for word in words:
         shown = _cut(word, width - 3)
@@ -264,7 +257,6 @@ def _printable(word: str) -> str:
 
 
 def _size(text: str) -> int:
-    """The columns of a terminal that a text takes."""
     from rich.cells import cell_len
 
     return cell_len(text)
@@ -279,7 +271,7 @@ def _cut(text: str, width: int, *, right: bool = False) -> str:
 
 
 def _print_notes() -> None:
-    from glassformer.bundled.notes import notes
+    from glassformer.bundled.texts import notes
 
     for each in notes():
         if each.number in _NOTES:

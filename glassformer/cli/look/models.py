@@ -40,7 +40,6 @@ def models(json: Json = False) -> None:
 
 
 def _score(scores: Mapping[str, float]) -> str:
-    """The score by which a model is known."""
     if "accuracy" in scores:
         return f"accuracy {scores['accuracy']:.1%}"
     return f"loss {scores['loss']:.3f}" if "loss" in scores else "not measured"

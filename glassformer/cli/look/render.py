@@ -26,7 +26,6 @@ NAMED = {"vocabulary": "token", "key_value_head": "key-value head"}
 
 
 def write(steps: Iterable[Step], limits: Limits | None = None, width: int = USUAL) -> Iterator[str]:
-    """All steps as lines of at most `width` columns."""
     for count, step in enumerate(steps, start=1):
         yield ""
         title = f"{count}. {step.title}"
@@ -38,7 +37,6 @@ def write(steps: Iterable[Step], limits: Limits | None = None, width: int = USUA
 
 
 def step_lines(step: Step, limits: Limits, width: int) -> Iterator[str]:
-    """What stands below the title of a step."""
     if step.name:
         shape = f"{shape_of(step.sizes)} ({' × '.join(step.axes)})" if step.axes else "one number" * bool(step.formula)
         beside = columns_of(f"{step.name}  {shape}") <= width
@@ -66,14 +64,12 @@ def shape_of(sizes: Sequence[int]) -> str:
 
 
 def learned_lines(weight: Learned, width: int) -> Iterator[str]:
-    """A weight with its count, who shares it, and its numbers where they are few."""
     yield from wrapped(f"{short(weight.name)}: {weight.counted} ({weight.axes}), {weight.shared}", width)
     if weight.table is not None:
         yield from indented(table_lines(weight.table, width - 2), 2)
 
 
 def table_lines(table: Table, width: int = USUAL) -> Iterator[str]:
-    """A caption, the headings, and the rows with their marks."""
     marks = table.marks or ("",) * len(table.rows)
     shows = [plain if heading in WHOLE else number for heading in table.header]
     rows = [("", *(label(heading) for heading in table.header))] if table.header else []
@@ -90,7 +86,6 @@ def table_lines(table: Table, width: int = USUAL) -> Iterator[str]:
 
 
 def plain(value: float) -> str:
-    """A number that counts."""
     return str(int(value))
 
 
@@ -107,19 +102,13 @@ def mixing_lines(mixing: Mixing, width: int = USUAL) -> Iterator[str]:
 
 
 def share_lines(shares: Sequence[Share], width: int = USUAL) -> Iterator[str]:
-    """Each source word's share, absent words marked."""
     heads = [f"head {head}" for head in range(len(shares[0].weights))]
     rows = [("word", *heads, "length given")]
     rows += [(label(share.word), *map(number, share.weights), number(share.length)) for share in shares]
     return grid(rows, width, marks=("", *(share.absent for share in shares)))
 
 
-# --------------------------------------------------------------------- cells
-
-
 def by_row(cells: Sequence[Explanation]) -> Iterator[list[Explanation]]:
-    """The cells of each word's row, and of each head of a softmax."""
-
     def of(cell: Explanation) -> tuple[object, ...]:
         at = tuple(
             (axis, index) for axis, index in cell.cell.items() if axis in ("token", "query", "place", "sentence")
@@ -131,7 +120,6 @@ def by_row(cells: Sequence[Explanation]) -> Iterator[list[Explanation]]:
 
 
 def row_lines(cells: Sequence[Explanation], limits: Limits, width: int) -> Iterator[str]:
-    """The numbers of one row, each with the arithmetic behind it; of a softmax as a table."""
     words = [named(cell) for cell in cells]
     same = [axis for axis in words[0] if axis in OF_THE_ROW and len({cell[axis] for cell in words}) == 1]
     head = " of ".join(row_name(axis, words[0][axis]) for axis in same[::-1])
@@ -152,12 +140,10 @@ def row_name(axis: str, word: str) -> str:
 
 
 def named(cell: Explanation) -> dict[str, str]:
-    """Each axis of a cell with its word."""
     return {axis: word.strip('"') for axis, word in read_cell(cell.where).items()}
 
 
 def cell_line(explanation: Explanation, name: str, limits: Limits) -> str:
-    """One number and the arithmetic behind it."""
     value, rule = number(explanation.value), RULES.get(explanation.rule)
     arithmetic = "" if rule is None else rule.arithmetic(explanation, limits)
     return " = ".join(part for part in (name, arithmetic if arithmetic != value else "", value) if part)

@@ -62,9 +62,8 @@ def verify(
     threads: Threads = None,
 ) -> None:
     """Check every tensor against its formula, and that tracing, padding and batch mates do not change the output; of a
-    model that writes on, that what it looked at while it wrote is what one run over the text shows.
-
-    Exit code 1 when one of the checks fails.
+    model that writes on, that what it looked at while it wrote is what one run over the text shows. Exit code 1 when
+    one of the checks fails.
     """
     which, texts = split_model("verify", text, model)
     opened = open_model(which, device=device, fast=fast, threads=threads)
@@ -79,9 +78,7 @@ def verify(
 def _holds(
     opened: Model, text: str, pair: str | None, choices: list[str], dtype: str, *, write: int | None, json: bool
 ) -> bool:
-    """Whether all checks pass for one text or pair, or a text with each candidate; prints the results, or writes them
-    as a record.
-    """
+    """Whether all checks pass for one text, pair or choice; prints the results, or writes them as a record."""
     import torch
 
     from glassformer.run.independence import independence
@@ -124,7 +121,6 @@ def _holds(
 
 def _written(opened: Model, text: str, count: int | None) -> Stepwise | None:
     """The numbers of a few tokens that are written, beside those of one run over them; None where none is asked for.
-
     Unasked, only a decoder alone writes: a translator has read what it writes already.
     """
     from glassformer.look.texts.search_tree import search_tree, trace_of

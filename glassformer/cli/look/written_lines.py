@@ -24,9 +24,7 @@ EDGE = WORD + 6
 def written_lines(
     tree: SearchTree, looks: Looks, read: Sequence[str], source: Sequence[str] = (), width: int = USUAL
 ) -> Iterator[str]:
-    """The lines of the best answer, none wider than `width` columns. `read` are the tokens that the decoder read, as
-    people read them, `source` those of the encoder.
-    """
+    """The lines of the best answer; `read` are the tokens that the decoder read, `source` those of the encoder."""
     path = path_of(tree)
     for number, turn in enumerate(tree.turns):
         yield from wrapped(f"{speaker(len(tree.turns), number)}: {in_one_line(turn)}", width)
@@ -95,7 +93,6 @@ def step_lines(
 
 
 def candidate_lines(tree: SearchTree, node: Node, width: int) -> Iterator[str]:
-    """The likeliest tokens of a step with the model's probability, and what it was drawn with or added up to."""
     drawn = tree.settings.method == "sample"
     parent = None if node.parent is None else tree.nodes[node.parent]
     # Behind the prompt several samples have the same parent.
@@ -124,7 +121,6 @@ def candidate_lines(tree: SearchTree, node: Node, width: int) -> Iterator[str]:
 
 
 def why(tree: SearchTree, node: Node) -> str:
-    """Why this token was chosen, in a sentence."""
     if node.draw is not None:
         chance, begin, end = node.draw
         return (
@@ -141,12 +137,10 @@ def why(tree: SearchTree, node: Node) -> str:
 
 
 def word_of(tree: SearchTree, node: Node) -> str:
-    """The text of a node's token, its blanks to be seen."""
     return marked(tree.texts[node.token])
 
 
 def _shares(row: Tensor, words: Sequence[str]) -> str:
-    """The words that were looked at most, with their shares."""
     order = row.argsort(descending=True)[:NAMED].tolist()
     named = [f"{in_one_line(words[place])} {float(row[place]):.2f}" for place in order if place < len(words)]
     left = len(row) - len(named)

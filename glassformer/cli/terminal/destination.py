@@ -47,9 +47,7 @@ class Unresumed:
 
 @dataclass(frozen=True)
 class Output:
-    """Where answers go: into the file `out` or on the screen, as JSON or drawn; with `resume` behind those that a
-    command has left which was stopped; records that cannot be answered into the file `rejects`.
-    """
+    """Where answers go: a file or the screen, JSON or drawn; `resume` goes on; `rejects` gets what failed."""
 
     out: Path | None = None
     json: bool = False
@@ -59,10 +57,7 @@ class Output:
 
 @contextmanager
 def destination(model: Model, inputs: Inputs, output: Output, options: Mapping[str, Any]) -> Iterator[Answers]:
-    """Inside, write the answers; `options` are what they depend on beside the model and the inputs.
-
-    Raises DataError when they cannot be written, and as `resumable` does.
-    """
+    """Inside, write the answers; `options` are what they depend on beyond model and inputs. Raises DataError."""
     out = output.out
     why = _not_resumable(out, inputs)
     if out is None or why:
@@ -95,9 +90,7 @@ def told_to_go_on() -> Iterator[None]:
 
 
 def request_of(model: Model, inputs: Inputs, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What the answers of a command depend on: the version, the model, each input, the columns that are read, what is
-    the same for every text, and other options. Reads the files, in bounded memory.
-    """
+    """What the answers of a command depend on; reads the files, in bounded memory."""
     return {
         "version": _version(),
         "model": digest_of(model),
@@ -108,9 +101,7 @@ def request_of(model: Model, inputs: Inputs, options: Mapping[str, Any]) -> dict
 
 @contextmanager
 def set_aside(path: Path | None, out: Path | None, inputs: Sequence[str | Path]) -> Iterator[RejectsFile | None]:
-    """Inside, the file of the records that cannot be answered, where there is to be one; at the end a note about it.
-    `inputs` are what is read, in this order.
-    """
+    """Inside, the file of the records that cannot be answered, if any; at the end a note about it."""
     if path is None:
         yield None
         return
@@ -170,7 +161,7 @@ def digest_of(model: Model) -> str:
 
 def _input(inputs: Inputs) -> dict[str, str]:
     """Each input with what tells it from another one; reads the files, in bounded memory."""
-    from glassformer.base.checksum import file_checksum
+    from glassformer.base.json_text import file_checksum
 
     found = {f"text {number}": text for number, text in enumerate(inputs.texts, start=1)}
     for number, path in enumerate(inputs.files, start=1):

@@ -37,17 +37,14 @@ class Inputs:
 
     @property
     def once(self) -> bool:
-        """Whether some of it can be read only once."""
         return "-" in self.texts or any(source.found is None for source in self.sources)
 
     @property
     def files(self) -> list[Path]:
-        """The files that were found."""
         return [path for source in self.sources if source.found for path in source.found.used]
 
     @property
     def order(self) -> list[str | Path]:
-        """What the sources are read from, in this order: files, and the names of streams."""
         return [each for source in self.sources for each in (source.found.used if source.found else [source.name])]
 
 

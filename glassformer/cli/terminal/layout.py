@@ -23,9 +23,7 @@ _LONGEST_WORD, _BESIDE_A_BAR, _BESIDE_NUMBERS = 24, 16, 12
 
 
 def print_table(screen: Console, table: Table) -> None:
-    """Print one of `plain_table` at the width of the screen. A file gets a table that fits without rich, which would
-    take twenty times as long.
-    """
+    """Print a `plain_table` at the width of the screen; a file without rich, which would take twenty times as long."""
     columns = [_plain_cells(column) for column in table.columns]
     natural = [
         max([column.min_width or 0, *(cell_len(line) for cell in cells for line in cell.split("\n"))])
@@ -62,7 +60,6 @@ def _total(widths: list[int]) -> int:
 
 
 def _plain_cells(column: Column) -> list[str]:
-    """The heading and the cells of a column without their markup."""
     cells = (str(cell) for cell in (column.header, *column.cells))
     return [render(cell, emoji=False).plain if "[" in cell or "\\" in cell else cell for cell in cells]
 
@@ -72,7 +69,6 @@ def _is_bar(cells: list[str]) -> bool:
 
 
 def _least(cells: list[str]) -> int:
-    """The width of a column's longest word."""
     words = [word for cell in cells for word in cell.split()]
     return max(
         (cell_len(word) if word[-1:].isdigit() else min(cell_len(word), _LONGEST_WORD) for word in words), default=0
@@ -80,9 +76,7 @@ def _least(cells: list[str]) -> int:
 
 
 def _narrowed(natural: list[int], least: list[int], words: list[bool], width: int) -> list[int] | None:
-    """Widths that fit, columns of words narrowed before those of numbers, and the widest first; None where the least
-    widths do not.
-    """
+    """Widths that fit, columns of words narrowed before those of numbers; None where the least do not."""
     if _total(least) > width:
         return None
     widths = list(natural)
@@ -94,7 +88,6 @@ def _narrowed(natural: list[int], least: list[int], words: list[bool], width: in
 
 
 def _with_widths(table: Table, widths: list[int], kept: Iterable[int]) -> Table:
-    """The table with these of its columns, at these widths."""
     columns = [table.columns[place] for place in kept]
     for place, (column, width) in enumerate(zip(columns, widths, strict=True)):
         columns[place] = replace(column, _index=place, width=width, min_width=width, no_wrap=False, overflow="fold")
@@ -116,7 +109,6 @@ def _print_below_each_other(screen: Console, columns: list[list[str]]) -> None:
 
 
 def _write(screen: Console, table: Table, columns: list[list[str]], widths: list[int]) -> None:
-    """What rich prints where there are no colours."""
     for cells, width, column in zip(columns, widths, table.columns, strict=True):
         right = column.justify == "right"
         for place, cell in enumerate(cells):

@@ -37,13 +37,11 @@ class Machine:
     int8: bool | None = None
 
     def open(self, path: str | Path) -> Model:
-        """The model in a folder or of a name, on this machine."""
         dtype = "int8" if self.int8 else None
         return open_model(path, device=self.device, dtype=dtype, fast=self.fast, threads=self.threads)
 
     @property
     def options(self) -> dict[str, Any]:
-        """Its options by name, those that the command has."""
         return {name: value for name, value in vars(self).items() if name != "int8" or value is not None}
 
 
@@ -116,7 +114,6 @@ def _split(
 
 
 def _told(verb: str) -> str:
-    """The name of the model of the package that answers a verb, which a note tells."""
     name = default_model(verb)
     note(f"answered by {name}, a model in the package; glassformer models tells more")
     return name
@@ -179,7 +176,6 @@ def second_text(model: Model, pair: str | None, target: str | None) -> str | Non
 def open_model(
     path: str | Path, *, device: str = "auto", dtype: str | None = None, fast: bool = False, threads: int | None = None
 ) -> Model:
-    """The model in a folder or of a name, on the device and threads asked for."""
     from glassformer.api.load import load  # not at the top: --help must not import torch
     from glassformer.runtime.device import use_threads
 

@@ -29,8 +29,7 @@ NamedModel = Annotated[
 ]
 Pair = Annotated[str | None, typer.Option("--pair", help="The second text of a pair.  [default: none]")]
 PairOrPassage = Annotated[
-    str | None,
-    typer.Option("--pair", "--context", help="The second text of a pair, or the passage.  [default: none]"),
+    str | None, typer.Option("--pair", "--context", help="The second text of a pair, or the passage.  [default: none]")
 ]
 Target = Annotated[
     str | None,
@@ -64,8 +63,7 @@ AnswersColumn = Annotated[
     str | None, typer.Option("--answers", "--answers-column", help=f"With the words behind the masks.  {_AS}")
 ]
 ChoicesColumn = Annotated[
-    list[str] | None,
-    typer.Option("--choices", "--choices-column", help=f"With the candidates (repeatable).  {_AS}"),
+    list[str] | None, typer.Option("--choices", "--choices-column", help=f"With the candidates (repeatable).  {_AS}")
 ]
 WordsColumn = Annotated[str | None, typer.Option("--words", "--words-column", help=f"With the words.  {_AS}")]
 TagsColumn = Annotated[str | None, typer.Option("--tags", "--tags-column", help=f"With their tags.  {_AS}")]
@@ -118,5 +116,4 @@ Set = Annotated[
 
 
 def columns_named(named: Mapping[str, str | Sequence[str] | None]) -> dict[str, str | tuple[str, ...]]:
-    """The columns that were named, by role; several of a role as a tuple."""
     return {role: its if isinstance(its, str) else tuple(its) for role, its in named.items() if its not in (None, [])}

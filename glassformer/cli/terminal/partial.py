@@ -19,11 +19,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from glassformer.base.atomic import flush_one, replace
-from glassformer.base.checksum import check_seal, sealed_json
+from glassformer.base.atomic import flush_one, lock, replace
 from glassformer.base.errors import DataError, GlassformerError
-from glassformer.base.json_text import parse_json
-from glassformer.base.locking import lock
+from glassformer.base.json_text import check_seal, parse_json, sealed_json
 from glassformer.base.paths import behind_links, check_path
 from glassformer.base.wrapping import in_one_line
 
@@ -44,13 +42,11 @@ class Mark(NamedTuple):
     checksum: int = 0
 
     def line(self) -> bytes:
-        """The mark as a line of _SLOT bytes, with its own checksum."""
         text = f"{self.results:>18} {self.size:>18} {self.checksum:08x}".encode()
         return (text + f" {zlib.crc32(text):08x}".encode()).ljust(_SLOT - 1) + b"\n"
 
     @staticmethod
     def read(line: bytes) -> Mark | None:
-        """The mark on a line; None for a line that is not whole."""
         text, _, own = line.rstrip().rpartition(b" ")
         if own != f"{zlib.crc32(text):08x}".encode():
             return None
@@ -78,7 +74,6 @@ class Partial:
 
     @property
     def results(self) -> int:
-        """The whole results so far, those of before included."""
         return self._mark.results
 
     def _write(self, slot: int) -> None:
@@ -102,7 +97,6 @@ class _Counted(io.RawIOBase):
         return self._file.fileno()
 
     def write(self, data: Buffer) -> int:
-        """The number of bytes written."""
         view = memoryview(data).cast("B")
         written = self._file.write(view)
         self.size += written
@@ -167,7 +161,6 @@ def _kept(written: Partial | None, partial: Path, note: Path) -> bool:
 
 
 def beside(out: Path) -> tuple[Path, Path]:
-    """The files with the results so far, and with how far they are."""
     return out.with_name(f"{out.name}.partial"), out.with_name(f"{out.name}.resume")
 
 

@@ -23,10 +23,7 @@ _HEAD = 8192
 
 
 class Text(NamedTuple):
-    """The values of a record by role, and its file and line (empty for one from the command itself). `last`: no further
-    record can be read without waiting for input. `kept`: the record's `id`, where it has one; `own`: the record as its
-    file has it.
-    """
+    """A record's values by role, its file and line. `last`: the next may have to be waited for. `kept`: its `id`."""
 
     values: Mapping[str, object]
     where: str = ""
@@ -36,9 +33,7 @@ class Text(NamedTuple):
 
 
 class Reader(Protocol):
-    """How a verb reads files. `columns` are those of a table by their role, `column` is the one with the text, by which
-    tables of a folder are chosen; `plain`: a line that is no JSON is a text; `blank`: a line of only blanks, too.
-    """
+    """How a verb reads files: `columns` by role, `column` of the text; `plain` lines are texts; `blank` ones too."""
 
     columns: Mapping[str, Columns]
     column: str
@@ -49,9 +44,7 @@ class Reader(Protocol):
         """The records of a file; what it was taken for is told where its name does not say so."""
         ...
 
-    def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
-        """The record of a line of JSON."""
-        ...
+    def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]: ...
 
 
 class TableReader:
@@ -76,9 +69,7 @@ class TableReader:
         self.columns, self._usual, self._pairs, self._lists = columns, usual, pairs, lists
 
     def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
-        """A record for each row, or for each line of a file that is no table where a text is all that is read: one
-        whose first line names the column is a table, whatever its name.
-        """
+        """A record for each row, or for each line of a file that is no table where only a text is read."""
         from glassformer.data.readers.lines import read_lines
         from glassformer.data.readers.named_rows import json_rows
         from glassformer.data.readers.read import read
@@ -107,9 +98,6 @@ class TableReader:
             yield from _by_role(row, columns, bad, lists=self._lists)
 
     def _of_pairs(self, columns: Mapping[str, Columns], path: Path) -> Mapping[str, Columns]:
-        """The columns of a table of pairs. It is told which are not read, but not of one whose sources alone are asked
-        for by their name.
-        """
         from glassformer.data.readers.pair_tables import pair_columns, unread_told
         from glassformer.data.readers.rows import names_of
         from glassformer.data.readers.table_format import find_format, names_columns
@@ -121,7 +109,6 @@ class TableReader:
         return found
 
     def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
-        """The record of an object."""
         from glassformer.data.readers.named_rows import json_row
         from glassformer.data.readers.rows import named, names_of
 
@@ -130,9 +117,7 @@ class TableReader:
 
 
 class SentenceReader:
-    """Records are sentences, as words in columns, lists of words, or texts; `columns` are those of the text and of the
-    words.
-    """
+    """Records are sentences, as words in columns, lists of words, or texts, with the columns of these."""
 
     plain, blank = True, False
 
@@ -162,7 +147,6 @@ class SentenceReader:
             yield from self._lines.of_file(path, bad, tell)
 
     def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
-        """The sentence of an object."""
         from glassformer.data.readers.named_rows import json_row
         from glassformer.tasks.labels.tag.records import sentence_rows
 
@@ -188,9 +172,7 @@ def reader_of(
 
 
 def read_lines_as(reader: Reader, lines: Iterable[Text], bad: OnBad) -> Iterator[Text]:
-    """The records of a stream of lines, each as soon as it is there: its first line shows whether they are objects of
-    JSON or, where a text is all that is read, texts.
-    """
+    """The records of a stream; its first line shows whether the lines are JSON objects or texts."""
     plain: bool | None = None
     for line in lines:
         text = str(line.values["text"])

@@ -28,12 +28,10 @@ _QUOTED = 40
 
 
 def note(message: str) -> None:
-    """Print a note, which is not a result, to standard error."""
     print(for_reading(printable(message), sys.stderr), file=sys.stderr)
 
 
 def note_command(begin: str, words: Sequence[str]) -> None:
-    """Print a command to be copied, after a few words, to standard error."""
     print(wrapped_command(begin, words, width_of(sys.stderr)), file=sys.stderr)
 
 
@@ -55,13 +53,11 @@ class Few:
         self.most, self.count = most, 0
 
     def __call__(self, message: str) -> None:
-        """Print one of the first notes, count another one."""
         self.count += 1
         if self.count <= self.most:
             note(message)
 
     def rest(self) -> None:
-        """Note how many were not printed."""
         if self.count > self.most:
             note(f"{self.count - self.most:,} more notes of this kind")
 
@@ -74,10 +70,7 @@ def refuse_out_over_input(out: Path | None, files: Iterable[Path]) -> None:
 
 @contextmanager
 def results(out: Path | None) -> Iterator[TextIO]:
-    """The file that was asked for, or standard output. An existing file is replaced only when all results are written.
-
-    Raises DataError when they cannot be written.
-    """
+    """The file, or standard output; an existing file is replaced when all results are written. Raises DataError."""
     if out is None:
         yield sys.stdout
         return
@@ -97,18 +90,13 @@ def results(out: Path | None) -> Iterator[TextIO]:
 
 
 def console(handle: TextIO | None = None) -> Console:
-    """A console as wide as the terminal, for a file or a pipe as COLUMNS says or 80 columns; it makes no picture of a
-    `:word:` in a text.
-    """
+    """A console as wide as the terminal (COLUMNS or 80 for a file), which makes no picture of a `:word:`."""
     handle = sys.stdout if handle is None else handle
     return Console(file=handle, highlight=False, emoji=False, width=table_width(handle))
 
 
 def record(values: Mapping[str, Any], handle: TextIO) -> None:
-    """One JSON record on one line; numbers that JSON does not have are written as strings: "-Infinity", "NaN".
-
-    Control characters are written as JSON escapes, and where the encoding is not UTF-8 all characters outside ASCII.
-    """
+    """One JSON record on one line: numbers unknown to JSON as strings, control characters as escapes."""
     escapes = not is_utf8(getattr(handle, "encoding", None) or "utf-8")
     line = json.dumps(_in_json(values), ensure_ascii=escapes, allow_nan=False)
     print(line if line.isascii() and "\x7f" not in line else line.translate(_IN_JSON), file=handle, flush=True)
@@ -123,7 +111,6 @@ def _in_json(value: Any) -> Any:
 
 
 def plain_table(*columns: str) -> Table:
-    """A table without a frame: a heading, a line, rows."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(column)

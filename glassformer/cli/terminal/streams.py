@@ -60,7 +60,6 @@ class _Notes(io.FileIO):
     """Standard error, unbuffered."""
 
     def write(self, data: Buffer) -> int:
-        """All bytes, written or lost."""
         try:
             return super().write(data) or memoryview(data).nbytes
         except OSError:
@@ -100,5 +99,4 @@ def _over(raw: io.FileIO, stream: TextIO | None, *, errors: str = "", at_once: b
 
 
 def is_utf8(encoding: str | None) -> bool:
-    """Whether an encoding is UTF-8, by any of its names."""
     return (encoding or "").lower().replace("-", "").replace("_", "") in ("utf8", "utf8sig", "cp65001")

@@ -73,9 +73,8 @@ def _opened(file: str) -> BufferedReader:
 
 
 def texts_to_explain(texts: Sequence[str]) -> Iterator[str]:
-    """The texts of a verb that explains them one by one; for `-` the lines of standard input.
-
-    Raises DataError when there is no text, and when standard input has no line.
+    """The texts of a verb that explains them one by one; for `-` the lines of standard input. Raises DataError when
+    there is no text, and when standard input has no line.
     """
     found = False
     for asked in records(find_inputs(texts, (), TableReader({"text": "text"}))):
@@ -100,7 +99,6 @@ def batches(asked: Iterable[Text]) -> Iterator[list[Text]]:
 
 
 def _size(values: object) -> int:
-    """The characters of a record, as far as they are not in lists."""
     held = values.values() if isinstance(values, Mapping) else (values,)
     return sum(len(value) for value in held if isinstance(value, str))
 

@@ -19,9 +19,8 @@ _TABLES = {"tune.adapters.rank": "tune.adapters"}
 
 
 def told(setting: str) -> str:
-    """The default of a setting, `train.batch`, in brackets; where tasks differ, first that of the first task.
-
-    What a training with --start does otherwise stands last; it takes tokens and sizes from the model it starts from.
+    """The default of a setting, `train.batch`, in brackets; where tasks differ, first that of the first task. What a
+    training with --start does otherwise stands last; it takes tokens and sizes from the model it starts from.
     """
     own = {task: value for task, entry in TASKS.items() if (value := _default(entry, setting)) is not None}
     tuned = {
@@ -48,9 +47,7 @@ def _listed(tasks: list[str]) -> str:
 
 
 def _default(entry: TaskEntry, setting: str, *, tuning: bool = False) -> str | None:
-    """The default of a task's setting: that of the task's recipe, without or with a model to start from, else that of
-    the class; None where the task has no such setting.
-    """
+    """The default of a task's setting: of its recipe, else of the class; None where the task has no such setting."""
     section, _, key = _TABLES.get(setting, setting).partition(".")
     kinds: dict[str, type[Settings]] = {
         "train": TrainSection,

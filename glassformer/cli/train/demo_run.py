@@ -75,7 +75,6 @@ def run(out: Path) -> list[str]:
 
 
 def write_pages(small: Path, english: Path) -> list[Path]:
-    """The page of each model, with its training: the slides' three sentences as one batch, one sentence of English."""
     from glassformer.api.load import load
 
     texts: dict[Path, list[str]] = {small: [each.masked for each in slides().sentences], english: [SENTENCES[0]]}
@@ -95,13 +94,8 @@ class Promise(NamedTuple):
     sentence: str
 
 
-# --------------------------------------------------------------------------- the slides
-
-
 def show_slides(out: Path, console: Console) -> Promise:
-    """Train the slides' encoder until it guesses its four masked words; show its weights, and changes that make it
-    fail.
-    """
+    """Train the slides' encoder until it guesses its four masked words; show its weights, and what makes it fail."""
     from rich.table import Table
 
     for steps in SLIDES_STEPS:
@@ -160,7 +154,6 @@ def show_slides(out: Path, console: Console) -> Promise:
 
 
 def train_slides(out: Path, settings: Mapping[str, Any], steps: int) -> Model:
-    """Train the slides' recipe with some of the family's settings changed, for so many steps."""
     from glassformer.api.train import train
 
     changes: dict[str, object] = {"model.settings": dict(settings), "train.steps": steps}
@@ -171,7 +164,6 @@ def train_slides(out: Path, settings: Mapping[str, Any], steps: int) -> Model:
 
 
 def weight_table(sentence: Sentence, rows: Sequence[Sequence[float]], title: str) -> Any:
-    """A table of one head's weights with their words."""
     from rich.table import Table
 
     table = Table(title=title, title_justify="left")
@@ -194,7 +186,6 @@ def head_distance(model: Model) -> float | None:
 
 
 def promise_of_slides(model: Model) -> Promise:
-    """The demo promises that all four masked words are found."""
     right = _all_right(model)
     if right == 4:
         return Promise(True, "Promise kept: all four masked words are right.")
@@ -210,11 +201,7 @@ def _right(model: Model, sentence: Sentence) -> int:
     return sum(mask.guesses[0].word == answer for mask, answer in zip(masks, sentence.answers, strict=True))
 
 
-# --------------------------------------------------------------------------- English
-
-
 def show_english(out: Path, console: Console) -> Promise:
-    """Train a masked-word model on Python's own documentation."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -228,10 +215,7 @@ def show_english(out: Path, console: Console) -> Promise:
             "task": {"name": "masked-lm", "training_rate": 0.3},
             "data": {"files": [str(corpus)], "validation": 0.05, "length": 64},
             "tokenizer": {"kind": "wordpiece", "vocabulary": 4000},
-            "model": {
-                "family": "modernbert",
-                "size": "tiny",
-            },
+            "model": {"family": "modernbert", "size": "tiny"},
             "watch": {"sentences": list(SENTENCES[:2])},
             "train": {
                 "minutes": ENGLISH_MINUTES,
@@ -269,7 +253,6 @@ def show_english(out: Path, console: Console) -> Promise:
 
 
 def promise_of_english(scores: Mapping[str, float]) -> Promise:
-    """The demo promises an accuracy on held-out text well above the baseline's."""
     accuracy, baseline = scores["accuracy"], scores["unigram_accuracy"]
     reached = (
         f"{accuracy / baseline:.2f} x the baseline's accuracy" if baseline else f"{accuracy:.1%} beside a baseline of 0"
@@ -280,11 +263,7 @@ def promise_of_english(scores: Mapping[str, float]) -> Promise:
     return Promise(False, f"Promise broken: {reason}")
 
 
-# --------------------------------------------------------------------------- English to French
-
-
 def show_translation(console: Console) -> Promise:
-    """Translate the sentence of the illustrated guide, and show which words looked at which."""
     from rich.table import Table
 
     from glassformer.api.load import load
@@ -302,17 +281,12 @@ def show_translation(console: Console) -> Promise:
 
 
 def promise_of_translation(translation: str) -> Promise:
-    """The demo promises the guide's translation of the guide's sentence."""
     if translation == TRANSLATION:
         return Promise(True, f"Promise kept: {TRANSLATED!r} is translated as {TRANSLATION!r}.")
     return Promise(False, f"Promise broken: {TRANSLATED!r} is translated as {translation!r}, not {TRANSLATION!r}.")
 
 
-# --------------------------------------------------------------------------- a reply
-
-
 def promise_of_reply(reply: str) -> Promise:
-    """The demo promises the guide's reply to the guide's question."""
     if reply.strip() == REPLY:
         return Promise(True, f"Promise kept: the reply to {ASKED!r} is {REPLY!r}.")
     return Promise(False, f"Promise broken: the reply to {ASKED!r} is {reply.strip()!r}, not {REPLY!r}.")

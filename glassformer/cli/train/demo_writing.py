@@ -55,11 +55,7 @@ def show_reply(console: Console) -> str | None:
 
 
 def commands() -> tuple[str, ...]:
-    """What to try next with the models that are there."""
-    tries = {
-        "writer": f'glassformer generate writer "{PROMPT}" --html story.html',
-        "chat": "glassformer chat chat",
-    }
+    tries = {"writer": f'glassformer generate writer "{PROMPT}" --html story.html', "chat": "glassformer chat chat"}
     return tuple(command for name, command in tries.items() if name in travelling())
 
 

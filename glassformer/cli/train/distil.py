@@ -55,10 +55,9 @@ def distil(
     json: Json = False,
     settings: Mapping[str, object] | None = None,
 ) -> None:
-    """Train a smaller model from a larger one and your data, as DistilBERT was made.
-
-    The student begins with some of the teacher's layers, or from --start. It learns what the data says (labels,
-    numbers, candidates, tags, answers, masked words), and beside it what the teacher answers.
+    """Train a smaller model from a larger one and your data, as DistilBERT was made. The student begins with some of
+    the teacher's layers, or from --start. It learns what the data says (labels, numbers, candidates, tags, answers,
+    masked words), and beside it what the teacher answers.
     """
     from glassformer.api.load import load
     from glassformer.saved.recipe import parse_changes
@@ -93,7 +92,6 @@ def distil(
 
 
 def _compare(model: Model) -> None:
-    """Teacher and student on the same held-out examples, on standard error."""
     taught = model.metrics["teacher"]
     scores, student = taught["scores"], model.metrics["scores"]
     named = [name for name in _SHOWN if name in scores and name in student]

@@ -65,10 +65,8 @@ def evaluate(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Measure a model's task, beside the baselines that it has to beat.
-
-    The result is one record, and nothing of it is known before the last text is read: a command that was stopped begins
-    again, there is no --resume.
+    """Measure a model's task, beside the baselines that it has to beat. The result is one record, and nothing of it is
+    known before the last text is read: a command that was stopped begins again, there is no --resume.
     """
     which, paths = split_model("evaluate", files, model, is_data=_is_data)
     from glassformer.cli.train.report import show_report
@@ -92,7 +90,6 @@ def evaluate(
 
 
 def _show(scores: Scores, best: str, handle: TextIO) -> None:
-    """The scores of the model with their intervals, beside those of the baselines, and the verdict in words."""
     from glassformer.scoring.score import THIS_MODEL, interval
     from glassformer.scoring.verdict import intervals, shown, told_lower, verdict
 
@@ -122,5 +119,4 @@ def _show(scores: Scores, best: str, handle: TextIO) -> None:
 
 
 def _is_data(word: str) -> bool:
-    """Whether a first word is a file or a pattern to measure on, and no model."""
     return os.path.isfile(word) or not set(word).isdisjoint("*?[")

@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 @with_recipe_options
 def plan(
-    what: What,
-    files: Files = None,
-    set: Set = None,
-    json: Json = False,
-    settings: Mapping[str, object] | None = None,
+    what: What, files: Files = None, set: Set = None, json: Json = False, settings: Mapping[str, object] | None = None
 ) -> None:
     """Estimate what train would need with the same arguments: parameters, memory and time, from a probe of a few
     steps.
@@ -77,5 +73,4 @@ def _show(found: Plan) -> None:
 
 
 def megabytes(count: int) -> str:
-    """Bytes in a readable unit."""
     return f"{count / 1e6:,.0f} MB" if count < 1e10 else f"{count / 1e9:,.1f} GB"

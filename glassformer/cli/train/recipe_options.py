@@ -29,11 +29,7 @@ What = Annotated[
 ]
 Files = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="FILES",
-        help=f"Files, folders and patterns: .txt, .md, {DATA_FILES}.",
-        show_default=False,
-    ),
+    typer.Argument(metavar="FILES", help=f"Files, folders and patterns: .txt, .md, {DATA_FILES}.", show_default=False),
 ]
 
 # The sizes that `run/sizes.py` chooses.
@@ -151,10 +147,8 @@ def requested_recipe(
     recorded: Recipe | None = None,
 ) -> Recipe:
     """The recipe that was asked for: a file, a recipe of the package or a task, with single settings changed.
-
-    `recorded` is that of the run that is resumed.
-
-    Raises ConfigError for a task or setting that is not there, DataError for a task without files.
+    `recorded` is that of the run that is resumed. Raises ConfigError for a task or setting that is not there, DataError
+    for a task without files.
     """
     from glassformer.bundled.recipes import ready_recipes
     from glassformer.saved.recipe import parse_changes, resolve
@@ -211,13 +205,11 @@ def requested_recipe(
 
 
 def _recipe_of(task: str, family: object) -> str:
-    """The recipe of a task, for models of this family where one is asked for."""
     entry = TASKS[task]
     return entry.alone[1] if entry.alone is not None and _is_alone(family) else entry.recipe
 
 
 def _is_alone(family: object) -> bool:
-    """Whether the models of a family are decoders alone."""
     if family is None:
         return False
     from glassformer.models.families import FAMILIES, family_config
@@ -226,17 +218,12 @@ def _is_alone(family: object) -> bool:
 
 
 def _sized(recipe: Recipe, changes: Mapping[str, object], recorded: Recipe | None) -> dict[str, object]:
-    """The changes with sizes that fit the text and the minutes, where the user has not chosen them; a resumed run has
-    those that it began with.
-    """
+    """The changes with sizes that fit text and minutes where the user chose none; a resumed run keeps its own."""
     from glassformer.run.sizes import cores_of, sizes_for, translator_sizes
 
     translates = TASKS[recipe.task.name].pairs and not _is_alone(recipe.model.family)
     if recorded is not None:
-        of_run = {
-            "model.size": recorded.model.size,
-            "tokenizer.vocabulary": recorded.tokenizer.vocabulary,
-        }
+        of_run = {"model.size": recorded.model.size, "tokenizer.vocabulary": recorded.tokenizer.vocabulary}
         if not translates:
             of_run["train.batch"] = recorded.train.batch
         else:

@@ -25,9 +25,7 @@ _COLUMNS, _COLUMN, _ROWS = 5, 13, 30
 
 
 def show_report(report: Mapping[str, Any], handle: TextIO) -> None:
-    """Print the parts of `Scores.report`, each under a title: those that are known here in their own way, other lists
-    of rows as tables, other numbers and words on a line each.
-    """
+    """Print the parts of `Scores.report`, each under a title; other rows as tables, other values on a line each."""
     screen = console(handle)
     screen.width = min(_WIDTH, screen.width)
     for name in [*_PARTS, *(name for name in report if name not in _PARTS)]:
@@ -61,7 +59,6 @@ def _confusion(confusion: Mapping[str, Any], screen: Console, report: Mapping[st
 
 
 def _sizes(confusion: Mapping[str, Any]) -> tuple[int, int]:
-    """The widths of the names on the left and of a cell."""
     widest = max((len(f"{count:,}") for row in confusion["counts"] for count in row), default=0)
     return min(max(map(cell_len, confusion["labels"]), default=0), _LABEL), max(5, widest + 2)
 
@@ -72,7 +69,6 @@ def _fits(confusion: Mapping[str, Any], screen: Console) -> bool:
 
 
 def _shaded(number: str, share: float, width: int) -> str:
-    """A number between characters that are as dark as its share is large."""
     shade = _SHADES[min(round(share * (len(_SHADES) - 1) + 0.49 * (share > 0)), len(_SHADES) - 1)]
     around = width - len(number)
     return shade * (around - around // 2) + number + shade * (around // 2)
@@ -124,7 +120,6 @@ def _worst(rows: Sequence[Mapping[str, Any]], screen: Console, report: Mapping[s
 
 
 def _other(name: str, value: object, screen: Console, report: Mapping[str, Any]) -> None:
-    """A part that is not known here."""
     title = name.replace("_", " ")
     if isinstance(value, list) and all(isinstance(row, Mapping) for row in value):
         _title(screen, f"{title[0].upper()}{title[1:]}")

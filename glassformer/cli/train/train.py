@@ -32,10 +32,8 @@ def train(
     json: Json = False,
     settings: Mapping[str, object] | None = None,
 ) -> None:
-    """Train a model and save it with its tokenizer, recipe, scores and model card.
-
-    WHAT is a recipe file, or a task followed by files. Ctrl-C saves the run and prints how to resume it: --resume
-    --out RUN.
+    """Train a model and save it with its tokenizer, recipe, scores and model card. WHAT is a recipe file, or a task
+    followed by files. Ctrl-C saves the run and prints how to resume it: --resume --out RUN.
     """
     if what is None:
         what = _recorded(out, resume=resume)
@@ -52,7 +50,6 @@ def train(
 
 
 def trained(recipe: Recipe, folder: Path, *, resume: bool) -> Model:
-    """The model that a recipe makes; an interrupt carries the command that goes on."""
     from glassformer.api.train import train as run
 
     try:
@@ -80,7 +77,6 @@ def tell(model: Model, folder: Path, *, json: bool) -> None:
 
 
 def _show_seeds(found: Mapping[str, Any], folder: Path) -> None:
-    """The mean and the deviation of each score over the runs, on standard error."""
     from glassformer.run.seeds import lines
 
     table = plain_table("", "mean", "deviation", "lowest … highest")
@@ -113,7 +109,6 @@ def _recorded(out: Path | None, *, resume: bool) -> str:
 
 
 def recipe_of_run(folder: Path) -> Recipe | None:
-    """The recipe of the run in a folder, None where there is none."""
     from glassformer.saved.recipe import read_saved_recipe
 
     return read_saved_recipe(folder)

@@ -80,7 +80,6 @@ def embed(
     threads: Threads = None,
 ) -> None:
     """Turn texts or words into vectors, the hidden states of a model: to .npy, .parquet, .safetensors or JSON lines.
-
     embed compare ranks the ways to make them on labelled data of yours: glassformer embed compare --help.
     """
     which, texts = split_model("embed", text, model, files=file)
@@ -132,7 +131,6 @@ def embed(
 
 
 def told_of(model: Model, poolings: Sequence[str]) -> None:
-    """Note what a user should know of the features of this model."""
     from glassformer.features.vectors import note_of
 
     if said := note_of(model.module, poolings):
@@ -179,9 +177,7 @@ def _write(
 def _answer(
     model: Model, maker: VectorsOf, texts: Iterator[Text], answers: Answers, out: Path | None, *, json: bool
 ) -> None:
-    """Write the vectors of all texts but those that are there already. A batch in which only some are is computed again
-    as a whole: in another batch vectors may round otherwise.
-    """
+    """Write the vectors that are missing. A batch is computed whole: in another batch vectors may round otherwise."""
     kept: list[Vectors] = []
     number, long = 0, Few()
     with counted(out, answers.done, what="texts") as advance, JsonRecords(answers.handle) as records:

@@ -97,10 +97,8 @@ def embed_compare(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Rank strategies and poolings on your own labels: a logistic regression on each, by cross-validation.
-
-    Without --strategy the six of the BERT paper and a learned mix are ranked, without --pooling first, mean and, of
-    texts, max.
+    """Rank strategies and poolings on your own labels: a logistic regression on each, by cross-validation. Without
+    --strategy the six of the BERT paper and a learned mix are ranked, without --pooling first, mean and, of texts, max.
     """
     from glassformer.data.readers.files import files_of
 
@@ -216,7 +214,6 @@ def _has(name: str, blocks: int) -> bool:
 
 
 def as_record(found: Ranking, each: Ranked) -> dict[str, Any]:
-    """A line of the table for machines."""
     strategy, _, pooling = each.name.rpartition(".")
     named = {"strategy": strategy, "pooling": pooling} if each in found.vectors else {"baseline": each.name}
     shares = {"shares": list(found.mixes[pooling].shares)} if strategy == "mix" else {}

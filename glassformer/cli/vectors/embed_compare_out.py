@@ -17,14 +17,12 @@ if TYPE_CHECKING:
     from glassformer.api.model import Model
     from glassformer.features.pooling import Reals
     from glassformer.features.rank import Ranking
-    from glassformer.scoring.measure import Integers
+    from glassformer.scoring.score import Integers
 
 
 @dataclass(frozen=True)
 class Made:
-    """A ranking with what it was made from: vectors [E, F] by name, by pooling the layers [E, K, F] of a mix, the
-    labels, and which examples stay together, [E].
-    """
+    """A ranking with vectors [E, F] by name, layers [E, K, F] of a mix by pooling, labels and groups [E]."""
 
     ranking: Ranking
     vectors: Mapping[str, Reals]
@@ -34,9 +32,7 @@ class Made:
 
 
 def refuse_outs(outs: Sequence[Path | None], files: Sequence[Path]) -> None:
-    """Raise DataError where a result would replace a file that is read, or another result, and for a folder that is not
-    there: before the work, not after it.
-    """
+    """Raise DataError where a result would replace an input or another result, or its folder is missing."""
     from glassformer.base.paths import check_path
 
     given = [path for path in outs if path is not None]
@@ -51,7 +47,6 @@ def refuse_outs(outs: Sequence[Path | None], files: Sequence[Path]) -> None:
 
 
 def write_mix_of(path: Path, found: Ranking) -> None:
-    """The mix that did best. Raises DataError where it cannot be written."""
     from glassformer.features.mix import write_mix
 
     names = [each.name for each in found.vectors if each.name.startswith("mix.")]
@@ -64,7 +59,6 @@ def write_mix_of(path: Path, found: Ranking) -> None:
 
 
 def write_probe_of(path: Path, made: Made, model: Model, files: Sequence[Path]) -> None:
-    """The logistic regression on the best vectors, of all labels. Raises DataError where it cannot be written."""
     import numpy as np
 
     from glassformer.features.probe import learn_probe, write_probe

@@ -13,7 +13,7 @@ from glassformer.cli.terminal.screen import note
 
 if TYPE_CHECKING:
     from glassformer.data.readers.lines import OnBad
-    from glassformer.scoring.measure import Integers
+    from glassformer.scoring.score import Integers
 
 # The names of labels that a note lists.
 _NAMED = 5
@@ -27,7 +27,6 @@ class Examples:
         self.labels: list[tuple[str, ...]] = []
 
     def add(self, values: dict[str, object], where: str, labels: Sequence[str]) -> None:
-        """One more text, or sentence."""
         self.records.append((values, where))
         self.labels.append(tuple(labels))
 
@@ -36,9 +35,7 @@ class Examples:
         return [label for number in numbers for label in self.labels[number]]
 
     def groups_of(self, numbers: Sequence[int]) -> Integers:
-        """Which labels must stay together, [E] from 0: those of a sentence, and of copies of a text. A note tells how
-        many copies there are.
-        """
+        """Which labels must stay together, [E] from 0: those of a sentence, and of copies of a text."""
         import numpy as np
 
         first: dict[str, int] = {}

@@ -95,7 +95,6 @@ def fill(
 
 
 def note_unread(maker: VectorsOf) -> None:
-    """Note how many words have no token of their own."""
     if maker.unread:
         note(
             f"{maker.unread:,} words have no token, the first {maker.first_unread[:_QUOTED]!r}: their vectors are "

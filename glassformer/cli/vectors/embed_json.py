@@ -20,9 +20,7 @@ _NUMBERS, _WORDS = 1 << 20, 4096
 
 
 class JsonRecords:
-    """Writes a record for each text: `text`, of words `words` with their characters, and a list for each feature. The
-    lists of a text with very many words wait in files until its last word is there.
-    """
+    """Writes a record for each text; lists of a text with very many words wait in files until it ends."""
 
     def __init__(self, handle: TextIO) -> None:
         self._handle, self._lists, self._open = handle, dict[str, TextIO](), ExitStack()
@@ -66,7 +64,6 @@ class JsonRecords:
 
 
 def as_record(each: Vectors) -> dict[str, Any]:
-    """The vectors of a text as JSON."""
     words = {} if each.offsets is None else {"words": _spans(each, slice(None))}
     return {"text": each.text, **words, **{name: of.tolist() for name, of in each.vectors.items()}}
 

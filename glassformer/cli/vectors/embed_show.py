@@ -47,7 +47,6 @@ def _show_some(each: Vectors, some: slice, screen: Console) -> None:
 
 
 def show_cosines(kept: Sequence[Vectors], handle: TextIO) -> None:
-    """The cosine of each two texts."""
     from glassformer.features.embed import cosine
 
     screen = console(handle)
@@ -66,7 +65,6 @@ def show_cosines(kept: Sequence[Vectors], handle: TextIO) -> None:
 def show_word(
     model: Model, word: str, texts: Sequence[str], poolings: Sequence[str], handle: TextIO, *, json: bool
 ) -> None:
-    """The cosines of one word in several texts, layer by layer."""
     from glassformer.features.embed import same_word
 
     if len(poolings) > 1:
@@ -91,7 +89,6 @@ def show_word(
 
 
 def word_table(found: SameWord) -> Any:
-    """A row for each layer, a column for each place after the first."""
     table = plain_table("layer", *(f"1 and {number}" for number in range(2, len(found.places) + 1)))
     for column in table.columns[1:]:
         column.justify = "right"

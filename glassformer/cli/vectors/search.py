@@ -13,7 +13,6 @@ def search(
     part: Annotated[str | None, typer.Argument(metavar="build|ask", help="What to do.", show_default=False)] = None,
 ) -> None:
     """Search texts by meaning: `search build` makes an index of them, `search ask` finds those nearest to a question.
-
     glassformer search build --help and glassformer search ask --help tell more.
     """
     raise GlassformerError(

@@ -63,10 +63,7 @@ def search_ask(
     if not file:
         note_no_text("search ask", question or ())
     blank: list[str] = []
-    with (
-        results(out) as handle,
-        counted(out, 0, what="questions", total=_count(inputs, out)) as advance,
-    ):
+    with results(out) as handle, counted(out, 0, what="questions", total=_count(inputs, out)) as advance:
         for some in batches(records(inputs)):
             asked = [str(each.values["text"]) for each in some]
             answers = found.answers(asked, top=top, within=advance.rows_within)
@@ -97,7 +94,6 @@ def search_ask(
 
 
 def _count(inputs: Inputs, out: Path | None) -> int | None:
-    """How many questions there are, where that is shown and can be known before."""
     if out is None or inputs.once:
         return None
     return sum(1 for _ in records(inputs, tell=lambda said: None))

@@ -47,8 +47,7 @@ def search_build(
         typer.Option("--strategy", "-s", help="Layers of the vectors, as of glassformer embed.  [default: last]"),
     ] = None,
     pooling: Annotated[
-        list[str] | None,
-        typer.Option("--pooling", "-p", help="first, mean, max or last-token.  [default: mean]"),
+        list[str] | None, typer.Option("--pooling", "-p", help="first, mean, max or last-token.  [default: mean]")
     ] = None,
     resume: Resume = False,
     rejects: Rejects = None,
@@ -108,7 +107,6 @@ def search_build(
 
 
 def _one(what: str, asked: list[str] | None, default: str) -> str:
-    """The only one; raises ConfigError for several."""
     if asked is not None and len(asked) > 1:
         raise ConfigError(f"an index is made with one {what}", got=", ".join(asked), do="build an index for each")
     return asked[0] if asked else default

@@ -23,9 +23,8 @@ _CONSIDERED = 128
 
 def choose_lengths(lengths: Integers, batch: int, most: int = _MOST_LENGTHS) -> Integers:
     """At most `most` lengths that rows of these lengths [E] are padded to, so that an epoch computes as few tokens as
-    can be.
-
-    The last batch of each length is counted as full. Found by dynamic programming over the lengths rounded up to 8.
+    can be. The last batch of each length is counted as full. Found by dynamic programming over the lengths rounded up
+    to 8.
     """
     if not len(lengths):
         raise DataError("training needs at least one row", got="none", do="give more text")
@@ -93,11 +92,7 @@ class BucketedRows:
 
 
 class BucketOrder:
-    """Batches of rows from one bucket each; their rows and their order differ in each epoch.
-
-    A pure function of (fingerprint, seed, epoch, batch), as `Order`. `batch` are the rows of a batch, one number or one
-    for each bucket.
-    """
+    """Batches of rows from one bucket each, in another order in each epoch: of (fingerprint, seed, epoch) alone."""
 
     def __init__(self, bucket_of: Integers, batch: int | Integers, *, fingerprint: str, seed: int) -> None:
         if not len(bucket_of):
@@ -123,7 +118,6 @@ class BucketOrder:
         return int(np.searchsorted(self._batches, place, side="right")), place
 
     def bucket_of_step(self, step: int) -> int:
-        """The bucket of a training step."""
         return self._place(*divmod(step, len(self)))[0]
 
     def of_epoch(self, epoch: int, number: int) -> Integers:

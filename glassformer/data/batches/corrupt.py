@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from glassformer.base.settings import Settings
 from glassformer.data.batches.batch import Flags, Integers
-from glassformer.data.counter_rng import below, uniform
+from glassformer.data.batches.order import below, uniform
 
 # The label of tokens that are not masked: torch's cross-entropy ignores it.
 IGNORED = -100
@@ -104,10 +104,7 @@ def mask_words(
 def _chosen(
     maskable: Flags, words: Integers | None, settings: MaskingSection, names: tuple[int | Integers, ...]
 ) -> Flags:
-    """Whether each token is chosen [B, S]: words in random order until the row has its share.
-
-    The word that would exceed the share is taken with the probability that makes the share exact on average.
-    """
+    """Whether each token is chosen [B, S]: words in random order until the row has its share, exact on average."""
     length = maskable.shape[1]
     most = length if settings.max_predictions is None else settings.max_predictions
     start, size = _units(maskable, words, most)
@@ -126,10 +123,7 @@ def _chosen(
 
 
 def _units(maskable: Flags, words: Integers | None, most: int) -> tuple[Integers, Integers]:
-    """The units of choice: for each token where its word starts, and how many tokens the word has [B, S], [B, S].
-
-    A word of more than `most` tokens could never be chosen as a whole: its tokens are chosen one by one.
-    """
+    """For each token where its word starts, and its size [B, S], [B, S]; a word of over `most` is chosen by token."""
     place = np.broadcast_to(np.arange(maskable.shape[1]), maskable.shape)
     if words is None:
         return place, np.ones_like(place)

@@ -17,10 +17,9 @@ from glassformer.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class Frame:
-    """Special tokens around each document; `close` also opens and closes each row with them.
-
-    An encoder sees [CLS] … [SEP] around every text, so a document cut in two gets them on both halves.
-    The rows of a language model are plain slices of one stream.
+    """Special tokens around each document; `close` also opens and closes each row with them. An encoder sees [CLS] …
+    [SEP] around every text, so a document cut in two gets them on both halves. The rows of a language model are plain
+    slices of one stream.
     """
 
     before: tuple[int, ...] = ()
@@ -51,14 +50,7 @@ class PackedRows:
     """
 
     def __init__(
-        self,
-        store: TokenStore,
-        length: int,
-        *,
-        frame: Frame,
-        document_mask: bool,
-        pad_id: int = 0,
-        overlap: int = 0,
+        self, store: TokenStore, length: int, *, frame: Frame, document_mask: bool, pad_id: int = 0, overlap: int = 0
     ) -> None:
         around = len(frame.before) + len(frame.after)
         self._body = length - around if frame.close else length
@@ -84,7 +76,6 @@ class PackedRows:
 
     @property
     def lengths(self) -> int:
-        """The length of every row."""
         return self.length
 
     def rows(self, row_ids: Integers, length: int | None = None) -> Batch:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from glassformer.data.batches.batch import Flags, Integers
-from glassformer.data.batches.flat import Flat
+from glassformer.data.batches.batch import Flags, Flat, Integers
 from glassformer.data.batches.order import shuffled
 
 # The shortest row holds about so many mean pairs: more fill better, and each token is compared with more others.
@@ -45,9 +44,8 @@ class PackedPairs:
 
 def choose_rooms(lengths: Integers, longest: int) -> Integers:
     """The rows' lengths [N, 2] for pairs of these lengths [E, 2]: short ones that hold more than two mean pairs, and
-    rows of twice and four times the length … up to `longest` for the pairs that are too long for these.
-
-    The short ones are those into which a sample of the pairs is packed with the least arithmetic.
+    rows of twice and four times the length … up to `longest` for the pairs that are too long for these. The short ones
+    are those into which a sample of the pairs is packed with the least arithmetic.
     """
     fits = lengths[np.all(lengths <= longest, axis=1)]
     if not len(fits):
@@ -64,7 +62,6 @@ def choose_rooms(lengths: Integers, longest: int) -> Integers:
 
 
 def _rooms(room: Integers, largest: Integers) -> Integers:
-    """The room and larger ones, up to the largest lengths."""
     rooms = [room]
     while bool(np.any(rooms[-1] < largest)):
         most = largest if len(rooms) == _MOST_SHAPES - 1 else np.minimum(rooms[-1] * 2, largest)
@@ -73,17 +70,13 @@ def _rooms(room: Integers, largest: Integers) -> Integers:
 
 
 def _cost(lengths: Integers, rooms: Integers) -> float:
-    """The arithmetic of pairs in these rooms: a token of the target costs as much as two of the source, as it is also
-    compared with the memory and with the vocabulary.
-    """
+    """The arithmetic of pairs in these rooms: a target token costs as much as two source tokens."""
     source, target = pack_pairs(lengths, rooms, key=0).filled
     return float(source + 2 * target)
 
 
 def pack_pairs(lengths: Integers, rooms: Integers, *, key: int) -> PackedPairs:
-    """Put pairs of these lengths [E, 2] into rows of the shapes `rooms` [N, 2], each pair into the smallest that holds
-    it; `key` chooses which of the pairs of equal lengths stand together.
-    """
+    """Put pairs [E, 2] into rows of the shapes `rooms` [N, 2], each into the smallest that holds it."""
     fits: Flags = np.all(lengths[:, None] <= rooms[None], axis=2)  # [E, N]
     shape_of_pair = np.where(np.any(fits, axis=1), fits.argmax(axis=1), len(rooms))  # [E]
     rows: list[Integers] = []
@@ -99,7 +92,6 @@ def pack_pairs(lengths: Integers, rooms: Integers, *, key: int) -> PackedPairs:
 
 
 def _packed(lengths: Integers, room: Integers, key: int) -> list[Integers]:
-    """The pairs of each row."""
     sizes, kind = np.unique(lengths, axis=0, return_inverse=True)  # [K, 2], [E]
     kind = kind.reshape(-1)
     mixed = shuffled(np.arange(len(kind)), len(kind), key=key) if len(kind) else kind

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.batches.batch import Batch, Integers
-from glassformer.data.counter_rng import random_bits
+from glassformer.data.batches.order import random_bits
 from glassformer.data.stores.store import TokenStore
 from glassformer.text.tokenizer import Tokenizer
 
@@ -35,10 +35,8 @@ class _Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class SentencePairs:
-    """All pairs of a text, cut in `duplicates` different ways: [P, 4] spans and [P] labels.
-
-    [CLS] A [SEP] B [SEP] with segments 0 and 1. Label 0 = B follows A, 1 = B is from another document or, of `swapped`
-    pairs, A follows B.
+    """All pairs of a text, cut in `duplicates` different ways: [P, 4] spans and [P] labels. [CLS] A [SEP] B [SEP] with
+    segments 0 and 1. Label 0 = B follows A, 1 = B is from another document or, of `swapped` pairs, A follows B.
     """
 
     store: TokenStore
@@ -126,10 +124,7 @@ class SentencePairs:
 
 
 class _Sentences:
-    """Where sentences begin, over all documents, as lists of integers, which are quick to look up one by one.
-
-    Sentence i has the tokens bounds[i] … bounds[i + 1]; document d the sentences first[d] … first[d + 1].
-    """
+    """Sentence i has the tokens bounds[i] … bounds[i + 1], document d the sentences first[d] … first[d + 1]."""
 
     def __init__(self, store: TokenStore) -> None:
         self.bounds = array("q", np.append(store.sentences, len(store)).tobytes())
@@ -149,9 +144,7 @@ def _below(rng: random.Random, limit: int) -> int:
 def _pairs_of(
     sentences: _Sentences, document: int, limit: int, rng: random.Random, short: float, unrelated: float
 ) -> Iterator[_Pair]:
-    """Gather sentences up to a target, divide them into A and B, and return the sentences that a random B leaves
-    unused.
-    """
+    """Gather sentences up to a target, divide them into A and B, and return those that a random B leaves unused."""
     target = 2 + _below(rng, limit - 1) if rng.random() < short else limit
     bounds, begin, last = sentences.bounds, sentences.first[document], sentences.first[document + 1]
     while begin < last:

@@ -28,17 +28,13 @@ WORDS, TAGS, TEXT, OFFSETS = "words", "tags", "text", "offsets"
 
 @dataclass(frozen=True)
 class _Cells:
-    """The cells of a line, and its number."""
-
     cells: list[str]
     line: int
 
 
 @dataclass
 class _Layout:
-    """How the lines of a file are written, known from its first word on; `names` of CoNLL-U alone. `words` and `tags`
-    are the columns that were asked for, None for the usual ones.
-    """
+    """How the lines of a file are written; `names` of CoNLL-U alone. `words` and `tags` are the columns asked for."""
 
     words: str | None = None
     tags: str | None = None
@@ -49,12 +45,7 @@ class _Layout:
 
 
 def conll_rows(
-    path: Path,
-    columns: Sequence[str] = (),
-    *,
-    words: str | None = None,
-    tags: str | None = None,
-    bad: OnBad = stop,
+    path: Path, columns: Sequence[str] = (), *, words: str | None = None, tags: str | None = None, bad: OnBad = stop
 ) -> Iterator[Row]:
     """The sentences of a file: `words`, `offsets` (characters [start, end) of each word in the text), `text`, and
     `tags`. These and further `columns` are lists of one cell for each word.
@@ -126,7 +117,6 @@ def _is_comment(text: str, layout: _Layout) -> bool:
 
 
 def _begin(path: Path, text: str, line: int, layout: _Layout, columns: Sequence[str]) -> None:
-    """Learn the layout from the first line of a word."""
     layout.tabs = "\t" in text
     cells = text.split("\t") if layout.tabs else text.split()
     layout.count = len(cells)
@@ -168,9 +158,7 @@ def _row(path: Path, sentence: Sequence[_Cells], layout: _Layout) -> Row:
 
 
 def joined(words: Sequence[str], glued: Sequence[bool] = ()) -> tuple[str, list[tuple[int, int]]]:
-    """Words as one text with a space between them, but none after those that are `glued` to the next one; and the
-    characters [start, end) of each.
-    """
+    """Words as a text with spaces between, none after `glued` ones; and the characters [start, end) of each."""
     parts: list[str] = []
     offsets: list[tuple[int, int]] = []
     at = 0

@@ -20,10 +20,9 @@ def split_records(path: Path, delimiter: str, *, bad: OnBad = stop) -> Iterator[
 
 
 def quoted_records(path: Path, delimiter: str, *, bad: OnBad = stop) -> Iterator[Record]:
-    """The line where each record begins, and its cells, which may hold delimiters, line ends and doubled quotes.
-
-    A record takes at most LONGEST_LINE characters. Raises DataError, with the line, for a quote that is never closed,
-    as the rest of the file cannot be split; a record with other wrong quotes goes to `bad`.
+    """The line where each record begins, and its cells, which may hold delimiters, line ends and doubled quotes. A
+    record takes at most LONGEST_LINE characters. Raises DataError, with the line, for a quote that is never closed, as
+    the rest of the file cannot be split; a record with other wrong quotes goes to `bad`.
     """
     lines = _Numbered(path, read_lines(path, bad=bad))
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
@@ -78,7 +77,6 @@ class _Numbered:
         return line.text + "\n"
 
     def never_closed(self, got: str) -> DataError:
-        """What is wrong when a record does not end."""
         where = self._opened if self._open else self.first
         return DataError(
             f"{self._path}, line {where}: a quoted field must end with a quote",

@@ -23,9 +23,7 @@ ROLE_OF = {word: words[0] for words in (ASKING, ANSWERING, BEFORE) for word in w
 
 
 class Dialogue(NamedTuple):
-    """Turns in their order, each in one line, which of them are replies to learn, the place where it begins, and the
-    roles of the turns, () where none are given.
-    """
+    """Turns in a line each, which are replies to learn, where the dialogue begins, and the roles, () without any."""
 
     turns: tuple[str, ...]
     replies: tuple[bool, ...]
@@ -34,13 +32,10 @@ class Dialogue(NamedTuple):
 
 
 def read_dialogues(path: Path, *, column: str, header: bool | None = None, bad: OnBad = stop) -> Iterator[Dialogue]:
-    """The dialogues of a file, in order; one that cannot be used goes to `bad`.
-
-    A row of JSON lines or Parquet has a list in `column`, or in `messages`: turns of two people in turn, or objects
-    with `role` and `content`. A row of a table has a `prompt` and its
-    `reply`, or both in its first two columns. In plain text a
-    turn is a line, and a blank line ends a dialogue. Replies are the turns of the assistant, where roles are given,
-    else all turns but the first.
+    """The dialogues of a file, in order; one that cannot be used goes to `bad`. A row of JSON lines or Parquet has a
+    list in `column`, or in `messages`: turns of two people in turn, or objects with `role` and `content`. A row of a
+    table has a `prompt` and its `reply`, or both in its first two columns. In plain text a turn is a line, and a blank
+    line ends a dialogue. Replies are the turns of the assistant, where roles are given, else all turns but the first.
     """
     if names_columns(path):
         for row in read_table(path, bad=bad):
@@ -58,9 +53,7 @@ def read_dialogues(path: Path, *, column: str, header: bool | None = None, bad: 
 
 
 def dialogue_of(given: object, where: str) -> Dialogue:
-    """Turns as strings, or as objects with `role` and `content`. Raises DataError for fewer than two, for an empty one,
-    and where nothing is a reply.
-    """
+    """A dialogue of strings, or objects with `role` and `content`; raises DataError for fewer than two turns."""
     if not isinstance(given, list):
         raise DataError(f"{where}: a dialogue must be a list of turns", got=repr(given)[:60])
     turns, replies, roles = [], [], []

@@ -67,7 +67,6 @@ def _count(number: int, thing: str) -> str:
 
 
 def _reasons(left_aside: Sequence[LeftAside]) -> str:
-    """The first files of the first reasons, and how many more there are."""
     by_reason: dict[str, list[Path]] = {}
     for each in left_aside:
         by_reason.setdefault(each.reason, []).append(each.path)
@@ -104,7 +103,6 @@ def find_files(paths: Iterable[str | Path], *, text: str = "text", reads: Reads 
 
 
 def files_of(paths: Iterable[str | Path], *, text: str = "text", reads: Reads = "text") -> tuple[Path, ...]:
-    """The files that `find_files` uses."""
     return find_files(paths, text=text, reads=reads).used
 
 
@@ -128,7 +126,6 @@ class _Search:
     left_aside: list[LeftAside] = field(default_factory=list)
 
     def add_named(self, path: Path) -> None:
-        """A file or folder by its own name."""
         if path.is_dir():
             self._add_found(sorted(_below(path, self._leave)), str(path), any_suffix=False)
             return
@@ -139,7 +136,6 @@ class _Search:
         self._use(path)
 
     def add_pattern(self, pattern: Path) -> None:
-        """All that a pattern matches; a folder among them gives its files."""
         parts = pattern.parts
         fixed = next(place for place, part in enumerate(parts) if _PATTERN_SIGNS & set(part))
         start = Path(*parts[:fixed])
@@ -218,7 +214,6 @@ class _Search:
 
 
 def _is_squad(path: Path, column: str) -> bool:
-    """Whether a file is SQuAD's JSON with such a column."""
     try:
         return next(read_table(path, [column]), None) is not None
     except DataError:
@@ -226,7 +221,6 @@ def _is_squad(path: Path, column: str) -> bool:
 
 
 def _head(path: Path) -> bytes | None:
-    """The first bytes of a file, uncompressed; None where they cannot be read."""
     try:
         with open_bytes(path) as handle:
             return handle.read(_HEAD)

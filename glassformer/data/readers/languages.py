@@ -71,7 +71,6 @@ def in_other_writing(texts: Sequence[str]) -> Flags:
 def like_the_other_side(sources: Sequence[str], targets: Sequence[str]) -> tuple[Reals, Reals]:
     """How much more each source looks like the targets than like the other sources, and each target like the sources:
     the logarithm of how many times more likely its runs of three letters are there, each counted by itself. [E], [E]
-
     Both profiles are learned from these texts; a run does not count itself, so that a rare one says nothing. Where most
     texts of a side are of the wrong language, that language is taken for the right one.
     """
@@ -109,9 +108,7 @@ def _runs(texts: Sequence[str]) -> Iterator[tuple[int, _Runs]]:
 
 
 def _letters(texts: Sequence[str]) -> Iterator[tuple[int, Integers, Integers]]:
-    """Texts in small letters, words between single blanks: the number of the first, all characters, and which of the
-    texts, from 0 on, each belongs to.
-    """
+    """Texts in small letters, words between single blanks: the first text's number, all characters, and their texts."""
     begin = 0
     while begin < len(texts):
         end, size, some = begin, 0, list[str]()

@@ -19,12 +19,7 @@ LONGEST_LINE = 32 << 20
 # Lines are read in parts of this size, so that a file of one huge line is never in memory as a whole.
 _BLOCK = 1 << 20
 # Beginnings of files in other encodings; that of UTF-32 begins like one of UTF-16.
-_MARKS = {
-    b"\xff\xfe\0\0": "UTF-32",
-    b"\0\0\xfe\xff": "UTF-32",
-    b"\xff\xfe": "UTF-16",
-    b"\xfe\xff": "UTF-16",
-}
+_MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 UTF8_MARK = b"\xef\xbb\xbf"
 
 
@@ -40,7 +35,6 @@ OnBad = Callable[[DataError], None]
 
 
 def stop(error: DataError) -> None:
-    """Raise the error of the first bad row."""
     raise error
 
 
@@ -63,7 +57,6 @@ class Skipped:
         self._keep = keep
 
     def __call__(self, error: DataError) -> None:
-        """Count one bad row, or one file from there on."""
         self.count += 1
         self.files += error.ends
         if len(self.first) < self._keep:
@@ -82,9 +75,7 @@ Read = TypeVar("Read")
 
 
 def of_each(files: Sequence[Path], read: Callable[[Path], Iterator[Read]], bad: OnBad) -> Iterator[Read]:
-    """What `read` gives of each of these files; one that cannot be read goes to `bad`, and what follows in it is left
-    out. Where nothing could be read at all, the first such error is raised.
-    """
+    """What `read` gives of each file; one that cannot be read goes to `bad`; if none can, the first error is raised."""
     some, first = False, None
     for path in files:
         try:
@@ -102,7 +93,6 @@ def of_each(files: Sequence[Path], read: Callable[[Path], Iterator[Read]], bad: 
 
 
 def is_zipped(path: Path) -> bool:
-    """Whether a file's name says it is compressed."""
     return path.suffix.lower() == ".gz"
 
 
@@ -147,7 +137,6 @@ def _unreadable(path: Path, error: OSError) -> DataError:
 
 def read_lines(path: Path, *, bad: OnBad = stop, longest: int | None = None) -> Iterator[Line]:
     """The lines of a UTF-8 file. With `longest`, lines of more bytes come in parts; else at most LONGEST_LINE is kept.
-
     Raises DataError for an empty or binary file and a damaged archive; a longer line, and one that is not UTF-8 or has
     a zero byte, goes to `bad`, the latter with the byte at fault (counted from 0 in the uncompressed file). Reading
     takes 5 times the memory of the longest line at most.
@@ -180,7 +169,6 @@ def failing(path: Path) -> Iterator[None]:
 
 
 def _in_one(path: Path, handle: BinaryIO, bad: OnBad) -> Iterator[Line]:
-    """Whole lines; one that is too long is dropped."""
     number, byte, size = 1, 0, 0
     parts: list[bytes] = []
     for part in _parts(path, handle, _BLOCK):

@@ -34,9 +34,7 @@ NAME_IT = f"name the column with {COLUMN_OPTIONS[0]} (where a command reads more
 
 
 class Row(NamedTuple):
-    """One row of a table: its values by column, and its file and line or row for messages. `own`: the row as the file
-    has it, with the columns that nobody asked for; a list where columns have no names.
-    """
+    """A row: values by column, its file and line for messages; `own`: the row as the file has it."""
 
     values: Mapping[str, object]
     where: str
@@ -46,9 +44,7 @@ class Row(NamedTuple):
 def json_rows(
     path: Path, columns: Sequence[str] = (), *, optional: Sequence[str] = (), bad: OnBad = stop
 ) -> Iterator[Row]:
-    """Each line's object, with only `columns`, and those of `optional` that it has, where some are given; a line that
-    cannot be used goes to `bad`.
-    """
+    """Each line's object, with only `columns` and `optional` where some are given; a bad line goes to `bad`."""
     for line in read_lines(path, bad=bad):
         if line.text.strip():
             try:
@@ -58,7 +54,6 @@ def json_rows(
 
 
 def json_row(line: str, where: str, columns: Sequence[str] = (), optional: Sequence[str] = ()) -> Row:
-    """The object on a line; raises DataError for a line that cannot be used."""
     try:
         values = parse_json(line)
     except json.JSONDecodeError as error:
@@ -89,19 +84,13 @@ def _half_character(values: object) -> str:
 
 
 def parquet_columns(path: Path) -> tuple[str, ...] | None:
-    """The columns of a Parquet file, None where it has no rows: read from its end, whatever the columns hold.
-
-    Raises DataError for a damaged file.
-    """
+    """The columns of a Parquet file, read from its end; None without rows. Raises DataError for a damaged file."""
     with _parquet_file(path) as table:
         return tuple(dict.fromkeys(table.schema_arrow.names)) if table.metadata.num_rows else None
 
 
 def parquet_rows(path: Path, columns: Sequence[str] = (), *, optional: Sequence[str] = ()) -> Iterator[Row]:
-    """The rows of a Parquet file, with only `columns`, and those of `optional` that it has, where some are given.
-
-    Raises DataError for a damaged file, and for a value that Python does not have, such as a date after the year 9999.
-    """
+    """The rows, with `columns` and `optional` alone; raises DataError, also for a value that Python does not have."""
     with _parquet_file(path) as table:
         if missing := [column for column in columns if column not in table.schema_arrow.names]:
             raise no_column(str(path), missing[0], table.schema_arrow.names)
@@ -115,7 +104,6 @@ def parquet_rows(path: Path, columns: Sequence[str] = (), *, optional: Sequence[
 
 @contextmanager
 def _parquet_file(path: Path) -> Iterator[ParquetFile]:
-    """The open file; raises DataError for what is found to be damaged inside."""
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
@@ -147,7 +135,6 @@ def _in_python(batch: RecordBatch, path: Path) -> list[dict[str, object]]:
 
 
 def no_column(where: str, column: str, known: Collection[str]) -> MissingColumnError:
-    """The error for a table without this column."""
     named = [name[:_NAME_TOLD] for name in islice(known, _COLUMNS_TOLD)]
     more = f" and {len(known) - len(named):,} more" if len(known) > len(named) else ""
     return MissingColumnError(

@@ -29,10 +29,7 @@ _SHOWN, _WIDTH = 3, 80
 
 @dataclass(frozen=True)
 class PairReport:
-    """Which pairs have which problem, each a flag of every pair [E], and what the table shows of them.
-
-    `ratio` is how many characters of the target one of the source has, in the middle of all pairs.
-    """
+    """Which pairs have which problem, flags of every pair [E]. `ratio`: the median of target to source characters."""
 
     flags: Mapping[Problem, Flags]
     ratio: float
@@ -43,11 +40,9 @@ class PairReport:
         return len(self.places)
 
     def count(self, problem: Problem) -> int:
-        """How many pairs have it."""
         return int(self.flags[problem].sum())
 
     def kept(self, remove: Collection[Problem]) -> Flags:
-        """The pairs without any of these problems. [E]"""
         kept = np.ones(len(self), np.bool_)
         for problem in remove:
             kept &= ~self.flags[problem]

@@ -19,9 +19,7 @@ _NAMED, _LONGEST = 4, 30
 
 
 def pair_columns(columns: Mapping[str, Columns], path: Path) -> Mapping[str, Columns]:
-    """The columns of a table by role: those asked for, but the first two where these are the usual ones and the table
-    does not name them all.
-    """
+    """The columns by role: those asked for, or the first two where these are the usual ones and not all are named."""
     if names_columns(path) or any(USUAL.get(role) != column for role, column in columns.items()):
         return columns
     first = find_format(path, ("0",), header=True).columns

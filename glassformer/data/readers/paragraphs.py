@@ -47,20 +47,13 @@ _TITLE_WORDS, _GOES_ON_WORDS, _NUMBER_WORDS = (
 _NUMBERED = re.compile(r"(?:^|\n)[ \t]*(?:\d{1,3}|[A-Za-z])\.$")
 
 # Where a sentence that is too long is cut, the best first: after a mark between clauses, after a comma, before a blank.
-_CUTS = (
-    re.compile(r"[;:—–…)\]»](?=\s)|[；：。！？]"),
-    re.compile(r",(?=\s)|[，、،]"),
-    re.compile(r"(?=\s)(?<=\S)"),
-)
+_CUTS = (re.compile(r"[;:—–…)\]»](?=\s)|[；：。！？]"), re.compile(r",(?=\s)|[，、،]"), re.compile(r"(?=\s)(?<=\S)"))
 _NO_BLANK = re.compile(r"\S")
 _JOINERS = "\u200d\ufe0e\ufe0f"
 
 
 class Sentence(NamedTuple):
-    """The characters [start, end) of a sentence, without blanks around it.
-
-    Where a sentence is longer than the model reads, it is `part` of `parts`, counted from 1.
-    """
+    """The characters [start, end) of a sentence, or of one of the `parts` of a sentence that is too long."""
 
     start: int
     end: int
@@ -69,11 +62,10 @@ class Sentence(NamedTuple):
 
 
 def split_sentences(text: str, *, length: Callable[[str], int] | None = None, most: int = 0) -> list[Sentence]:
-    """The sentences of a text, in order; all its other characters are blanks.
-
-    A line end always ends a sentence, so that lines stay lines. With `length`, which gives how many tokens a text has,
-    a sentence of more than `most` is cut into parts: after a mark between clauses, else after a comma, else before a
-    blank, else between two letters. A single letter is never cut, whatever its tokens.
+    """The sentences of a text, in order; all its other characters are blanks. A line end always ends a sentence, so
+    that lines stay lines. With `length`, which gives how many tokens a text has, a sentence of more than `most` is cut
+    into parts: after a mark between clauses, else after a comma, else before a blank, else between two letters. A
+    single letter is never cut, whatever its tokens.
     """
     starts = _starts(text)
     found = list[Sentence]()
@@ -85,10 +77,7 @@ def split_sentences(text: str, *, length: Callable[[str], int] | None = None, mo
 
 
 def join_sentences(text: str, sentences: Sequence[Sentence], translations: Sequence[str]) -> str:
-    """The text with its sentences replaced by their translations; what stands between them is kept.
-
-    Raises ShapeError for another number of translations.
-    """
+    """The text with its sentences replaced by their translations; raises ShapeError for another number of these."""
     if len(sentences) != len(translations):
         raise ShapeError(f"{len(sentences):,} sentences have as many translations", got=f"{len(translations):,}")
     parts, at = list[str](), 0
@@ -99,7 +88,6 @@ def join_sentences(text: str, sentences: Sequence[Sentence], translations: Seque
 
 
 def _starts(text: str) -> list[int]:
-    """Where sentences begin, in order."""
     more = (found.end() for found in _MORE.finditer(text) if not found["next"].islower())
     places = sorted({*sentence_starts(text), *more})
     return [place for number, place in enumerate(places) if not number or not _goes_on(text, place)]
@@ -148,9 +136,7 @@ def _parts(text: str, start: int, end: int, length: Callable[[str], int], most: 
 
 
 def _reach(text: str, start: int, end: int, size: int, length: Callable[[str], int], most: int) -> int:
-    """The end of the longest text from `start` on that has at most `most` tokens; looked for from `size` characters
-    on, so that a very long text is not read again for each of its parts.
-    """
+    """The end of the longest text from `start` with at most `most` tokens; looked for from `size` characters on."""
     fits, over = start, start + size
     while over < end and length(text[start:over]) <= most:
         fits, over = over, start + 2 * (over - start)

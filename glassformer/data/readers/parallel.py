@@ -29,10 +29,7 @@ _WORST = 3.0
 
 
 def read_pairs(path: str | Path, columns: tuple[str, str], *, bad: OnBad = stop) -> Iterator[Row]:
-    """The pairs of a table by its columns of sources and targets; rows have the values `source` and `target`.
-
-    Raises what `read_table` does; a cell that holds no text goes to `bad`.
-    """
+    """The pairs of a table as `source` and `target`; raises as `read_table`; a cell that is no text goes to `bad`."""
     for row in read_table(path, columns, bad=bad):
         values = [row.values[column] for column in columns]
         wrong = [column for column, value in zip(columns, values, strict=True) if not isinstance(value, str)]
@@ -44,10 +41,9 @@ def read_pairs(path: str | Path, columns: tuple[str, str], *, bad: OnBad = stop)
 
 
 def read_parallel(source: str | Path, target: str | Path, *, bad: OnBad = stop) -> Iterator[Row]:
-    """The pairs of two files with a sentence on each line; rows have the values `source` and `target`.
-
-    Raises DataError before the first pair where the files have not the same number of lines, with the line where they
-    part if it can be told, and for a file that cannot be read. A pair of which one line cannot be used goes to `bad`.
+    """The pairs of two files with a sentence on each line; rows have the values `source` and `target`. Raises DataError
+    before the first pair where the files have not the same number of lines, with the line where they part if it can be
+    told, and for a file that cannot be read. A pair of which one line cannot be used goes to `bad`.
     """
     source, target = Path(source), Path(target)
     check_parallel(source, target)
@@ -69,9 +65,7 @@ def _pair(path: Path, one: Line, other: Line) -> Row:
 
 
 def check_parallel(source: Path, target: Path) -> None:
-    """Raise DataError where two files have not the same number of lines, with the line where they part if it can be
-    told. Takes 8 bytes of memory for each line.
-    """
+    """Raise DataError where two files have not the same number of lines, with the line where they part if found."""
     ours, theirs = _line_lengths(source), _line_lengths(target)
     if len(ours) == len(theirs):
         return
@@ -95,7 +89,6 @@ def _lines(number: int) -> str:
 
 def parting_line(ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]) -> int | None:
     """After how many lines two files part, from the lengths of their lines [L], [L']; None where it cannot be told.
-
     Lines before it are paired from the beginning, lines after it from the end, and it is chosen so that the lengths of
     all pairs agree best (that translations have proportional lengths: Gale & Church 1993). It is told where they then
     agree clearly better than those of lines that do not belong together.

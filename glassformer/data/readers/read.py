@@ -29,12 +29,10 @@ class Document(NamedTuple):
 def read(
     path: str | Path, *, text: str = "text", documents: Documents = "blank-line", bad: OnBad = stop
 ) -> Iterator[Document]:
-    """The documents of one file or folder, in order.
-
-    In a table each row is one document, in its column `text` (a number, from 0 on, where there is no header); in plain
-    text a document ends at a blank line, at each line, or at the end of the file. Raises DataError for a file that is
-    missing, empty, binary, damaged or of blanks only; a row or line that cannot be used goes to `bad`, and one of
-    several files that cannot be read.
+    """The documents of one file or folder, in order. In a table each row is one document, in its column `text` (a
+    number, from 0 on, where there is no header); in plain text a document ends at a blank line, at each line, or at the
+    end of the file. Raises DataError for a file that is missing, empty, binary, damaged or of blanks only; a row or
+    line that cannot be used goes to `bad`, and one of several files that cannot be read.
     """
     yield from of_each(files_of([path], text=text), lambda file: _of_file(file, text, documents, bad), bad)
 

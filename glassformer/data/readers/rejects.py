@@ -31,9 +31,7 @@ _BITS = 20
 
 
 class RejectsFile(Skipped):
-    """Writes each bad row to a file as it comes; counts them, and keeps the first message. `files` is the order in
-    which files are read: at the end the rows are put in this order, and in that of their lines.
-    """
+    """Writes each bad row to a file as it comes; at the end sorted by the order of `files`, and their lines."""
 
     def __init__(self, path: Path, handle: BinaryIO, files: Iterable[str | Path]) -> None:
         super().__init__()
@@ -43,7 +41,6 @@ class RejectsFile(Skipped):
         self._order = (array("q"), array("q"), array("q"))
 
     def __call__(self, error: DataError) -> None:
-        """Set the row of an error aside."""
         super().__call__(error)
         found_at = _PLACE.fullmatch(error.where)
         file, number, place = found_at.group("file", "number", "place") if found_at else (None, None, None)
@@ -79,7 +76,6 @@ class RejectsFile(Skipped):
 
     @property
     def sentence(self) -> str:
-        """What was set aside, for a note."""
         return f"{left_out(self.count, self.files, self.first[0])}; set aside in {self.path}"
 
 
@@ -112,9 +108,7 @@ def rejecting(path: str | Path, inputs: Iterable[str | Path] = ()) -> Iterator[R
 
 @contextmanager
 def bad_rows(data: Any, log: Callable[[str], None]) -> Iterator[OnBad]:
-    """Inside, the handler of rows that cannot be used, as a RecordSection says; at the end what was left out is
-    logged.
-    """
+    """Inside, the handler of rows that cannot be used; at the end what was left out is logged."""
     with nullcontext(on_bad(data)) if data.rejects is None else _rejecting(data) as bad:
         yield bad
         if isinstance(bad, RejectsFile) and bad.count:

@@ -76,14 +76,11 @@ def read_table(
 
 
 def names_of(columns: Mapping[str, Columns]) -> tuple[str, ...]:
-    """The names of all columns of these roles."""
     return tuple(name for of in columns.values() for name in ([of] if isinstance(of, str) else of))
 
 
 def named(columns: Mapping[str, Columns], usual: Mapping[str, Columns]) -> dict[str, Columns]:
-    """Columns for a table that names them: where another table had numbers, the usual ones, else those called as their
-    role.
-    """
+    """Columns for a table that names them: in place of numbers the usual ones, else those called as their role."""
     numbered = {role for role, of in columns.items() if all(map(is_number, names_of({role: of})))}
     return {role: usual.get(role, role) if role in numbered else of for role, of in columns.items()}
 
@@ -96,7 +93,6 @@ def by_role(values: Mapping[str, object], columns: Mapping[str, Columns]) -> dic
 
 
 def _column_index(column: str, names: list[str], where: str, header: bool) -> int:
-    """The index of a column's cell in a row."""
     if header and names.count(column) > 1:
         raise DataError(f"{where} must name each column once", got=f"{column!r} twice", do="rename one of them")
     if header and not is_number(column) and column in names:

@@ -26,9 +26,8 @@ _NO_END = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|Mt|Messrs|vs|No|(?P<initial>[^\
 
 def sentence_starts(text: str) -> list[int]:
     """Positions of the characters where sentences begin, in order; the first is that of the first non-space character.
-
-    A sentence begins on a new line, after a full stop, question or exclamation mark (and closing quotes) that a
-    capital of any script or a number follows, and after 。！？ whatever follows.
+    A sentence begins on a new line, after a full stop, question or exclamation mark (and closing quotes) that a capital
+    of any script or a number follows, and after 。！？ whatever follows.
     """
     first = len(text) - len(text.lstrip())
     starts = [first] if first < len(text) else []
@@ -37,7 +36,6 @@ def sentence_starts(text: str) -> list[int]:
 
 
 def _begins(found: re.Match[str]) -> bool:
-    """Whether a sentence begins after this match."""
     if found["mark"] is None:
         return True
     if not (found["next"].isupper() or found["next"].isdecimal()):

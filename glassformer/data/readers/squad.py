@@ -35,11 +35,9 @@ def squad_rows(
     path: Path, columns: Sequence[str] = (), *, optional: Sequence[str] = (), bad: OnBad = stop
 ) -> Iterator[Row]:
     """A row for each question, with only `columns`, and those of `optional` that it has, where some are given; rows of
-    one passage share its string.
-
-    The file is read as a whole. Raises DataError, with line and column, for damaged JSON, and for JSON of another
-    shape; an article, a paragraph or a question that cannot be used goes to `bad`, with its place in the file
-    (`data[3].paragraphs[2].qas[0]`, counted from 0).
+    one passage share its string. The file is read as a whole. Raises DataError, with line and column, for damaged JSON,
+    and for JSON of another shape; an article, a paragraph or a question that cannot be used goes to `bad`, with its
+    place in the file (`data[3].paragraphs[2].qas[0]`, counted from 0).
     """
     for paragraph, place in _paragraphs(path, bad):
         context, questions = paragraph.get("context"), paragraph.get("qas")
@@ -68,7 +66,6 @@ def squad_rows(
 
 
 def _paragraphs(path: Path, bad: OnBad) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """The paragraphs of all articles, each with its place for messages."""
     try:
         whole = parse_json(_text_of(path), marked=True)
     except json.JSONDecodeError as error:
@@ -120,12 +117,7 @@ def _half_character(values: Sequence[object]) -> str:
 
 
 def stated_answers(value: object, where: str) -> tuple[StatedAnswer, ...]:
-    """The answers that a row states, none for a question without an answer.
-
-    They are a list of {"text", "start"} or, as SQuAD calls it, {"text", "answer_start"}; a text without a start; or
-    one object with a list of texts and one of starts. In a table without lists they are written as JSON. Raises
-    DataError for anything else.
-    """
+    """The answers of a row, lists or JSON of {"text", "start" or "answer_start"}, or none. Raises DataError."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
             value = parse_json(value)
@@ -164,9 +156,7 @@ def _no_answers(where: str, value: object) -> DataError:
 
 
 def placed(context: str, answer: StatedAnswer) -> int | None:
-    """Where an answer starts in its passage: where it says, else at the nearest place within NEAR characters, else
-    where the passage has this text once; None where neither holds.
-    """
+    """Where an answer starts: where it says, else within NEAR characters, else where its text occurs once; or None."""
     text, start = answer
     if start is not None and start >= 0:
         if context.startswith(text, start):

@@ -87,11 +87,10 @@ def is_number(column: str) -> bool:
 def find_format(
     path: Path, columns: Sequence[str] = (), *, header: bool | None = None, as_text: bool = False
 ) -> TableFormat:
-    """The format of the table at `path`, for reading `columns`; detected from its first 200 rows.
-
-    Names in `columns` need a header; where all are numbers, a first row unlike the others is taken for a header, unless
-    `header` says whether there is one. `as_text`: whatever its suffix, as one of .txt. Raises DataError for what is no
-    table or cannot be read.
+    """The format of the table at `path`, for reading `columns`; detected from its first 200 rows. Names in `columns`
+    need a header; where all are numbers, a first row unlike the others is taken for a header, unless `header` says
+    whether there is one. `as_text`: whatever its suffix, as one of .txt. Raises DataError for what is no table or
+    cannot be read.
     """
     kind = table_kind(path)
     if kind == "squad":
@@ -140,9 +139,6 @@ def _beginning(path: Path) -> tuple[str, bool]:
     return "\n".join(lines[:_LINES]), whole and len(lines) <= _LINES
 
 
-# --------------------------------------------------------------------------- delimiter and quoting
-
-
 def _written(path: Path, suffix: str, sample: str, whole: bool) -> tuple[str, bool, list[list[str]]]:
     """The delimiter that makes rows of equal length, whether cells are quoted, and the rows of the sample."""
     candidates = _BY_SUFFIX[suffix]
@@ -182,11 +178,10 @@ def _read_with(sample: str, delimiter: str, whole: bool) -> tuple[bool, list[lis
 
 
 def _quoted_rows(sample: str, delimiter: str, whole: bool) -> list[list[str]]:
-    """The rows of a sample whose quotes are those of CSV (RFC 4180), none where they are ordinary characters.
-
-    With tabs or pipes, one quote that is not CSV's shows that quotes are ordinary. With commas and semicolons most
-    quotes must be wrong: text with commas has to be quoted, so that a single wrong quote is damage, which is reported
-    when its row is read.
+    """The rows of a sample whose quotes are those of CSV (RFC 4180), none where they are ordinary characters. With tabs
+    or pipes, one quote that is not CSV's shows that quotes are ordinary. With commas and semicolons most quotes must be
+    wrong: text with commas has to be quoted, so that a single wrong quote is damage, which is reported when its row is
+    read.
     """
     sign = re.escape(delimiter)
     cell = re.compile(rf'(?:"(?P<inner>[^"]*+(?:""[^"]*+)*+)"|(?P<plain>[^"{sign}\n]*+))(?=[{sign}\n]|\Z)')
@@ -222,13 +217,8 @@ def _whole_rows(rows: list[list[str]], whole: bool) -> list[list[str]]:
     return rows if whole or len(rows) < 2 else rows[:-1]
 
 
-# --------------------------------------------------------------------------- header
-
-
 def _first_is_header(rows: list[list[str]]) -> bool:
-    """Whether the first row is unlike the others: a word above numbers, or a value that no other row of a label column
-    has.
-    """
+    """Whether the first row is unlike the others: a word above numbers, or a value that no other row has."""
     first, rest = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
     votes = [_heads(name, [row[place] for row in rest]) for place, name in enumerate(first)]
     return True in votes and False not in votes

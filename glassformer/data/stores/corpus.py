@@ -11,15 +11,24 @@ from pathlib import Path
 
 import numpy as np
 
-from glassformer.base.checksum import read_sealed_json, sealed_json
 from glassformer.base.errors import DataError
+from glassformer.base.json_text import read_sealed_json, sealed_json
 from glassformer.data.readers.files import files_for
 from glassformer.data.readers.lines import OnBad, Skipped, left_out, of_each, stop_unless
 from glassformer.data.readers.read import Document, Documents, read
 from glassformer.data.readers.table_format import table_kind
 from glassformer.data.settings import CorpusSection, DataSection, RecordSection
-from glassformer.data.stores.end import parted
-from glassformer.data.stores.split import SPLITS, Repeats, Split, hash_fraction, repeats, shared, split_of, text_hash
+from glassformer.data.stores.split import (
+    SPLITS,
+    Repeats,
+    Split,
+    hash_fraction,
+    parted,
+    repeats,
+    shared,
+    split_of,
+    text_hash,
+)
 from glassformer.data.stores.store import TokenStore, damaged
 from glassformer.data.stores.write import Placed, write_stores
 from glassformer.text.tokenizer import Tokenizer
@@ -35,10 +44,9 @@ _SKIPPED = "skipped.json"
 
 @dataclass(frozen=True)
 class Corpus:
-    """Tokenized text by split, with facts that a user should know about it.
-
-    `shares` are the parts of validation and test that were used: with `seed` they find the same documents again.
-    `leaked` counts documents of validation files that are in the training text too.
+    """Tokenized text by split, with facts that a user should know about it. `shares` are the parts of validation and
+    test that were used: with `seed` they find the same documents again. `leaked` counts documents of validation files
+    that are in the training text too.
     """
 
     stores: Mapping[Split, TokenStore]
@@ -50,7 +58,6 @@ class Corpus:
     files_skipped: int = 0
 
     def notes(self) -> list[str]:
-        """Facts that a user should know before training, a sentence each."""
         notes = []
         if end := self.shares.get("end"):
             notes.append(f"few documents: the last {end:.0%} of the text is held out, not one of them")
@@ -74,9 +81,8 @@ _MORE: dict[Documents, str] = {
 
 def resolve_shares(section: CorpusSection) -> dict[str, float]:
     """The shares to split documents by: those asked for, or larger ones where so few would leave a split empty; where
-    that would hold out a large part of a small text, the share of its end.
-
-    Reads only until each split has a document. Raises DataError when there are too few for the splits wanted.
+    that would hold out a large part of a small text, the share of its end. Reads only until each split has a document.
+    Raises DataError when there are too few for the splits wanted.
     """
     shares = {"validation": 0.0 if section.validation_files else section.validation, "test": section.test}
     if section.end:
@@ -110,10 +116,7 @@ class TooFewError(DataError):
 
 
 def shares_for(texts: Iterable[str], shares: Shares, *, seed: int) -> dict[str, float]:
-    """The shares to split texts by: those given, or larger ones where so few texts would leave a split empty.
-
-    Reads only until each split has a text. Raises TooFewError when there are too few for the splits wanted.
-    """
+    """The shares to split texts by, larger than asked for where a split would be empty; raises TooFewError."""
     missing: set[str] = {name for name, share in shares.items() if share > 0} | {"train"}
     splits = len(missing)
     places: set[float] = set()
@@ -159,7 +162,6 @@ def _end_is_better(section: CorpusSection, raised: Shares, sizes: Mapping[float,
 
 
 def training_texts(section: CorpusSection, shares: Shares) -> Iterator[str]:
-    """The texts of the training split, for a tokenizer to learn from."""
     for placed in _with_splits(section, shares, on_bad(section)):
         if placed.name == "train":
             yield placed.document.text
@@ -174,7 +176,6 @@ def prepare(
     advance: Callable[[int], None] | None = None,
 ) -> Corpus:
     """Read, split and tokenize the files of a recipe, or open the stores that an earlier run made from the same files.
-
     The stores are in a folder of `cache` that is named after the files' contents, the tokenizer and the settings.
     Raises DataError for files that cannot be read, and when no text is left for training.
     """

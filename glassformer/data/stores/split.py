@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from glassformer.base.errors import ConfigError
+from glassformer.data.readers.read import Document
 
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
@@ -59,3 +61,36 @@ def repeats(hashes: npt.NDArray[np.uint64]) -> Repeats:
 def shared(left: npt.NDArray[np.uint64], right: npt.NDArray[np.uint64]) -> int:
     """How many documents of `right` are also in `left`: these would make an evaluation's scores too high."""
     return int(np.isin(right, left).sum())
+
+
+# Where a text may be cut: at the end of a line, of a sentence, of a word.
+_CUTS = tuple(map(re.compile, (r"\n+", r"[.!?…][\"'”’»)\]]*\s+|[。！？]", r"\s+")))
+
+
+def parted(documents: Callable[[], Iterable[Document]], end: float) -> Iterator[tuple[Split, Document]]:
+    """The documents before and after the place from which `end` of all characters is held out, cut nearby."""
+    total = sum(len(each.text) for each in documents())
+    cut = round(total * (1 - end))
+    before, begun = 0, False
+    for document in documents():
+        at = cut - before
+        before += len(document.text)
+        if at >= len(document.text):
+            yield "train", document
+            continue
+        if at > 0:
+            at = _cut_near(document.text, at, max(1, (total - cut) // 2))
+            if at:
+                yield "train", document._replace(text=document.text[:at])
+            document = document._replace(text=document.text[at:])
+        if document.text.strip():
+            yield "validation", document._replace(continued=document.continued and begun)
+            begun = True
+
+
+def _cut_near(text: str, at: int, most: int) -> int:
+    for kind in _CUTS:
+        places = [found.end() for found in kind.finditer(text, max(0, at - most), min(len(text), at + most))]
+        if places:
+            return min(places, key=lambda place: abs(place - at))
+    return at

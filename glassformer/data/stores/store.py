@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from glassformer.base.checksum import check_regular_file, file_checksum, read_sealed_json
 from glassformer.base.errors import DataError
+from glassformer.base.json_text import check_regular_file, file_checksum, read_sealed_json
 
 FORMAT = 3
 FACTS = "store.json"
@@ -21,11 +21,10 @@ FACTS = "store.json"
 
 @dataclass(frozen=True)
 class TokenStore:
-    """Documents as tokens, without special tokens. All arrays are memory maps.
-
-    `ids` [N]; `offsets` [D+1]: document d holds the tokens offsets[d] … offsets[d+1]; `word_bits` [N/8]: one bit per
-    token, 1 where a word begins; `sentences` [S]: tokens where a sentence begins, each document's first token among
-    them; `hashes` [D]: the documents' `text_hash`. `fingerprint` names the text, the tokenizer and the settings.
+    """Documents as tokens, without special tokens. All arrays are memory maps. `ids` [N]; `offsets` [D+1]: document d
+    holds the tokens offsets[d] … offsets[d+1]; `word_bits` [N/8]: one bit per token, 1 where a word begins; `sentences`
+    [S]: tokens where a sentence begins, each document's first token among them; `hashes` [D]: the documents'
+    `text_hash`. `fingerprint` names the text, the tokenizer and the settings.
     """
 
     directory: Path
@@ -39,11 +38,9 @@ class TokenStore:
 
     @classmethod
     def open(cls, directory: str | Path) -> TokenStore:
-        """Open a store and compare each of its files with the checksum of when it was written.
-
-        The files are read once, in bounded memory: measured 3 GB/s on one core where the system has them in memory, a
-        billion tokens of 2 bytes in less than a second. Raises DataError when there is no store, or it is damaged or of
-        another version.
+        """Open a store and compare each of its files with the checksum of when it was written. The files are read once,
+        in bounded memory: measured 3 GB/s on one core where the system has them in memory, a billion tokens of 2 bytes
+        in less than a second. Raises DataError when there is no store, or it is damaged or of another version.
         """
         directory = Path(directory)
         facts = read_facts(directory)
@@ -55,7 +52,6 @@ class TokenStore:
 
     @property
     def documents(self) -> int:
-        """How many documents there are."""
         return len(self.offsets) - 1
 
     def __len__(self) -> int:
@@ -68,7 +64,6 @@ class TokenStore:
         return begins
 
     def document(self, number: int) -> npt.NDArray[np.unsignedinteger[Any]]:
-        """The tokens of one document."""
         return self.ids[self.offsets[number] : self.offsets[number + 1]]
 
 
@@ -107,7 +102,6 @@ def _mapped(directory: Path, name: str, kind: np.dtype[Any], count: int, checksu
 
 
 def damaged(directory: Path, got: str) -> DataError:
-    """The error for a damaged store of tokenized text, with how to repair it."""
     return DataError(
         f"{directory} must be a whole store of tokenized text",
         got=got,

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from glassformer.base.atomic import atomic_write, flush, remove
-from glassformer.base.checksum import sealed_json
 from glassformer.base.errors import DataError
+from glassformer.base.json_text import sealed_json
 from glassformer.data.readers.read import Document
 from glassformer.data.readers.sentences import sentence_starts
 from glassformer.data.stores.store import FACTS, FORMAT, TokenStore, read_facts
@@ -53,11 +53,7 @@ def write_stores(
     advance: Callable[[int], None] | None = None,
     at_end: Callable[[Path], None] | None = None,
 ) -> dict[Name, TokenStore]:
-    """Tokenize documents into one store per name below `directory`.
-
-    An existing directory whose stores have this fingerprint is used unchanged. `at_end` may write further files into
-    the folder before this is renamed to `directory`.
-    """
+    """Tokenize documents into one store per name; a directory with this fingerprint is used. `at_end` adds files."""
     if not _holds(directory, names, fingerprint):
         try:
             directory.parent.mkdir(parents=True, exist_ok=True)
@@ -100,9 +96,6 @@ def _holds(directory: Path, names: Sequence[str], fingerprint: str) -> bool:
         return False
 
 
-# --------------------------------------------------------------------------- cutting
-
-
 def _chunks(documents: Iterable[Placed]) -> Iterator[_Chunk]:
     for name, hashed, document in documents:
         text = document.text
@@ -116,10 +109,7 @@ def _chunks(documents: Iterable[Placed]) -> Iterator[_Chunk]:
 
 
 def _cuts(text: str) -> Iterator[int]:
-    """Where to cut a text so that its chunks give the same tokens as the whole.
-
-    A cut is before the last of some spaces: all our tokenizers begin a word there, with or without the space.
-    """
+    """Where to cut a text so that its chunks give the same tokens as the whole: before the last of some spaces."""
     begin = 0
     while len(text) - begin > _CHUNK:
         low, high = begin + 1, begin + _CHUNK
@@ -163,9 +153,6 @@ def _write(chunks: list[_Chunk], tokenizer: Tokenizer, writers: Mapping[Name, _W
         ends = np.array(encoding.offsets, np.int64)[:, 1]
         sentences = np.searchsorted(ends, chunk.sentences, side="right")
         writer.add(ids, begins, np.unique(sentences[sentences < len(ids)]))
-
-
-# --------------------------------------------------------------------------- writing
 
 
 class _Writer:
@@ -218,7 +205,6 @@ class _Writer:
         self._bits = bits[whole:]
 
     def finish(self, fingerprint: str) -> None:
-        """Write what is left and the facts by which the store is opened."""
         self._append("offsets", np.array([self._counts["ids"]]))
         self._append("word_bits", np.packbits(self._bits))
         arrays = {

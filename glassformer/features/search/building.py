@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from glassformer.base.checksum import file_checksum, sealed_json
 from glassformer.base.errors import DataError
+from glassformer.base.json_text import file_checksum, sealed_json
 from glassformer.base.paths import check_path
 from glassformer.bundled.travelling import PLACE
 from glassformer.features.embed import embed, vectors_of

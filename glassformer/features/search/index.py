@@ -13,9 +13,9 @@ from typing import Any, overload
 
 import numpy as np
 
-from glassformer.answering.texts import check_text, listed
-from glassformer.base.checksum import file_checksum, read_sealed_json
+from glassformer.answering.answers import check_text, listed
 from glassformer.base.errors import CheckpointError, ConfigError, DataError, ShapeError
+from glassformer.base.json_text import file_checksum, read_sealed_json
 from glassformer.base.paths import check_path
 from glassformer.features.embed import embed, vectors_of
 from glassformer.features.mix import Mix
@@ -34,7 +34,7 @@ from glassformer.features.search.nearest import Backend, Floats, nearest
 from glassformer.features.vectors import VectorsOf
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.recipe import HUB
-from glassformer.tasks.predict import Within
+from glassformer.tasks.predictor import Within
 
 
 @dataclass(frozen=True)

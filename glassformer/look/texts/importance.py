@@ -9,14 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.answering.texts import listed
+from glassformer.answering.answers import listed
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.config import ModelConfig
 from glassformer.look.texts.ablation import Asked, Ruler, ablate, heads_of_model
 from glassformer.look.texts.reader import Given, Reader
 from glassformer.models.inputs import Inputs
 from glassformer.saved.artefact import Artefact
-from glassformer.scoring.measure import Measure
+from glassformer.scoring.score import Measure
 from glassformer.tasks.rows import Row
 from glassformer.text.windows import text_rows
 from glassformer.training.progress import NoProgress, Progress

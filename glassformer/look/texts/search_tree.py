@@ -19,7 +19,7 @@ from glassformer.look.texts.written import path_of
 from glassformer.look.trace.trace import Trace
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks import VERBS, verb_of, verb_where
-from glassformer.tasks.predict import precision
+from glassformer.tasks.predictor import precision
 from glassformer.tasks.writing.chat.chatter import Chatter, joined
 from glassformer.tasks.writing.generator import SLOTS as PROMPTS
 from glassformer.tasks.writing.generator import Generate

@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from glassformer.answering.texts import listed
+from glassformer.answering.answers import listed
 from glassformer.base.errors import DataError
 from glassformer.look.texts.origin import origin_of
 from glassformer.look.texts.reader import Given, Reader

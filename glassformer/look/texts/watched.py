@@ -31,8 +31,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks import TASKS, verb_of, watch_of
 from glassformer.tasks.answered import Answered
-from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import evaluating
+from glassformer.tasks.predictor import evaluating, predict
 from glassformer.tasks.rows import Row, collate
 
 # Guesses that are kept of each place.

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from glassformer.base.atomic import lock, locks_folders
 from glassformer.base.errors import GlassformerError
 from glassformer.base.json_text import parse_json
-from glassformer.base.locking import lock, locks_folders
 from glassformer.saved.recipe import RECIPE, read_saved_recipe
 from glassformer.tasks import task_named
 from glassformer.training.watched import FILE, read_watched
@@ -158,7 +158,7 @@ def averaged(points: list[tuple[int, float, float]], most: int) -> dict[str, Any
 
 
 def is_running(folder: Path) -> bool:
-    """Whether a training holds the folder: see `training/lock.py`. Where the system cannot tell, it does not."""
+    """Whether a training holds the folder: see `training/stopping.py`. Where the system cannot tell, it does not."""
     if not locks_folders():
         return (folder / ".lock").exists()
     try:

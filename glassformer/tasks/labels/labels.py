@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from glassformer.base.shown import Grid, Part, Share, line
 from glassformer.tasks.answered import Answered, Guess, InWords, texts_of
@@ -28,7 +28,6 @@ class Labelled(NamedTuple):
 
     @property
     def numbers(self) -> tuple[int, ...] | None:
-        """The numbers of its labels; None where they are not known."""
         return self.several if self.label is None else (self.label,)
 
 
@@ -39,7 +38,6 @@ class Unlearned:
         self.places: dict[str, list[str]] = {}
 
     def add(self, labels: Iterable[str], where: str) -> None:
-        """Such labels of a held-out record."""
         for label in labels:
             self.places.setdefault(label, []).append(where)
 
@@ -65,34 +63,25 @@ class Labels(Answered):
     text: str
     pair: str | None = None
     windows: int = 1
+    place_names: ClassVar[list[str]] = ["label"]
 
     @property
     def log_probabilities(self) -> dict[str, float]:
-        """By label, the natural logarithms of the probabilities."""
         return dict(zip(self.labels, self.logarithms, strict=True))
 
     @property
     def probabilities(self) -> dict[str, float]:
-        """By label, between 0 and 1."""
         return {label: math.exp(value) for label, value in self.log_probabilities.items()}
 
     @property
     def likeliest(self) -> list[tuple[str, float]]:
-        """The labels with their probabilities, the likeliest first."""
         return sorted(self.probabilities.items(), key=lambda each: -each[1])
 
     @property
-    def place_names(self) -> list[str]:
-        """What the places are called."""
-        return ["label"]
-
-    @property
     def places(self) -> list[list[Guess]]:
-        """The likeliest labels."""
         return [[*self.likeliest[:TOP]]]
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
-        """The likeliest labels, each with a bar."""
         yield from texts_of(values)
         kept = self.likeliest[:TOP]
         rows: list[tuple[str | Share, ...]] = [(label, f"{chance:.1%}", Share(chance)) for label, chance in kept]
@@ -101,7 +90,6 @@ class Labels(Answered):
         yield Grid(("label", "probability", ""), tuple(rows))
 
     def table(self, answers: int, *remarks: str) -> InWords:
-        """The likeliest labels as a table, with these remarks."""
         kept = self.likeliest[: 2 * answers]
         more = f"{len(self.labels) - len(kept):,} more labels" if len(self.labels) > len(kept) else ""
         return InWords("", ("probability",), tuple((label, (chance,)) for label, chance in kept), (), more, remarks)
@@ -110,14 +98,8 @@ class Labels(Answered):
         texts = {"text": self.text} if self.pair is None else {"text": self.text, "pair": self.pair}
         probabilities = self.probabilities
         if len(probabilities) > LISTED:
-            likeliest = sorted(probabilities.items(), key=lambda each: -each[1])[:LISTED]
-            return {
-                **texts,
-                **answer,
-                "probabilities": dict(likeliest),
-                "labels": len(self.labels),
-                "windows": self.windows,
-            }
+            kept = {"probabilities": dict(self.likeliest[:LISTED]), "labels": len(self.labels)}
+            return {**texts, **answer, **kept, "windows": self.windows}
         return {**texts, **answer, "probabilities": probabilities, "windows": self.windows}
 
 
@@ -127,21 +109,13 @@ class Class(Labels):
 
     @property
     def label(self) -> str:
-        """The likeliest one."""
         return self.labels[self.logarithms.index(max(self.logarithms))]
 
     @property
     def says(self) -> str:
-        """The label."""
-        return self.label
-
-    @property
-    def verdict(self) -> object:
-        """The label."""
         return self.label
 
     def in_words(self, words: int, answers: int) -> InWords:
-        """The label, and the likeliest ones."""
         return self.table(answers, f"The label: {self.label} ({self.probabilities[self.label]:.1%}).")
 
     def to_dict(self) -> dict[str, Any]:
@@ -157,30 +131,24 @@ class Classes(Labels):
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The likeliest one first; () where none is likely enough."""
         likely = [each for each in self.probabilities.items() if each[1] >= self.threshold]
         return tuple(label for label, _ in sorted(likely, key=lambda each: -each[1]))
 
     @property
     def says(self) -> str:
-        """The labels that are chosen."""
         return ", ".join(self.chosen)
 
     @property
     def verdict(self) -> object:
-        """The labels that are chosen."""
         return self.chosen
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
-        """The likeliest labels, and those that are chosen."""
         yield from super().shown(values, width)
         yield line(", ".join(self.chosen) or f"none is as likely as {self.threshold:.0%}", style="answer", after=True)
 
     def in_words(self, words: int, answers: int) -> InWords:
-        """The labels that are chosen, and the likeliest ones."""
         labels = ", ".join(self.chosen)
         return self.table(answers, f"The labels: {labels}." if labels else "None of the labels is likely enough.")
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and words, for JSON; of more than 100 labels the 100 likeliest."""
         return self._with_probabilities({"chosen": list(self.chosen)})

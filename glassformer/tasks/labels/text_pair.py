@@ -5,8 +5,8 @@ B rows · L outputs of the sentence head
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import torch
 
@@ -16,10 +16,10 @@ from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import widened
-from glassformer.scoring.measure import Reals
-from glassformer.tasks.predictor import Context, Prediction, Predictor
+from glassformer.scoring.score import Reals
+from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.records import RecordTask
-from glassformer.tasks.rows import Row, located, text_of
+from glassformer.tasks.rows import Row, check_columns, located, text_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
 
@@ -28,24 +28,16 @@ _NUMBERS = 1 << 24
 
 
 class Texts(NamedTuple):
-    """A text, and the second text of a pair."""
-
     text: str
     pair: str | None
 
 
 class HasTexts(Protocol):
-    """An example with a text, and perhaps a second one."""
+    @property
+    def text(self) -> str: ...
 
     @property
-    def text(self) -> str:
-        """The only or first one."""
-        ...
-
-    @property
-    def pair(self) -> str | None:
-        """The second one."""
-        ...
+    def pair(self) -> str | None: ...
 
 
 AnyTexts = TypeVar("AnyTexts", bound=HasTexts)
@@ -67,7 +59,6 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
 
     @property
     def outputs(self) -> int:
-        """The outputs of the sentence head."""
         return 1
 
     def texts(self, values: Mapping[str, object], where: str) -> Texts:
@@ -81,22 +72,20 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
         pair = text_of(values["pair"], where, "pair") if "pair" in values else None
         return Texts(text_of(values["text"], where), pair)
 
+    @classmethod
+    def columns(cls, data: Any) -> dict[str, str]:
+        return check_columns({"text": data.text, "pair": data.pair, "label": data.label})
+
     def rows_with(self, example: AnyTexts, labels: Mapping[str, Any], weight: float = 1.0) -> Iterator[Row]:
-        """A row for each window, with these labels; the windows of a text share the weight."""
         cut = text_rows(self.tokenizer, example.text, example.pair, length=self.length)
         for ids, segments in cut:
             yield Row(ids=ids, segments=segments if self.segments else None, labels=labels, weight=weight / len(cut))
 
     @classmethod
     def check_body(cls, section: Any, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model has an encoder and no decoder."""
-        if body.encoder is None or body.decoder is not None:
-            raise ConfigError(
-                "a text is classified by an encoder", got=f"the family {body.family}", do="choose bert or modernbert"
-            )
+        check_encoder(body, "a text is classified by an encoder")
 
     def model(self, body: ModelConfig) -> ModelConfig:
-        """The body with a sentence head, and without a vocabulary head."""
         head = sentence_head_of(
             body,
             labels=self.outputs,
@@ -113,37 +102,13 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
         return widened(logits)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Reals]]:
-        """The outputs of the sentence head for each row, [L] each."""
         for batch in batches:
             yield from zip(batch.row_ids.tolist(), self.logits(model, batch).double().cpu().numpy(), strict=True)
 
 
-class Logits(Predictor[AnyTexts, Sequence[Reals]]):
-    """The outputs of the sentence head for each window of a text, before a task makes its answer of them."""
-
-    def __init__(self, task: TextPairTask[AnyTexts, Any]) -> None:
-        self.task, self.tokenizer, self.read_ahead = task, task.tokenizer, task.read_ahead
-
-    @classmethod
-    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """No verb answers with them."""
-        raise NotImplementedError
-
-    def example(self, values: Mapping[str, object], where: str) -> AnyTexts:
-        """As the task reads it."""
-        return self.task.example(values, where)
-
-    def rows(self, example: AnyTexts) -> Iterable[Row]:
-        """As the task cuts it."""
-        return self.task.rows(example)
-
-    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Reals]]:
-        """The outputs for each row, [L] each."""
-        return self.task.predict(model, batches)
-
-    def merge(self, example: AnyTexts, found: Sequence[Reals]) -> Sequence[Reals]:
-        """Those of all windows."""
-        return found
+def check_encoder(body: ModelConfig, wanted: str) -> None:
+    if body.encoder is None or body.decoder is not None:
+        raise ConfigError(wanted, got=f"the family {body.family}", do="choose bert or modernbert")
 
 
 def two_segments(config: ModelConfig) -> bool:

@@ -1,30 +1,32 @@
 """Tasks on running text: documents become a token store, the store is cut into rows, and words of the rows are masked.
 
-B rows · S tokens of a row · A masked words of a row, padded to the same number in each row of a shape
+B rows · S tokens of a row · A masked words of a row, padded to the same number in each row of a shape · P pairs
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import torch
 
-from glassformer.base.errors import DataError
-from glassformer.data.batches.batch import Batch as TokenRows
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.buckets import BucketedRows
 from glassformer.data.batches.corrupt import IGNORED, MaskingSection, mask_words
+from glassformer.data.batches.pack import PackedRows
+from glassformer.data.batches.pairs import SentencePairs
 from glassformer.data.readers.files import files_of
-from glassformer.data.settings import CorpusSection
+from glassformer.data.settings import CorpusSection, DataSection
 from glassformer.data.stores.corpus import Corpus, prepare, resolve_shares, training_texts
 from glassformer.data.stores.split import Split
 from glassformer.data.stores.store import TokenStore
 from glassformer.models.inputs import Batch, Inputs
-from glassformer.scoring.score import Unigram
+from glassformer.scoring.score import Measure, Unigram, losses_and_shares
 from glassformer.tasks.rows import Shape
 from glassformer.tasks.task import Preparation, Source, Task
 from glassformer.text.compatible import check_mask
@@ -36,37 +38,11 @@ HELD_OUT_EPOCH = -1
 _FEW = 2000
 
 
-class TextRows(Protocol):
-    """Rows of tokens cut from a store. `lengths` [R] are the lengths of the rows, or one number where all are equal."""
-
-    @property
-    def store(self) -> TokenStore:
-        """Where the tokens come from."""
-        ...
-
-    @property
-    def length(self) -> int:
-        """The tokens of the longest row."""
-        ...
-
-    @property
-    def lengths(self) -> Integers | int:
-        """The length of each row [R], or of all."""
-        ...
-
-    def __len__(self) -> int: ...
-
-    def rows(self, numbers: Integers, length: int | None = None) -> TokenRows:
-        """The rows with these numbers: [B] -> arrays [B, S]."""
-        ...
-
-
 class MaskedRows:
-    """Rows with masked words: which words depends on (seed, epoch, row) alone, never on the batch.
-
-    Special tokens are never masked, not even those that the text itself contains or that replace an unknown word.
-    `labels` are further labels of the rows by the name of their loss, [R] each. `cut` describes how the rows were made,
-    where their length alone does not determine it.
+    """Rows with masked words: which words depends on (seed, epoch, row) alone, never on the batch. Special tokens are
+    never masked, not even those that the text itself contains or that replace an unknown word. `labels` are further
+    labels of the rows by the name of their loss, [R] each. `cut` describes how the rows were made, where their length
+    alone does not determine it.
     """
 
     rows_of_each = 1
@@ -74,7 +50,7 @@ class MaskedRows:
 
     def __init__(
         self,
-        rows: TextRows,
+        rows: BucketedRows | PackedRows | SentencePairs,
         tokenizer: Tokenizer,
         masking: MaskingSection,
         *,
@@ -102,11 +78,9 @@ class MaskedRows:
 
     @property
     def lengths(self) -> Integers | int:
-        """The length of each row [R], or of all."""
         return self.text.lengths
 
     def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
-        """These rows as they are masked in these epochs, [B] each, padded to a shape (rows, tokens)."""
         count, length = shape
         missing = count - len(examples)
         filled = np.concatenate([examples, np.repeat(examples[-1:], missing)])
@@ -161,7 +135,6 @@ class MaskedRows:
         )
 
     def _most(self, length: int) -> int:
-        """The most words that are masked in one row of `length` tokens."""
         limit = self._masking.max_predictions
         assert limit is not None
         share = length if self._masking.whole_words else max(1, math.ceil(self._masking.rate * length))
@@ -183,12 +156,10 @@ class CorpusTask(Task):
 
     @classmethod
     def resolve_shares(cls, data: CorpusSection) -> dict[str, float]:  # type: ignore[override]
-        """The shares of the documents that are held out."""
         return resolve_shares(data)
 
     @classmethod
     def training_texts(cls, data: CorpusSection, shares: Mapping[str, float]) -> Iterable[str]:  # type: ignore[override]
-        """The texts of the training split."""
         return training_texts(data, shares)
 
     @classmethod
@@ -218,9 +189,7 @@ class CorpusTask(Task):
 def held_out_sources(
     corpus: Corpus, source: Callable[[TokenStore], Source], log: Callable[[str], None], *, least: int
 ) -> dict[Split, Source]:
-    """The sources of the splits that are not learned from, of pairs that need at least so many documents; logs which
-    split has too few.
-    """
+    """The sources of held-out splits with at least `least` documents; logs which split has too few."""
     found: dict[Split, Source] = {}
     splits: tuple[Split, ...] = ("validation", "test")
     for split in splits:
@@ -233,8 +202,61 @@ def held_out_sources(
 
 
 def check_some_can_be_masked(unigram: Unigram) -> None:
-    """Raise DataError for a text of which nothing can be masked."""
     if not unigram.counts.any():
         raise DataError(
             "text must have words that can be masked", got="none that the tokenizer knows", do="train a tokenizer on it"
+        )
+
+
+# From this share of one label on, a model that always answers it seems good: the user is told.
+_ONE_SIDED = 0.6
+
+
+class LabelCounts:
+    """How many training pairs have each label."""
+
+    def __init__(self, counts: Sequence[int]) -> None:
+        self.counts = tuple(counts)
+        total = sum(counts) + len(counts)
+        self.prior = tuple((count + 1) / total for count in counts)
+
+    @classmethod
+    def of(cls, labels: Any, saved: Sequence[int] | None = None) -> LabelCounts:
+        return cls(saved or np.bincount(labels, minlength=2).tolist())
+
+    @property
+    def entropy(self) -> float:
+        """The loss of knowing only how frequent each label is, in nats."""
+        return -math.fsum(share * math.log(share) for share in self.prior)
+
+    @property
+    def most_frequent(self) -> int:
+        return self.prior.index(max(self.prior))
+
+    def guess(self, labels: Any) -> Measure:
+        """Loss and accuracy on labels [P] of always choosing the most frequent one."""
+        asked = np.asarray(labels)
+        return losses_and_shares(-np.log(np.array(self.prior))[asked], asked == self.most_frequent)
+
+    def notes(self, names: Sequence[str], length: int) -> list[str]:
+        """What a user should know of them before training; one more sentence where one label is far more frequent."""
+        total = sum(self.counts)
+        share = self.counts[1] / total
+        notes = [f"{total:,} pairs to learn from, {share:.0%} of them {names[1]}"]
+        if share > _ONE_SIDED:
+            notes.append(
+                f"rows of {length} tokens often hold one sentence only, whose next one then is a random one: always "
+                f"answering {names[1]} is right in {share:.0%}; raise data.length, or train sentence-order with "
+                "task.negatives = swapped"
+            )
+        return notes
+
+
+def check_rows_of_pairs(data: DataSection) -> None:
+    assert isinstance(data, CorpusSection)
+    if not data.pack or data.document_mask is not None:
+        raise ConfigError(
+            "the rows of this task are pairs of texts, one in a row",
+            got="data.pack" if not data.pack else "data.document_mask",
+            do="leave it out",
         )

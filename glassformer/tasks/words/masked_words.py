@@ -17,8 +17,7 @@ from glassformer.data.batches.order import Order
 from glassformer.data.stores.split import Split
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import widened
-from glassformer.scoring.distillation import soft_loss
+from glassformer.scoring.cross_entropy import soft_loss, widened
 from glassformer.scoring.score import Unigram
 from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.task import Both, Preparation, Source, answers
@@ -36,9 +35,7 @@ _ROWS = 32
 def answered(
     model: Transformer, source: Source, *, heads: Sequence[str], limit: int | None
 ) -> Iterator[tuple[Batch, Output]]:
-    """All rows of a source, or a fixed choice of `limit` of them, masked as in no training epoch, with the model's
-    outputs.
-    """
+    """All rows, or a fixed choice of `limit`, masked as in no training epoch, with the model's outputs."""
     device = next(model.parameters()).device
     order = Order(len(source), _ROWS, source.fingerprint, 0)
     count = min(limit or len(source), len(source))
@@ -53,9 +50,7 @@ def answered(
 
 
 def unigram_of(preparation: Preparation, sources: Mapping[Split, Source]) -> Unigram:
-    """How frequent each token of the training text is: as it was saved, else counted. Raises DataError when no token
-    can be masked.
-    """
+    """How frequent each training token is, as saved or else counted; raises DataError if none can be masked."""
     counts = preparation.facts.get("unigram_counts")
     if counts is not None:
         return Unigram(np.array(counts, np.int64)).without(preparation.tokenizer.special_ids)
@@ -67,7 +62,6 @@ def unigram_of(preparation: Preparation, sources: Mapping[Split, Source]) -> Uni
 
 
 def check_encoder(body: ModelConfig) -> None:
-    """Raise ConfigError unless the model is an encoder with a vocabulary head."""
     if body.encoder is None or body.decoder is not None or body.head is None:
         raise ConfigError(
             "masked words are learned by an encoder with a vocabulary head",
@@ -106,13 +100,11 @@ def scored_in_each(batch: Batch) -> list[int]:
 
 
 def of_masked_words(task: Any, both: Both) -> Tensor:
-    """The vocabulary at each masked word."""
     logits, its = answers(both, "logits")  # [N, V]
     weights = (both.batch.labels["masked_words"] != IGNORED).flatten().float()  # [N]
     return soft_loss(logits, its, weights, both.temperature)
 
 
 def of_texts(task: Any, both: Both) -> Tensor:
-    """The label of each row."""
     logits, its = answers(both, "sentence_logits")  # [B, L]
     return soft_loss(logits, its, both.batch.weights, both.temperature)

@@ -17,7 +17,7 @@ from glassformer.base.errors import ShapeError
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.alignment import ALIGNMENT_HEAD
 from glassformer.models.inputs import Batch
-from glassformer.scoring.measure import Integers, Reals
+from glassformer.scoring.score import Integers, Reals
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.words import Span
 
@@ -40,10 +40,9 @@ class Link(NamedTuple):
 
 
 def mean_attention(weights: Any, *, layers: Sequence[int] | None = None, heads: Sequence[int] | None = None) -> Reals:
-    """The mean over the chosen layers and heads, by default all: [L, H, T, S] -> [T, S].
-
-    A layer or head is numbered from 0, or from the last with -1. The last but one layer mostly aligns better than the
-    mean of all (Garg et al. 2019, §3.1). Raises ShapeError for weights of other axes, and for a number beyond them.
+    """The mean over the chosen layers and heads, by default all: [L, H, T, S] -> [T, S]. A layer or head is numbered
+    from 0, or from the last with -1. The last but one layer mostly aligns better than the mean of all (Garg et al.
+    2019, §3.1). Raises ShapeError for weights of other axes, and for a number beyond them.
     """
     table = np.asarray(weights, np.float64)
     if table.ndim != 4:
@@ -108,10 +107,9 @@ def _members(words: Sequence[Span], tokens: Sequence[Span]) -> Reals:
 
 
 def owner_words(words: Sequence[Span], tokens: Sequence[Span]) -> Integers:
-    """The number of the word of which each token has most characters, the first of several; -1 where it has none.
-
-    Words are in the order of the text and do not overlap; tokens may stand in any order, and overlap where letters of
-    several bytes are cut.
+    """The number of the word of which each token has most characters, the first of several; -1 where it has none. Words
+    are in the order of the text and do not overlap; tokens may stand in any order, and overlap where letters of several
+    bytes are cut.
     """
     starts = np.array([start for start, _ in words], np.int64)
     ends = np.array([end for _, end in words], np.int64)
@@ -143,9 +141,7 @@ def alignment_error_rate(
 
 
 def loss_of_links(scores: Tensor, batch: Batch, labels: Tensor, tokenizer: Tokenizer) -> Tensor:
-    """`alignment_loss` of the pairs of a batch, from the scores [B, H, T, S] of its targets' tokens, the labels
-    [B, T].
-    """
+    """`alignment_loss` of a batch, from the scores [B, H, T, S] of its target tokens, the labels [B, T]."""
     assert batch.decoder_inputs is not None
     ids, source, target = batch.inputs.ids, batch.inputs.documents, batch.decoder_inputs.documents
     assert ids is not None
@@ -168,11 +164,10 @@ def _inner(ids: Tensor, tokenizer: Tokenizer) -> Tensor:
 
 
 def alignment_loss(scores: Tensor, together: Tensor, source_text: Tensor, target_text: Tensor) -> Tensor:
-    """−Σ log A[t, s] over the links (t, s), where A are the weights of the head; at least in float32.
-
-    A link are two tokens of which each is the one that the other has most to do with, by the mean weights of all heads,
-    through which no gradient flows. `scores` [B, H, T, S] of cross-attention before the mask; `together` [B, T, S],
-    True = of one pair; `source_text` [B, S] and `target_text` [B, T], True = neither padding nor a token around a text.
+    """−Σ log A[t, s] over the links (t, s), where A are the weights of the head; at least in float32. A link are two
+    tokens of which each is the one that the other has most to do with, by the mean weights of all heads, through which
+    no gradient flows. `scores` [B, H, T, S] of cross-attention before the mask; `together` [B, T, S], True = of one
+    pair; `source_text` [B, S] and `target_text` [B, T], True = neither padding nor a token around a text.
     """
     scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
     least = torch.finfo(scores.dtype).min  # not minus infinity: of a row without any, that makes NaN

@@ -1,4 +1,4 @@
-"""Writing on behind a prompt: the verb `generate`.
+"""Continuing a prompt: the verb `generate`, and what it answers.
 
 B rows · S tokens of the prompt
 """
@@ -6,9 +6,11 @@ B rows · S tokens of the prompt
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Self
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Self
 
 from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.shown import Part, Written
 from glassformer.decode.asked import asked_search
 from glassformer.decode.loop import Step, decode
 from glassformer.decode.record import Recorder
@@ -18,9 +20,9 @@ from glassformer.decode.stream import stream
 from glassformer.decode.words import before_stop
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.answered import Answered
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row, located
-from glassformer.tasks.writing.generation import GeneratedToken, Generation, Sample, text_behind
 from glassformer.tasks.writing.writers import (
     Writer,
     answered,
@@ -34,6 +36,83 @@ from glassformer.tasks.writing.writers import (
 )
 from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
+
+# Characters of a prompt that a note shows.
+_SHOWN = 40
+
+
+@dataclass(frozen=True)
+class GeneratedToken:
+    """A token as the vocabulary writes it, its text, and the logarithm of its probability after those before it, as the
+    model gives it: neither a temperature nor a choice among few tokens changes it. The end of a text has no characters.
+    """
+
+    token: str
+    text: str
+    log_probability: float
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One of several texts behind a prompt. `score` is what they are ranked by; samples are in the order of drawing."""
+
+    generated: str
+    score: float
+    log_probability: float
+
+
+@dataclass(frozen=True)
+class Generation(Answered):
+    """A prompt and the text that a model writes behind it, blanks included: prompt + generated is the whole text.
+    `ended`: the model has ended it by itself, or a stop string has; else it stops at the largest number of tokens.
+    `left_out`: so many tokens at the beginning of the prompt were not read, as the model reads no more at once.
+    """
+
+    prompt: str
+    generated: str
+    score: float = 0.0
+    log_probability: float = 0.0
+    tokens: tuple[GeneratedToken, ...] = ()
+    n_best: tuple[Sample, ...] = ()
+    ended: bool = True
+    left_out: int = 0
+    windows: int = 1
+
+    @property
+    def text(self) -> str:
+        return self.prompt + self.generated
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        shown = self.prompt if len(self.prompt) <= _SHOWN else f"{self.prompt[:_SHOWN]}…"
+        if not self.left_out:
+            return ()
+        return (f"the model reads no more at once: the first {self.left_out:,} tokens are left out of: {shown}",)
+
+    @property
+    def says(self) -> str:
+        return self.text
+
+    def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
+        if not self.n_best:
+            yield Written(self.text, lines=True)
+        for number, each in enumerate(self.n_best, start=1):
+            yield Written(self.prompt + each.generated, True, f"{number}\t")
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def text_behind(tokenizer: Tokenizer, prompt: Sequence[int], ids: Sequence[int]) -> str:
+    """The text of tokens after a prompt, with the blank between the two, which decoding them alone would lose."""
+    before = tokenizer.decode(prompt)
+    whole = tokenizer.decode([*prompt, *ids])
+    if whole.startswith(before):
+        return whole[len(before) :]
+    # The prompt ends within a letter of several bytes.
+    complete = before.rstrip("\ufffd")
+    return whole[len(complete) :] if whole.startswith(complete) else tokenizer.decode(ids)
+
 
 # Options by which somebody chooses the search, whatever the model says.
 _CHOOSING = ("search", "beams", "sample", "temperature", "top_k", "top_p", "min_p")
@@ -78,9 +157,7 @@ class Generate(Writer[Prompt, Generation]):
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context, *, where: str = "generate") -> Self:
-        """For a decoder with a vocabulary head; raises ConfigError for another model, for options that exclude each
-        other, and for an imported model whose own settings cannot be kept, unless the options choose the search.
-        """
+        """For a decoder; raises ConfigError for options that exclude each other, or leave an imported setting out."""
         check_writes(model.config)
         options, default = context.writing, context.search
         if default is not None and default.aside and not any(getattr(options, name) for name in _CHOOSING):
@@ -102,10 +179,7 @@ class Generate(Writer[Prompt, Generation]):
             whole=None if default is None or asked else default.whole,
         )
 
-    # ------------------------------------------------------------------ a prompt
-
     def example(self, values: Mapping[str, object], where: str) -> Prompt:
-        """The prompt of a record, which may be empty. Raises DataError for a value that is no text."""
         text = values["text"]
         if not isinstance(text, str):
             raise DataError(located(where, "a prompt must be a text"), got=repr(text)[:60])
@@ -127,14 +201,11 @@ class Generate(Writer[Prompt, Generation]):
 
     @property
     def most_read(self) -> int | None:
-        """The most tokens of a prompt that are read; None for any number."""
         return None if self.room is None else self._beside(self.room)
 
     @property
     def most_of_turns(self) -> int | None:
-        """As `most_read`, for turns of which the first may be left out: also within the imported model's `max_length`,
-        which counts them.
-        """
+        """As `most_read`, also within the imported model's `max_length`, which counts turns."""
         rooms = [room for room in (self.room, self.whole) if room is not None]
         return self._beside(min(rooms)) if rooms else None
 
@@ -144,11 +215,9 @@ class Generate(Writer[Prompt, Generation]):
         return max(1, room - len(self.opening) - free)
 
     def rows(self, example: Prompt) -> Iterator[Row]:
-        """One row: the prompt."""
         yield Row(ids=example.ids)
 
     def request(self, ids: Sequence[int]) -> Request:
-        """What is asked of the decoding loop for a prompt."""
         most = self.settings.max_tokens
         if self.room is not None:
             most = min(most, self.room + 1 - len(ids))
@@ -156,16 +225,12 @@ class Generate(Writer[Prompt, Generation]):
             most = min(most, self.whole - len(ids))
         return Request(number_of(ids), prompt=tuple(ids), max_tokens=max(1, most), forbidden=self.forbidden)
 
-    # ------------------------------------------------------------------ writing
-
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """What is written behind each row; rows with the same tokens are continued once."""
         return answered(batches, self.request, lambda asked: self.steps(model, asked, slots=SLOTS))
 
     def steps(
         self, model: Transformer, requests: Iterable[Request], *, slots: int, recorder: Recorder | None = None
     ) -> Iterator[Step]:
-        """The steps of the decoding loop, so many requests at a time; a recorder keeps what was looked at."""
         return decode(
             model,
             requests,
@@ -195,7 +260,6 @@ class Generate(Writer[Prompt, Generation]):
         raise AssertionError("the loop answers each request")
 
     def merge(self, example: Prompt, found: Sequence[list[Hypothesis]]) -> Generation:
-        """The text behind a prompt. Raises DataError where there is none."""
         (hypotheses,) = found
         if not hypotheses:
             raise DataError(
@@ -227,9 +291,7 @@ class Generate(Writer[Prompt, Generation]):
 
     @property
     def stop(self) -> tuple[str, ...]:
-        """The strings before which a text ends."""
         return self.settings.stop
 
     def written(self, example: Prompt, answer: Hypothesis) -> str:
-        """The text of an answer, up to a stop string."""
         return before_stop(text_behind(self.tokenizer, example.ids, answer.ids), self.stop)

@@ -54,12 +54,10 @@ class Likelihood(Predictor[Read, ScoredText]):
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For a decoder with a vocabulary head; raises ConfigError for another model."""
         check_writes(model.config)
         return cls(tokenizer, opening=opening_of(tokenizer, context), room=room_of(model, context))
 
     def example(self, values: Mapping[str, object], where: str) -> Read:
-        """The text of a record; raises DataError for one of which no token can be scored."""
         text = text_of(values["text"], where)
         encoding = self.tokenizer.encode(text, special=False)
         if len(encoding) + len(self.opening) < 2:
@@ -80,7 +78,6 @@ class Likelihood(Predictor[Read, ScoredText]):
             yield Row(ids=given, labels={NEXT: labels})
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[float]]]:
-        """The log-probabilities of the tokens that each row answers for."""
         head = model.head
         assert head is not None
         for batch in batches:
@@ -96,7 +93,6 @@ class Likelihood(Predictor[Read, ScoredText]):
                 start += count
 
     def merge(self, example: Read, found: Sequence[list[float]]) -> ScoredText:
-        """The tokens of the text with their log-probabilities; without an opening all but the first."""
         encoding, logarithms = example.encoding, [each for row in found for each in row]
         first = len(encoding) - len(logarithms)
         tokens = tuple(
@@ -118,13 +114,11 @@ class PairLikelihood(Predictor[TextPair, ScoredPair]):
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For an encoder–decoder with a vocabulary head; raises ConfigError for another model."""
         check_translates(model.config)
         ids = None if context.search is None else context.search.ids
         return cls(tokenizer, ids=ids or special_ids(tokenizer.target), most=model.output_stack.max_length)
 
     def example(self, values: Mapping[str, object], where: str) -> TextPair:
-        """A source and its target. Raises DataError where one of them has no words, or more than the model reads."""
         if values.get(TARGET) is None:
             raise DataError(
                 located(where, "a text and its translation are scored together"),
@@ -146,15 +140,12 @@ class PairLikelihood(Predictor[TextPair, ScoredPair]):
         return pair
 
     def fits(self, pair: TextPair) -> bool:
-        """Whether the model can read both sides at once."""
         return self.most is None or max(len(self._source(pair)), len(self._target(pair))) <= self.most
 
     def rows(self, example: TextPair) -> Iterator[Row]:
-        """One row: the source, with the target as its labels."""
         yield Row(ids=self._source(example), labels={TARGET: self._target(example)})
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[float]]]:
-        """The log-probabilities of the tokens of each target."""
         for batch in batches:
             targets = batch.labels[TARGET]  # [B, T]
             together = max(1, _TOGETHER // targets.shape[1])
@@ -166,7 +157,6 @@ class PairLikelihood(Predictor[TextPair, ScoredPair]):
                     yield row, logarithms[:length]
 
     def merge(self, example: TextPair, found: Sequence[list[float]]) -> ScoredPair:
-        """The tokens of the target with their log-probabilities."""
         target = example.target or ""
         tokenizer = self.tokenizer.target
         before, after = tokenizer.frame_ids
@@ -192,9 +182,8 @@ def _framed(tokenizer: Tokenizer, text: str) -> array[int]:
 
 
 def target_log_probabilities(model: Transformer, inputs: Inputs, targets: Tensor, ids: SpecialIds) -> Tensor:
-    """The log-probability of each target token [B, T] after those before it, at least in float32; 0 for IGNORED.
-
-    As in decoding, tokens that no answer has have a probability of 0.
+    """The log-probability of each target token [B, T] after those before it, at least in float32; 0 for IGNORED. As in
+    decoding, tokens that no answer has have a probability of 0.
     """
     begin = torch.full_like(targets[:, :1], ids.begin)  # [B, 1]
     given = torch.cat([begin, targets[:, :-1].where(targets[:, :-1] != IGNORED, ids.begin)], dim=1)  # [B, T]

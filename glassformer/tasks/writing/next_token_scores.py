@@ -18,9 +18,7 @@ from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.batches.order import Order
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.measure import Measure, Reals
-from glassformer.scoring.score import THIS_MODEL, Scores, Unigram, compared
-from glassformer.scoring.trigram import Trigram
+from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, Trigram, Unigram, compared
 from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.rows import Shape
 
@@ -37,29 +35,21 @@ class NextTokenRows(Protocol):
     fingerprint: str
 
     @property
-    def lengths(self) -> int:
-        """The tokens that are read of each row."""
-        ...
+    def lengths(self) -> int: ...
 
     def __len__(self) -> int: ...
 
-    def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
-        """These rows, padded to a shape (rows, tokens)."""
-        ...
+    def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch: ...
 
 
 class NextTokenScores:
-    """Loss, perplexity, accuracy and, where `bytes_of` tells how many bytes of a text each token stands for, bits per
-    byte.
-    """
+    """Loss, perplexity, accuracy and, where `bytes_of` has the bytes of each token, bits per byte."""
 
     def __init__(self, unigram: Unigram, bytes_of: Integers | None) -> None:
         self.unigram, self.bytes_of = unigram, bytes_of
 
     def measured(self, model: Transformer, source: NextTokenRows, limit: int | None) -> Scores:
-        """Those of a model beside those of the tokens' frequencies, on all rows or on `limit` of them, always the same
-        ones; intervals over rows.
-        """
+        """Compared with the tokens' frequencies, on all rows or always the same `limit`; intervals over rows."""
         mine, unigram = [], []
         for batch in _batches(source, limit):
             mine.append(self._sums(batch, *_compared(model, batch)))
@@ -79,9 +69,7 @@ class NextTokenScores:
         return losses, (labels == self.unigram.counts.argmax()).astype(np.float64)
 
     def _sums(self, batch: Batch, losses: Reals, right: Reals) -> Reals:
-        """For each row of a batch the sums of losses, of right guesses, of tokens and of bytes, [B, 4]; the losses and
-        guesses of its tokens are given, [n] each.
-        """
+        """For each row the sums of losses [n], right guesses [n], tokens and bytes: [B, 4]."""
         labels = batch.labels[NEXT].numpy()
         asked = labels != IGNORED  # [B, S]
         rows = np.nonzero(asked)[0]  # [n]
@@ -107,7 +95,6 @@ class NextTokenScores:
 
 
 def _batches(source: NextTokenRows, limit: int | None) -> Iterator[Batch]:
-    """All rows of a source, or a fixed choice of `limit` of them."""
     order, count = Order(len(source), _ROWS, source.fingerprint, 0), min(limit or len(source), len(source))
     for number in range(math.ceil(count / _ROWS)):
         numbers = order.of_epoch(0, number)[: count - number * _ROWS]

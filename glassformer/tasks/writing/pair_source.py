@@ -1,4 +1,4 @@
-"""Pairs of a source and a target text as tokens, several of them in each row.
+"""Pairs of a source and a target text as tokens, several of them in each row, and how likely the targets are.
 
 E pairs · R rows · B rows of a batch · S tokens of the source · T tokens of the target · n tokens of a batch
 """
@@ -6,22 +6,25 @@ E pairs · R rows · B rows of a batch · S tokens of the source · T tokens of 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.batch import Flat, Integers, Texts
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.data.batches.flat import Flat, Texts
-from glassformer.data.batches.order import key_of
+from glassformer.data.batches.order import Order, key_of
 from glassformer.data.batches.pack_pairs import PackedPairs, choose_rooms, pack_pairs
 from glassformer.data.readers.parallel import TARGET
 from glassformer.data.stores.split import Split
 from glassformer.models.inputs import Batch, Inputs
+from glassformer.models.transformer import Transformer
+from glassformer.scoring.score import THIS_MODEL, Reals, Scores, Unigram, compared, perplexity
+from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.rows import Shape, text_of
 from glassformer.text.tokenizer import Tokenizer
 
@@ -30,8 +33,6 @@ _TOGETHER = 4096
 
 
 class TextPair(NamedTuple):
-    """A source text, and its translation where it is known."""
-
     text: str
     target: str | None = None
 
@@ -47,7 +48,6 @@ class TextPairs(Sequence[TextPair]):
 
     @property
     def sides(self) -> tuple[Texts, Texts]:
-        """All sources and all targets."""
         return self.sources, self.targets
 
     @overload
@@ -61,10 +61,9 @@ class TextPairs(Sequence[TextPair]):
 
 
 class PairSource:
-    """Pairs packed into rows of few shapes (`data/batches/pack_pairs.py`): an example is a row.
-
-    Tokens see those of their own pair alone: the number of the pair in its row is their document. The decoder reads
-    `start`, then the target without its last token, and learns the target.
+    """Pairs packed into rows of few shapes (`data/batches/pack_pairs.py`): an example is a row. Tokens see those of
+    their own pair alone: the number of the pair in its row is their document. The decoder reads `start`, then the
+    target without its last token, and learns the target.
     """
 
     rows_of_each = 1
@@ -73,7 +72,6 @@ class PairSource:
     def __init__(
         self, pairs: TextPairs, tokenizer: Tokenizer, *, start: int, longest: int, losses: Iterable[str] = (TARGET,)
     ) -> None:
-        """Rows of at most `longest` tokens on each side; each of the `losses` counts the tokens of the target."""
         both = tokenizer, tokenizer.target
         self._losses = tuple(losses)
         self.examples, self._start, self._pads = pairs, start, [each.pad_id or 0 for each in both]
@@ -91,7 +89,6 @@ class PairSource:
 
     @property
     def left_out(self) -> int:
-        """How many pairs have a side that is longer than a row may be."""
         return len(self.packed.left_out)
 
     @property
@@ -101,23 +98,19 @@ class PairSource:
 
     @cached_property
     def padding(self) -> float:
-        """The share of the rows' tokens, of both sides, that are padding."""
         kept = np.setdiff1d(np.arange(len(self.examples)), self.packed.left_out)
         tokens = sum(int(side.lengths[kept].sum()) for side in self._sides)
         return 1 - tokens / max(1, sum(self.packed.filled))
 
     @property
     def targets(self) -> Flat:
-        """The tokens of each target, its end among them."""
         return self._sides[1]
 
     @property
     def target_tokens(self) -> npt.NDArray[np.int32]:
-        """The tokens of all targets, one after the other."""
         return self._sides[1].values
 
     def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
-        """These rows, the same in each epoch, padded to a shape (rows, tokens of the source, of the target)."""
         rows, sources, targets = shape
         filled = np.concatenate([examples, np.repeat(examples[-1:], rows - len(examples))])
         members, row, _ = self.packed.members.joined(filled)
@@ -151,7 +144,6 @@ class _Side(NamedTuple):
     positions: Integers
 
     def inputs(self) -> Inputs:
-        """What a stack reads."""
         return Inputs(
             ids=torch.from_numpy(self.ids),
             documents=torch.from_numpy(self.documents),
@@ -176,8 +168,6 @@ def _side_by_side(
 
 
 def _tokens(tokenizer: Tokenizer, texts: Iterable[str]) -> Flat:
-    """The tokens of each text between the tokenizer's special ones."""
-
     def encoded() -> Iterable[Sequence[int]]:
         waiting: list[str] = []
         for text in texts:
@@ -198,7 +188,6 @@ def pair_of(values: Mapping[str, object], where: str) -> TextPair:
 
 
 def log_rows(sources: Mapping[Split, PairSource], length: int, log: Callable[[str], None]) -> None:
-    """Log how many pairs there are, in which rows, and how many are too long for them."""
     held_out = ", ".join(f"{len(sources[split].examples):,} {split}" for split in sources if split != "train")
     train = sources["train"]
     shapes = " and ".join(f"{source} + {target}" for source, target in train.packed.shapes.tolist())
@@ -208,3 +197,82 @@ def log_rows(sources: Mapping[Split, PairSource], length: int, log: Callable[[st
     )
     if left_out := sum(source.left_out for source in sources.values()):
         log(f"{left_out:,} pairs with a side of more than data.length = {length} tokens are left out")
+
+
+# Rows that are measured together, and tokens whose vocabulary scores are in memory together.
+_ROWS, _SCORED = 32, 512
+
+
+@dataclass(frozen=True)
+class TargetLosses:
+    """Of each measured pair [E]: its number in the source, its tokens, the sum of their losses in nats, how many of
+    them were the likeliest, and the sum of their losses by their frequencies alone.
+    """
+
+    pairs: Integers
+    tokens: Reals
+    losses: Reals
+    right: Reals
+    unigram: Reals
+
+
+def target_losses(model: Transformer, source: PairSource, unigram: Unigram, limit: int | None) -> TargetLosses:
+    """The losses after the right tokens, without smoothing; of all pairs, or always the same ones, about `limit`."""
+    device = next(model.parameters()).device
+    sums = np.zeros((4, len(source.examples)))  # tokens, losses, right, unigram
+    head = model.head
+    assert head is not None
+    none = np.zeros(0, np.int64)
+    with evaluating(model):
+        for batch, pairs in _rows(source, limit):
+            labels = batch.labels[TARGET].flatten()  # [B·T]
+            asked = labels != IGNORED
+            moved = batch.to(device)
+            states = model(moved.inputs, moved.decoder_inputs, heads=()).states.flatten(0, 1)[asked.to(device)]
+            its = pairs.reshape(-1)[asked.numpy()]  # [n]
+            for start in range(0, len(its), _SCORED):
+                some = slice(start, start + _SCORED)
+                right = labels[asked][some]
+                found = compared(head(states[some], model.word_table), right.to(device))
+                frequent, _ = unigram.guess(none, none, right.numpy())
+                each = [np.ones(len(right)), *(one.double().cpu().numpy() for one in found), frequent]
+                for row, values in zip(sums, each, strict=True):
+                    np.add.at(row, its[some], values)
+    measured = np.flatnonzero(sums[0])
+    return TargetLosses(measured, *sums[:, measured])
+
+
+def token_scores(of: TargetLosses, unigram: Unigram) -> Scores:
+    count = float(of.tokens.sum())
+    own, other = (float(losses.sum() / count) for losses in (of.losses, of.unigram))
+    mine = {"loss": own, "perplexity": perplexity(own), "accuracy": float(of.right.sum() / count)}
+    return Scores(
+        round(count), "tokens", {THIS_MODEL: mine, unigram.name: {"loss": other, "perplexity": perplexity(other)}}
+    )
+
+
+def measured_pairs(source: PairSource, limit: int | None) -> Integers:
+    """The numbers of the pairs that `target_losses` measures, in its order. [E]"""
+    found = [
+        np.unique(pairs[(batch.labels[TARGET] != IGNORED).view(pairs.shape).numpy()])
+        for batch, pairs in _rows(source, limit)
+    ]
+    return np.unique(np.concatenate(found))
+
+
+def _rows(source: PairSource, limit: int | None) -> Iterator[tuple[Batch, Any]]:
+    """The rows to measure, shape after shape, and the number of the pair of each token of the target [B, T]."""
+    count = len(source)
+    if limit is not None:
+        count = min(count, -(-limit * count // len(source.examples)))
+    order = Order(len(source), count, source.fingerprint, 0).of_epoch(0, 0)
+    lengths = source.lengths[order]  # [R, 2]
+    members = source.packed.members
+    for shape in np.unique(lengths, axis=0):
+        rows = order[np.all(lengths == shape, axis=1)]
+        for start in range(0, len(rows), _ROWS):
+            some = rows[start : start + _ROWS]
+            batch = source.batch(some, np.zeros_like(some), shape=(len(some), *shape.tolist()))
+            assert batch.decoder_inputs is not None
+            assert batch.decoder_inputs.documents is not None
+            yield batch, members.values[members.offsets[some][:, None] + batch.decoder_inputs.documents.numpy()]

@@ -15,11 +15,7 @@ from glassformer.text.token_text import marked
 
 @dataclass(frozen=True)
 class ScoredToken:
-    """A token of a text as the vocabulary writes it, its own text, and the logarithm of the probability that the model
-    gives it.
-
-    `start` and `end` are characters [start, end) of the text that was given.
-    """
+    """A token as the vocabulary writes it, its text, its characters [start, end), and its log-probability."""
 
     token: str
     text: str
@@ -29,13 +25,10 @@ class ScoredToken:
 
     @property
     def probability(self) -> float:
-        """The probability, between 0 and 1."""
         return math.exp(self.log_probability)
 
 
 class _ScoredTokens(Answered):
-    """What follows from the log-probabilities of at least one token."""
-
     measure: ClassVar[str] = "log-probability"
     tokens: tuple[ScoredToken, ...]
 
@@ -46,28 +39,22 @@ class _ScoredTokens(Answered):
 
     @property
     def perplexity(self) -> float:
-        """exp(−total / tokens): the effective number of tokens that the model chooses from, comparable between
-        lengths.
-        """
+        """exp(−total / tokens), comparable between texts of different lengths."""
         return perplexity(-self.total / len(self.tokens))
 
     @property
     def says(self) -> str:
-        """Nothing in words."""
         return ""
 
     @property
     def place_names(self) -> list[str]:
-        """What the places are called."""
         return [token.text.strip() or token.token for token in self.tokens]
 
     @property
     def places(self) -> list[list[Guess]]:
-        """Each token, and how likely it is."""
         return [[(token.text.strip() or token.token, token.probability)] for token in self.tokens]
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
-        """Each token with its probability, and what follows from all of them."""
         found = vars(self)
         yield line(str(found["text"]), style="dim")
         if "target" in found:
@@ -87,11 +74,9 @@ class _ScoredTokens(Answered):
         )
 
     def rate(self) -> tuple[Words, ...]:
-        """What is said of the rate after the perplexity."""
         return ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and strings, for JSON."""
         tokens = [asdict(token) for token in self.tokens]
         return {**vars(self), "tokens": tokens, "total": self.total, "perplexity": self.perplexity}
 
@@ -136,9 +121,7 @@ class ScoredText(_ScoredTokens):
         return -self.total / math.log(2) / self.bytes if self.bytes else None
 
     def rate(self) -> tuple[Words, ...]:
-        """The bits per byte."""
         return () if self.bits_per_byte is None else (", ", bold(f"{self.bits_per_byte:.3f}"), " bits per byte")
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and strings, for JSON."""
         return {**super().to_dict(), "bits_per_byte": self.bits_per_byte}

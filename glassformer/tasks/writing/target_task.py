@@ -20,16 +20,23 @@ from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.request import Hypothesis
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.blocked_cross_entropy import token_cross_entropy
+from glassformer.scoring.cross_entropy import token_cross_entropy
 from glassformer.scoring.score import Scores, Unigram
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.writing.alignment import ALIGNMENT, loss_of_links
-from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs, log_rows, pair_of
+from glassformer.tasks.writing.pair_source import (
+    PairSource,
+    TextPair,
+    TextPairs,
+    log_rows,
+    pair_of,
+    target_losses,
+    token_scores,
+)
 from glassformer.tasks.writing.settings import TargetSection
-from glassformer.tasks.writing.target_losses import target_losses, token_scores
 from glassformer.tasks.writing.translation import Translation
 from glassformer.tasks.writing.translator import Translator
 from glassformer.tasks.writing.writers import check_translates
@@ -38,10 +45,7 @@ from glassformer.text.tokenizer import Tokenizer
 
 
 class TargetTask(RecordTask[TextPair, Translation]):
-    """The probability of each token of the target, given the source and the target's tokens before it.
-
-    Learned by teacher forcing: the decoder reads the right target, shifted by one.
-    """
+    """The probability of each target token, given the source and the right tokens before it (teacher forcing)."""
 
     special: ClassVar = MARIAN
     axes: ClassVar[Mapping[str, Axis]] = {TARGET: "token"}
@@ -51,12 +55,7 @@ class TargetTask(RecordTask[TextPair, Translation]):
     section: TargetSection
 
     def __init__(
-        self,
-        section: TargetSection,
-        tokenizer: Tokenizer,
-        *,
-        length: int | None,
-        search: SearchDefaults | None = None,
+        self, section: TargetSection, tokenizer: Tokenizer, *, length: int | None, search: SearchDefaults | None = None
     ) -> None:
         self.section, self.tokenizer, self.length, self.search = section, tokenizer, length, search
         self.translator = self.searching(section.beams)
@@ -68,31 +67,23 @@ class TargetTask(RecordTask[TextPair, Translation]):
 
     @property
     def weights(self) -> Mapping[str, float]:
-        """Of the tokens of the target, and of the links of words where a head learns them."""
         return {TARGET: 1.0, **({ALIGNMENT: self.section.alignment} if self.section.alignment else {})}
 
     @classmethod
     def texts_of(cls, record: Record) -> tuple[str, ...]:
-        """Source and target."""
         return str(record.values["text"]), str(record.values["target"])
 
     def example(self, values: Mapping[str, object], where: str) -> TextPair:
-        """A source, and its target where it is known."""
         return pair_of(values, where)
 
     def rows(self, example: TextPair) -> Iterator[Row]:
-        """A row for each part of the source."""
         return self.translator.rows(example)
 
     def known_by(self, example: TextPair) -> str:
-        """The source."""
         return example.text
-
-    # ------------------------------------------------------------------ training
 
     @classmethod
     def check_body(cls, section: TargetSection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model has an encoder, a decoder and a vocabulary head."""
         check_translates(body)
 
     @classmethod
@@ -103,15 +94,12 @@ class TargetTask(RecordTask[TextPair, Translation]):
         records: Sequence[Record],
         held_out: Sequence[Record] = (),
     ) -> Self:
-        """Nothing is determined by the records."""
         return cls(section, preparation.tokenizer, length=preparation.data.length, search=preparation.search)
 
     def _sources(
         self, found: Mapping[Split, TextPairs], preparation: Preparation, what: str, log: Callable[[str], None]
     ) -> dict[Split, Source]:
-        """The rows of pairs by split; counts how frequent the tokens of the training targets are. `what` the pairs are,
-        for the error where all of them are too long.
-        """
+        """The rows of pairs by split; counts the frequencies of target tokens. `what` names the pairs in an error."""
         data = preparation.data
         begin, losses = self.translator.ids.begin, self.weights
         sources = {
@@ -129,9 +117,7 @@ class TargetTask(RecordTask[TextPair, Translation]):
         return {split: source for split, source in sources.items() if len(source)}
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """The sum of the smoothed cross-entropies of the target's tokens, and that of the links of words where a head
-        learns them.
-        """
+        """The smoothed cross-entropies of the target's tokens, and the loss of word links where a head learns them."""
         output = model(batch.inputs, batch.decoder_inputs, heads=(), cross_scores=bool(self.section.alignment))
         smoothing, never = self.section.label_smoothing, self.translator.ids.never
         losses = {
@@ -141,45 +127,34 @@ class TargetTask(RecordTask[TextPair, Translation]):
             losses[ALIGNMENT] = loss_of_links(output.cross_scores, batch, batch.labels[TARGET], self.tokenizer)
         return losses
 
-    # ------------------------------------------------------------------ measuring
-
     @property
     def baseline_loss(self) -> float:
-        """The loss, smoothed as in training, of knowing only how frequent each token of the targets is."""
         counts, share = self.unigram.counts, self.section.label_smoothing
         of_each = -np.log(self.unigram.probability(np.arange(len(counts))))  # [V]
         possible = np.delete(of_each, self.translator.ids.never)
         return float((1 - share) * of_each @ counts / counts.sum() + share * possible.mean())
 
     def facts(self) -> dict[str, Any]:
-        """How frequent each token of the training targets is."""
         return {"unigram_counts": self.unigram.counts.tolist()}
 
     def evaluate_in_training(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity and accuracy of the target's tokens."""
         return token_scores(target_losses(model, source, self.unigram, limit), self.unigram)
-
-    # ------------------------------------------------------------------ for an existing model
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For a model that was trained to translate; raises ConfigError for another one."""
         kind: Any = cls.Section  # each task's own has a default for its name
         section: Any = context.section if isinstance(context.section, kind) else kind()
         cls.check_body(section, model.config)
         return cls(section, tokenizer, length=context.length, search=context.search)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """The best translations of each row."""
         return self.translator.predict(model, batches)
 
     def merge(self, example: TextPair, found: Sequence[list[Hypothesis]]) -> Translation:
-        """The translations of the sentences in their places."""
         return self.translator.merge(example, found)
 
 
 def _unigram_of(preparation: Preparation, source: PairSource) -> Unigram:
-    """How frequent each token of the training targets is: as it was saved, else counted."""
     counts = preparation.facts.get("unigram_counts")
     if counts is not None:
         return Unigram(np.array(counts, np.int64))

@@ -36,9 +36,7 @@ class TranslatedToken:
 
 @dataclass(frozen=True)
 class Alternative:
-    """One of several translations of a text. `score` is what they are ranked by, `log_probability` the sum of those of
-    its tokens.
-    """
+    """One of several translations: `score` ranks them, `log_probability` is the sum over its tokens."""
 
     translation: str
     score: float
@@ -70,7 +68,6 @@ class Translation(Answered):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the reader of this translation should know, a sentence each."""
         shown = self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}…"
         found = []
         if self.unknown:
@@ -87,11 +84,9 @@ class Translation(Answered):
 
     @property
     def says(self) -> str:
-        """The translation."""
         return self.translation
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
-        """The translation, or the best ones with their scores; and the words that belong together."""
         lines = "\n" in str(values["text"])  # else one text is one line
         if len(self.n_best) > 1:
             yield from (Written(each.translation, lines, f"{each.score:.4f}\t") for each in self.n_best)
@@ -106,15 +101,11 @@ class Translation(Answered):
             yield Grid(("translation", "", "source", "attention", ""), tuple(rows))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
         return {**asdict(self), "alignment": [link._asdict() for link in self.alignment]}
 
 
 def token_spans(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, list[Span]]:
-    """The text of these tokens and the characters [start, end) of each, without the blanks around it.
-
-    A letter of several bytes belongs to the token that completes it.
-    """
+    """The text of these tokens, and their characters [start, end); a letter of several bytes is its last token's."""
     text = tokenizer.decode(ids)
     begin = len(text) - len(text.lstrip())
     whole = text.strip()
@@ -130,7 +121,6 @@ def token_spans(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, list[Spa
 
 
 def _common(one: str, other: str) -> int:
-    """How many characters two texts have in common at their beginning."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
@@ -143,9 +133,7 @@ def source_spans(tokenizer: Tokenizer, text: str) -> list[Span]:
 
 
 def unknown_characters(tokenizer: Tokenizer, text: str) -> str:
-    """The characters of a text that the vocabulary has no token for, each once: they are read as the unknown token, or
-    byte by byte.
-    """
+    """The characters without a token in the vocabulary, each once: read as unknown, or byte by byte."""
     if text.isascii() and tokenizer.unknown_id is None:
         return ""
     encoding = tokenizer.encode(text, special=False)

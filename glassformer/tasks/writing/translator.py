@@ -97,9 +97,7 @@ class Translator(Writer[TextPair, Translation]):
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For an encoder–decoder with a vocabulary head; raises ConfigError for another model, and for options that
-        exclude each other.
-        """
+        """For an encoder–decoder; raises ConfigError for another model and for options that exclude each other."""
         check_translates(model.config)
         options, section, default = context.writing, context.section, context.search
         search = asked_search(
@@ -143,10 +141,7 @@ class Translator(Writer[TextPair, Translation]):
                         do="leave one of them out",
                     )
 
-    # ------------------------------------------------------------------ a text and its sentences
-
     def example(self, values: Mapping[str, object], where: str) -> TextPair:
-        """A source; one of only blanks has an empty translation. Raises DataError for a value that is no text."""
         text = values["text"]
         if not isinstance(text, str):
             raise DataError(located(where, "the source must be a text"), got=repr(text)[:60])
@@ -165,28 +160,20 @@ class Translator(Writer[TextPair, Translation]):
         return split_sentences(text, length=lambda part: len(ids_of(self.tokenizer, part)), most=room)
 
     def rows(self, example: TextPair) -> Iterator[Row]:
-        """One row for each sentence."""
         before, after = self.tokenizer.frame_ids
         for sentence in self.sentences(example.text):
             words = ids_of(self.tokenizer, example.text[sentence.start : sentence.end])
             yield Row(ids=array("i", before) + words + array("i", after))
 
-    # ------------------------------------------------------------------ decoding
-
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """The best translations of each row; rows with the same tokens are translated once.
-
-        A request is numbered by its tokens: the samples of a text are the same wherever it stands.
-        """
+        """The best translations of each row; equal rows are translated once, and so have the same samples."""
         limit = model.output_stack.max_length
         return answered(
             batches, lambda source: self.request(source, limit), lambda asked: self.steps(model, asked, slots=SLOTS)
         )
 
     def stream(self, model: Transformer, example: TextPair, *, fast: bool = False) -> Generator[str, None, Translation]:
-        """The characters of a translation as soon as no later token can change them; sentences are written one after
-        another.
-        """
+        """The characters of a translation as they are decided, sentence by sentence."""
         refuse_several(self.settings, "translation")
         return self._words(model, example, fast=fast)
 
@@ -212,7 +199,6 @@ class Translator(Writer[TextPair, Translation]):
     def steps(
         self, model: Transformer, requests: Iterable[Request], *, slots: int, recorder: Recorder | None = None
     ) -> Iterator[Step]:
-        """The steps of the decoding loop, so many requests at a time; a recorder keeps what the search looked at."""
         last = len(model.output_stack.blocks) - 1
         # The coverage penalty reads the same attention, so that what is shown of an answer does not change it.
         looks = self.aligned or self.settings.coverage_penalty
@@ -230,7 +216,6 @@ class Translator(Writer[TextPair, Translation]):
         )
 
     def text_of(self, ids: Sequence[int]) -> str:
-        """The text of these first tokens of an answer."""
         return self.target.decode(ids).lstrip()
 
     def ends(self, answer: Hypothesis) -> bool:
@@ -242,9 +227,7 @@ class Translator(Writer[TextPair, Translation]):
         return _LONGER * len(source) + _MORE + max(self.least, self.settings.min_tokens + 1)
 
     def request(self, source: Sequence[int], limit: int | None) -> Request:
-        """What is asked of the decoding loop for one row. Its translation has as many tokens as asked for, else by the
-        length of the source; at most `limit`.
-        """
+        """What is asked for a row: as many tokens as wanted, else by the length of the source; at most `limit`."""
         most = self.most or self.likely(source)
         return Request(
             number_of(source),
@@ -256,7 +239,6 @@ class Translator(Writer[TextPair, Translation]):
         )
 
     def merge(self, example: TextPair, found: Sequence[list[Hypothesis]]) -> Translation:
-        """The translations of the sentences in their places. Raises DataError where there is none."""
         text, sentences = example.text, self.sentences(example.text)
         if not all(found):
             raise DataError(
@@ -314,7 +296,6 @@ class Translator(Writer[TextPair, Translation]):
         self, text: str, sentences: Sequence[Sentence], found: Sequence[list[Hypothesis]]
     ) -> tuple[Alternative, ...]:
         """The best translations; of several sentences the k-th best of all together, or the last of one with fewer.
-
         Beams may find a text twice, cut into other tokens: the better one stands for both.
         """
         ranked: dict[object, Alternative] = {}
@@ -325,14 +306,11 @@ class Translator(Writer[TextPair, Translation]):
             ranked.setdefault(
                 whole if self.settings.method == "beam" else rank,
                 Alternative(
-                    whole,
-                    math.fsum(each.score for each in chosen),
-                    math.fsum(each.log_probability for each in chosen),
+                    whole, math.fsum(each.score for each in chosen), math.fsum(each.log_probability for each in chosen)
                 ),
             )
         return tuple(ranked.values())
 
 
 def beginning_with(blank: str, tokenizer: Tokenizer) -> tuple[int, ...]:
-    """The tokens that begin with this blank."""
     return tuple(id_ for id_ in range(tokenizer.vocabulary_size) if tokenizer.text(id_).startswith(blank))

@@ -20,8 +20,7 @@ from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.stream import StreamedText
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.predict import precision
-from glassformer.tasks.predictor import Context, Example, Prediction, Predictor
+from glassformer.tasks.predictor import Context, Example, Prediction, Predictor, precision
 from glassformer.tasks.writing.settings import StreamSection
 from glassformer.text.tokenizer import Tokenizer
 
@@ -33,14 +32,10 @@ class Writer(Predictor[Example, Prediction]):
 
     @abstractmethod
     def stream(self, model: Transformer, example: Example, *, fast: bool = False) -> Generator[str, None, Prediction]:
-        """The characters of an answer as soon as no later token can change them, in bfloat16 arithmetic when `fast`;
-        joined they are the text of the whole answer that the generator returns. Raises ConfigError where several
-        answers are asked for.
-        """
+        """The characters of an answer as they are decided; returns it. Raises ConfigError for several answers."""
 
 
 def check_writes(model: ModelConfig) -> None:
-    """Raise ConfigError unless the model is a decoder alone with a vocabulary head."""
     if model.decoder is None or model.encoder is not None or model.head is None:
         raise ConfigError(
             "a language model is a decoder with a vocabulary head",
@@ -50,7 +45,6 @@ def check_writes(model: ModelConfig) -> None:
 
 
 def check_translates(model: ModelConfig) -> None:
-    """Raise ConfigError unless the model has an encoder, a decoder and a vocabulary head."""
     if model.encoder is None or model.decoder is None or model.head is None:
         raise ConfigError(
             "a translation needs an encoder, a decoder and a vocabulary head",
@@ -60,9 +54,7 @@ def check_translates(model: ModelConfig) -> None:
 
 
 def special_ids(tokenizer: Tokenizer) -> SpecialIds:
-    """The tokens with which a decoder starts and stops, and that no translation has padding; raises ConfigError where
-    there are none.
-    """
+    """The tokens with which a decoder starts and stops, and padding, which is never written; raises ConfigError."""
     start = next((id_ for id_ in (tokenizer.begin_id, tokenizer.pad_id, tokenizer.first_id) if id_ is not None), None)
     _, after = tokenizer.frame_ids
     if start is None or not after:
@@ -76,9 +68,7 @@ def special_ids(tokenizer: Tokenizer) -> SpecialIds:
 
 
 def special_ids_of(tokenizer: Tokenizer, default: SearchDefaults | None) -> SpecialIds:
-    """The tokens with which a decoder begins and ends: those of the imported model, else those of the vocabulary. A
-    vocabulary without an end is written in to the largest number of tokens. Raises ConfigError where nothing begins.
-    """
+    """The tokens that begin and end a text: the imported model's, else the vocabulary's. Raises ConfigError."""
     if default is not None and default.ids is not None:
         return default.ids
     end = tokenizer.end_id
@@ -94,9 +84,7 @@ def special_ids_of(tokenizer: Tokenizer, default: SearchDefaults | None) -> Spec
 
 
 def opening_of(tokenizer: Tokenizer, context: Context) -> tuple[int, ...]:
-    """What stands before a text: the tokens that the tokenizer puts there; for a model that has learned texts one after
-    another, the token between them.
-    """
+    """What precedes a text: the tokenizer's tokens, or for a model of streams the token between two texts."""
     before, _ = tokenizer.frame_ids
     if before or tokenizer.begin_id is None or not isinstance(context.section, StreamSection):
         return before
@@ -110,7 +98,6 @@ def room_of(model: Transformer, context: Context) -> int | None:
 
 
 def tokens_of(batch: Batch) -> Iterator[tuple[int, ...]]:
-    """The tokens of each row without its padding."""
     ids = batch.inputs.ids
     assert ids is not None
     rows: list[list[int]] = ids.tolist()
@@ -146,7 +133,6 @@ def answered(
 
 
 def refuse_several(settings: DecodeSettings, what: str) -> None:
-    """Raise ConfigError where several answers are asked for: the words of one alone can be shown."""
     if settings.n_best > 1:
         raise ConfigError(
             f"the words of one {what} can be shown as they are decided",

@@ -1,4 +1,4 @@
-"""The best spans of a passage from the scores of its tokens, window by window and together.
+"""The best spans of a passage from the scores of its tokens, window by window and together; and how good they are.
 
 B rows · S tokens of a row · K tokens of the longest answer · N best spans
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from glassformer.base.errors import NotFiniteError
 from glassformer.base.shown import Grid, Part, Remark, Share, Words, bold, line
+from glassformer.scoring.exact_match import answer_by_overlap, answer_measure, exact_and_f1
+from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.answered import SHOWN, Answered, Guess, InWords
 from glassformer.tasks.labels.answer.passage import Passage
+from glassformer.tasks.rows import not_finite
 
 Reals = npt.NDArray[np.float64]
 
@@ -43,11 +45,10 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Answer(Answered):
-    """The best spans of the passage, and whether the first is the answer or there is none.
-
-    The score of a span is the sum of its start and end logits less those of the first token of its window, [CLS]: how
-    much likelier the span is than no answer, as a logarithm. Probabilities are shared out among the best 20 spans of
-    all windows and, for a model that has learned that questions may have no answer, none (else it is None).
+    """The best spans of the passage, and whether the first is the answer or there is none. The score of a span is the
+    sum of its start and end logits less those of the first token of its window, [CLS]: how much likelier the span is
+    than no answer, as a logarithm. Probabilities are shared out among the best 20 spans of all windows and, for a model
+    that has learned that questions may have no answer, none (else it is None).
     """
 
     question: str
@@ -56,41 +57,31 @@ class Answer(Answered):
     threshold: float = 0.0
     windows: int = 1
     question_cut: int = 0
+    place_names: ClassVar[list[str]] = ["answer"]
 
     @property
     def best(self) -> Span | None:
-        """The answer, None where there is none."""
         return self.spans[0] if self.no_answer_probability is None or self.spans[0].score > self.threshold else None
 
     @property
     def text(self) -> str:
-        """The answer, "" where there is none."""
         return "" if self.best is None else self.best.text
 
     @property
     def says(self) -> str:
-        """The answer."""
         return "no answer" if self.best is None else self.best.text
 
     @property
-    def place_names(self) -> list[str]:
-        """What the places are called."""
-        return ["answer"]
-
-    @property
     def places(self) -> list[list[Guess]]:
-        """The best spans, and none."""
         spans: list[Guess] = [(span.text, span.probability) for span in self.spans[:TOP]]
         none: list[Guess] = [] if self.no_answer_probability is None else [(NO_ANSWER, self.no_answer_probability)]
         return [[*spans, *none]]
 
     @property
     def verdict(self) -> object:
-        """The answer."""
         return self.text
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
-        """The best spans, each with a bar, and the passage around the answer."""
         yield line(self.question, style="dim")
         if self.question_cut:
             yield Remark(f"the question was cut: its last {self.question_cut:,} tokens were not read")
@@ -109,7 +100,6 @@ class Answer(Answered):
         yield line(*self._in_passage(str(values["pair"])), style="answer", after=True)
 
     def _in_passage(self, passage: str) -> tuple[Words, ...]:
-        """The passage around the answer, which is bold and in brackets."""
         if self.best is None:
             return ("no answer",)
         start, end = self.best.start, self.best.end
@@ -118,7 +108,6 @@ class Answer(Answered):
         return f"{left}{before}", bold(f"[{self.best.text}]"), f"{after}{right}"
 
     def in_words(self, words: int, answers: int) -> InWords:
-        """The span of the passage, or that there is none."""
         rows = [(" ".join(span.text.split())[:SHOWN], (span.probability,)) for span in self.spans[:answers]]
         if self.no_answer_probability is not None:
             rows.append((NO_ANSWER, (self.no_answer_probability,)))
@@ -146,10 +135,9 @@ class Answer(Answered):
 
 
 def best_spans(logits: Tensor, may_start: Tensor, ends_at: Tensor, *, longest: int, count: int) -> Reals:
-    """The best spans of each row [B, N, 3]: score, first and last token; a score of −inf where a row has fewer.
-
-    From the logits [B, S, 2] of being first and last, the tokens where a span may start [B, S], the token [B] before
-    which it must end, and the most tokens of a span. N is at least BEST, where the rows are long enough.
+    """The best spans of each row [B, N, 3]: score, first and last token; a score of −inf where a row has fewer. From
+    the logits [B, S, 2] of being first and last, the tokens where a span may start [B, S], the token [B] before which
+    it must end, and the most tokens of a span. N is at least BEST, where the rows are long enough.
     """
     length = may_start.shape[1]
     starts, ends = (logits - logits[:, :1]).unbind(dim=-1)  # [B, S], [B, S]
@@ -167,19 +155,11 @@ def best_spans(logits: Tensor, may_start: Tensor, ends_at: Tensor, *, longest: i
 def merged(
     found: Sequence[Reals], shifts: Sequence[int], passage: Passage, *, count: int, no_answer: bool
 ) -> tuple[tuple[Span, ...], float | None]:
-    """The `count` best spans of all windows, and the probability of no answer, None unless asked for.
-
-    `found` are those of each window [N, 3], whose tokens are those of the passage less its shift. Raises NotFiniteError
-    for NaN.
-    """
+    """The `count` best spans of the windows [N, 3], less their shifts; the probability of no answer where asked for."""
     scores = np.concatenate([each[:, 0] for each in found])
     tokens = np.concatenate([each[:, 1:] + shift for each, shift in zip(found, shifts, strict=True)]).astype(int)
     if np.isnan(scores).any():
-        raise NotFiniteError(
-            "a model must give finite numbers to answer by",
-            got=f"NaN for {passage.text[:40]!r}",
-            do="its training diverged: train it again with a lower learning rate",
-        )
+        raise not_finite("a model must give finite numbers to answer by", passage.text)
     order = np.argsort(-scores, kind="stable")[: max(count, BEST)]
     order = order[np.isfinite(scores[order])]
     total = float(np.logaddexp.reduce([*([0.0] if no_answer else []), *scores[order]]))
@@ -189,3 +169,35 @@ def merged(
         score = float(scores[number])
         spans.append(Span(passage.text[start:end], start, end, score, math.exp(score - total)))
     return tuple(spans), math.exp(-total) if no_answer else None
+
+
+# Wrong answers that a report quotes.
+_WORST = 10
+# A question, its passage, and the answers that count as right, none where it has no answer.
+Asked = tuple[str, str, tuple[str, ...]]
+
+
+def answer_scores(asked: Sequence[Asked], answers: Sequence[Answer], *, threshold: float | None) -> Scores:
+    """Exact match and F1, compared with overlapping words and, where some questions have no answer, with none."""
+    right = [each for _, _, each in asked]
+    found = {
+        THIS_MODEL: [answer.text for answer in answers],
+        "sliding window": [context[slice(*answer_by_overlap(question, context))] for question, context, _ in asked],
+    }
+    if not all(right):
+        found["never answering"] = [""] * len(asked)
+    measures = {name: answer_measure(texts, right) for name, texts in found.items()}
+    of = {name: measure.values() for name, measure in measures.items()}
+    windowed = sum(answer.windows > 1 for answer in answers)
+    report = {"threshold": threshold, "windowed": windowed, "most_wrong": _most_wrong(right, answers)}
+    return Scores(len(asked), "questions", of, shares=(), measures=measures, report=report)
+
+
+def _most_wrong(right: Sequence[tuple[str, ...]], answers: Sequence[Answer]) -> list[dict[str, Any]]:
+    """The answers without a word of a right one, those of the highest score first."""
+    wrong: list[dict[str, Any]] = [
+        {"question": answer.question, "answer": answer.text, "right": list(gold), "score": answer.spans[0].score}
+        for gold, answer in zip(right, answers, strict=True)
+        if not exact_and_f1(answer.text, gold)[1]
+    ]
+    return sorted(wrong, key=lambda each: -each["score"])[:_WORST]

@@ -56,7 +56,6 @@ class Passages:
         self._known: WeakValueDictionary[str, Passage] = WeakValueDictionary()
 
     def encoded(self, text: str) -> Passage:
-        """The passage with this text."""
         passage = self._known.get(text)
         if passage is None:
             passage = self._known[text] = encode(self._tokenizer, text)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import torch
 from torch import Tensor
 
-from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.errors import DataError
 from glassformer.config import ModelConfig
 from glassformer.data.readers.squad import stated_answers
 from glassformer.data.settings import DataSection
@@ -22,17 +22,14 @@ from glassformer.data.stores.split import Split
 from glassformer.models.families.heads import token_head_of
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import cross_entropy, widened
-from glassformer.scoring.distillation import soft_loss
+from glassformer.scoring.cross_entropy import cross_entropy, soft_loss, widened
 from glassformer.scoring.exact_match import best_threshold, exact_and_f1
 from glassformer.scoring.score import Scores
-from glassformer.tasks.labels.answer.answers import BEST, Answer, Reals, best_spans, merged
+from glassformer.tasks.labels.answer.answers import BEST, Answer, Reals, answer_scores, best_spans, merged
 from glassformer.tasks.labels.answer.passage import Passage, Passages, right_answers
-from glassformer.tasks.labels.answer.scores import answer_scores
 from glassformer.tasks.labels.answer.settings import AnswerData, AnswerSection
-from glassformer.tasks.labels.text_pair import two_segments
-from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import Context, evaluating
+from glassformer.tasks.labels.text_pair import check_encoder, two_segments
+from glassformer.tasks.predictor import Context, evaluating, predict, untrained
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row, check_columns, located, text_of
 from glassformer.tasks.task import Both, Preparation, SoftLoss, Source, answers
@@ -70,10 +67,9 @@ def _of_ends(side: int) -> Callable[[Any, Both], Tensor]:
 
 
 class AnswerQuestions(RecordTask[Question, Answer]):
-    """The answer as a span of a passage: a score for each token to be its first, and one to be its last.
-
-    A long passage has several windows, each with the whole question. In training the windows without the whole answer,
-    and those of a question that has none, learn the first token, [CLS], as start and end.
+    """The answer as a span of a passage: a score for each token to be its first, and one to be its last. A long passage
+    has several windows, each with the whole question. In training the windows without the whole answer, and those of a
+    question that has none, learn the first token, [CLS], as start and end.
     """
 
     Section = AnswerSection
@@ -92,7 +88,6 @@ class AnswerQuestions(RecordTask[Question, Answer]):
     reads_several = True
 
     def record_of(self, text: str) -> dict[str, object]:
-        """The text as the passage of a question."""
         return {"text": _QUESTION, "pair": text}
 
     def __init__(
@@ -104,18 +99,12 @@ class AnswerQuestions(RecordTask[Question, Answer]):
         before, between, self._after = tokenizer.pair_frame_ids
         self._before, self._between = array("i", before), array("i", between)
 
-    # ------------------------------------------------------------------ for an existing model
-
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For a model that has learned to answer; raises ConfigError for another one."""
         head, section = model.config.token_head, context.section
         if head is None or head.labels != 2 or not isinstance(section, AnswerSection):
-            raise ConfigError(
-                "an answer needs a model that was trained to find answers",
-                got=f"a {model.config.family} model" + ("" if section is None else f" for {section.name}"),
-                do="train one with: glassformer train answer FILES",
-            )
+            wanted = "an answer needs a model that was trained to find answers"
+            raise untrained(wanted, model, context, "glassformer train answer FILES")
         top = int(context.options.get("top", BEST))
         return cls(section, tokenizer, length=context.length, segments=two_segments(model.config), top=top)
 
@@ -139,22 +128,17 @@ class AnswerQuestions(RecordTask[Question, Answer]):
             yield from zip(batch.row_ids.tolist(), found, strict=True)
 
     def merge(self, example: Question, found: Sequence[Reals]) -> Answer:
-        """The best spans of all windows."""
         cut = self._windows(example)
         shifts = [window.start - self._ahead(example) for window in cut]
         spans, none = merged(found, shifts, example.passage, count=self.top, no_answer=bool(self.section.no_answer))
         return Answer(example.question, spans, none, self.section.threshold, len(cut), example.cut)
 
-    # ------------------------------------------------------------------ records
-
     @classmethod
     def columns(cls, data: AnswerData) -> dict[str, str]:
-        """Question, passage and answers."""
         return check_columns({"text": data.text, "pair": data.pair, "answers": data.answers})
 
     @classmethod
     def split_text(cls, record: Record) -> str:
-        """The passage alone: the questions about it are in one split."""
         return str(record.values["pair"])
 
     @classmethod
@@ -169,7 +153,6 @@ class AnswerQuestions(RecordTask[Question, Answer]):
                     yield before
 
     def example(self, values: Mapping[str, object], where: str) -> Question:
-        """A question, its passage, and its answers where they are known."""
         question = text_of(values["text"], where, "question")
         if "pair" not in values:
             do = "give it with --context" if not where else "name its column with --context-column"
@@ -187,9 +170,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
         return Question(question, kept, passage, answers, span, len(ids) - len(kept))
 
     def rows(self, example: Question) -> Iterator[Row]:
-        """A row for each window; the windows of a question share a weight of 1. The tokens that are scored are those
-        that have most of the passage around them in this window, where an answer may start.
-        """
+        """A row for each window, weights summing to 1; scored are the tokens with most of the passage around them."""
         cut, ahead = self._windows(example), self._ahead(example)
         head, tail = self._before + example.ids + self._between, array("i", self._after)
         for window in cut:
@@ -217,21 +198,14 @@ class AnswerQuestions(RecordTask[Question, Answer]):
         room = None if self.length is None else self.length - self._ahead(example) - len(self._after)
         return windows(len(example.passage), room, self.section.overlap)
 
-    # ------------------------------------------------------------------ training
-
     @classmethod
     def check_body(cls, section: AnswerSection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model has an encoder and no decoder."""
-        if body.encoder is None or body.decoder is not None:
-            raise ConfigError(
-                "answers are found by an encoder", got=f"the family {body.family}", do="choose bert or modernbert"
-            )
+        check_encoder(body, "answers are found by an encoder")
 
     @classmethod
     def from_records(
         cls, section: AnswerSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
-        """With `no_answer` as the training records are."""
         without = 0
         for record in records:
             with suppress(DataError):  # reported when the record becomes an example
@@ -245,7 +219,6 @@ class AnswerQuestions(RecordTask[Question, Answer]):
 
     @classmethod
     def prepared(cls, section: AnswerSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
-        """As for all records; logs which answers were repaired, and that questions were cut."""
         task, sources = super().prepared(section, preparation)
         examples = [each for source in sources.values() for each in getattr(source, "examples", ())]
         if task.repaired:
@@ -259,14 +232,11 @@ class AnswerQuestions(RecordTask[Question, Answer]):
         return task, sources
 
     def model(self, body: ModelConfig) -> ModelConfig:
-        """The body with a head of two scores for each token, and without a vocabulary head."""
         head = token_head_of(body, labels=2, dropout=self.section.dropout, spans=True)
         return body.model_copy(update={"token_head": head, "sentence_head": None, "head": None})
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The weighted sums of the cross-entropies of the first and of the last token, among all tokens of a row: of
-        logits [B, S, 2].
-        """
+        """The weighted cross-entropies of the first and the last token among all of a row, of logits [B, S, 2]."""
         assert output.token_logits is not None
         logits = widened(output.token_logits)  # [B, S, 2]
         if batch.inputs.real is not None:
@@ -278,9 +248,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
         }
 
     def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
-        """With the threshold at which F1 on the source is highest; unchanged where all of its questions, or none, have
-        an answer.
-        """
+        """With the threshold of the highest F1; unchanged where all of the questions, or none, have an answer."""
         known = [example for example in source.examples if example.answers is not None]
         if not self.section.no_answer or len({bool(example.answers) for example in known}) < 2:
             return self
@@ -293,13 +261,9 @@ class AnswerQuestions(RecordTask[Question, Answer]):
         return self.with_settings(threshold=best_threshold([span.score for span in best], gains))
 
     def known_by(self, example: Question) -> str | None:
-        """The passage, as records are split."""
         return None if example.answers is None else example.passage.text
 
     def scores(self, pairs: Sequence[tuple[Question, Answer]]) -> Scores:
-        """Exact match and F1, beside answering by overlapping words and, where some questions have no answer, beside
-        never answering.
-        """
         known = [(example, answer) for example, answer in pairs if example.answers is not None]
         return answer_scores(
             [(example.question, example.passage.text, example.answers or ()) for example, _ in known],

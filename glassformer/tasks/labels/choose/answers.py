@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from glassformer.base.errors import DataError
 from glassformer.base.shown import Grid, Part, Share, Tick, line
@@ -23,9 +23,7 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True)
 class Choice(Answered):
-    """The likeliest candidate, its place from 0, and how likely each is, in the order in which they were given;
-    `windows` is above 1 for a long text.
-    """
+    """The likeliest candidate, its place from 0, and how likely each is, in the order given."""
 
     choice: str
     index: int
@@ -33,6 +31,7 @@ class Choice(Answered):
     log_probabilities: tuple[float, ...]
     text: str
     windows: int = 1
+    place_names: ClassVar[list[str]] = ["candidate"]
 
     @property
     def probabilities(self) -> tuple[float, ...]:
@@ -41,26 +40,17 @@ class Choice(Answered):
 
     @property
     def says(self) -> str:
-        """The likeliest candidate."""
         return self.choice
 
     @property
-    def place_names(self) -> list[str]:
-        """What the places are called."""
-        return ["candidate"]
-
-    @property
     def places(self) -> list[list[Guess]]:
-        """All candidates."""
         return [list(zip(self.choices, self.probabilities, strict=True))]
 
     @property
     def verdict(self) -> object:
-        """The place of the likeliest candidate."""
         return self.index
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
-        """The candidates, each with a bar."""
         yield line(self.text, style="dim")
         rows = tuple(
             (Tick("→") if place == self.index else "", choice, f"{chance:.1%}", Share(chance))
@@ -69,7 +59,6 @@ class Choice(Answered):
         yield Grid(("", "candidate", "probability", ""), rows)
 
     def in_words(self, words: int, answers: int) -> InWords:
-        """How likely each candidate is, the likeliest first."""
         order = sorted(zip(self.choices, self.probabilities, strict=True), key=lambda each: -each[1])
         kept = order[: 2 * answers]
         more = f"{len(order) - len(kept):,} more candidates" if len(order) > len(kept) else ""
@@ -78,7 +67,6 @@ class Choice(Answered):
         return InWords("", ("probability",), rows, (), more, (f"The choice: {self.choice[:SHOWN]} ({chance}).",))
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and words, for JSON."""
         return {
             "text": self.text,
             "choices": list(self.choices),
@@ -89,20 +77,8 @@ class Choice(Answered):
         }
 
 
-def listed(value: object) -> list[object]:
-    """A list as it is, an empty one for what is none."""
-    return list(value) if isinstance(value, list | tuple) else []
-
-
-def words_of(value: object) -> str:
-    """A text as it is, "" for what is none."""
-    return value if isinstance(value, str) else ""
-
-
 def candidates_of(value: object, where: str) -> tuple[str, ...]:
-    """The candidates of a record: a list, or the cells of several columns, of which the last may be empty. Raises
-    DataError.
-    """
+    """The candidates of a record: a list, or the cells of several columns, the last perhaps empty."""
     if value is None:
         raise DataError(located(where, "a choice needs candidates"), got="none", do="give each with --choice")
     if not isinstance(value, list | tuple):
@@ -120,10 +96,7 @@ def candidates_of(value: object, where: str) -> tuple[str, ...]:
 
 
 def place_of(value: object, choices: Sequence[str], where: str) -> int:
-    """The place from 0 of the right candidate, which is given by its text or by its place; raises DataError.
-
-    A number in JSON is a place; a text is one where no candidate has this text.
-    """
+    """The place of the right candidate, given by its text or else its place from 0; raises DataError."""
     if isinstance(value, str) and value in choices:
         places = [place for place, choice in enumerate(choices) if choice == value]
     else:

@@ -9,12 +9,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
 
-from glassformer.base.errors import ConfigError, DataError, NotFiniteError
+from glassformer.base.errors import DataError
 from glassformer.config import ModelConfig
 from glassformer.data.readers.rows import Columns
 from glassformer.data.settings import DataSection
@@ -22,16 +23,14 @@ from glassformer.data.stores.corpus import on_bad
 from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import cross_entropy, widened
-from glassformer.scoring.distillation import soft_loss
-from glassformer.scoring.measure import losses_and_shares
-from glassformer.scoring.score import THIS_MODEL, Scores
-from glassformer.tasks.labels.choose.answers import Choice, Question, candidates_of, listed, place_of, words_of
+from glassformer.scoring.cross_entropy import cross_entropy, soft_loss, widened
+from glassformer.scoring.score import THIS_MODEL, Scores, losses_and_shares
+from glassformer.tasks.labels.choose.answers import Choice, Question, candidates_of, place_of
 from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
-from glassformer.tasks.labels.text_pair import two_segments
-from glassformer.tasks.predictor import SENTENCES, Context
+from glassformer.tasks.labels.text_pair import check_encoder, two_segments
+from glassformer.tasks.predictor import SENTENCES, Context, untrained
 from glassformer.tasks.records import Record, RecordTask, log_mean_of_columns
-from glassformer.tasks.rows import Axis, Row, check_different, text_of
+from glassformer.tasks.rows import Axis, Row, check_different, not_finite, text_of
 from glassformer.tasks.task import Both, Preparation, SoftLoss
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
@@ -41,18 +40,16 @@ _SHOWN, _MUCH = 10, 0.25
 
 
 def _of_candidates(task: Any, both: Both) -> Tensor:
-    """The candidates of each group."""
     scores, real, weights = grouped(both.answered, both.batch)  # [G, C], [G, C], [G]
     its, _, _ = grouped(both.taught, both.batch)
     return soft_loss(scores, its, weights, both.temperature, among=real)
 
 
 class Choose(RecordTask[Question, Choice]):
-    """One of the candidates of a text, of which each record has at least two.
-
-    A text that is too long for a row beside its candidates has several windows; each is a group of rows, one for each
-    candidate, with a softmax of its own, and the probabilities of the windows are averaged. Groups are never parted;
-    those with fewer candidates than the largest are filled with rows of weight 0.
+    """One of the candidates of a text, of which each record has at least two. A text that is too long for a row beside
+    its candidates has several windows; each is a group of rows, one for each candidate, with a softmax of its own, and
+    the probabilities of the windows are averaged. Groups are never parted; those with fewer candidates than the largest
+    are filled with rows of weight 0.
     """
 
     Section = ChooseSection
@@ -70,7 +67,6 @@ class Choose(RecordTask[Question, Choice]):
     reads_several = True
 
     def record_of(self, text: str) -> dict[str, object]:
-        """The text with the same candidates as every other."""
         return {"text": text, "choices": list(SENTENCES[:3])}
 
     def __init__(
@@ -86,23 +82,15 @@ class Choose(RecordTask[Question, Choice]):
         # By the number of candidates, how often the right one has each place in the training records.
         self.places = {count: tuple(of) for count, of in (places or {}).items()}
 
-    # ------------------------------------------------------------------ for an existing model
-
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For a model that was trained to choose; raises ConfigError for another one."""
         head = model.config.sentence_head
         if head is None or head.labels != 1 or not isinstance(context.section, ChooseSection):
-            raise ConfigError(
-                "a choice needs a model that was trained to choose",
-                got=f"a {model.config.family} model"
-                + ("" if context.section is None else f" for {context.section.name}"),
-                do="train one with: glassformer train choose TABLE.jsonl",
-            )
+            wanted = "a choice needs a model that was trained to choose"
+            raise untrained(wanted, model, context, "glassformer train choose TABLE.jsonl")
         return cls(context.section, tokenizer, length=context.length, segments=two_segments(model.config))
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, float]]:
-        """The score of each row."""
         for batch in batches:
             scores = model(batch.inputs, heads=("sentence_head",)).sentence_logits  # [B, 1]
             yield from zip(batch.row_ids.tolist(), widened(scores)[:, 0].tolist(), strict=True)
@@ -113,19 +101,12 @@ class Choose(RecordTask[Question, Choice]):
         scores = torch.tensor(found, dtype=torch.float64).view(-1, count)  # [G, C]
         logs = log_mean_of_columns(scores.log_softmax(dim=-1).tolist())
         if not all(map(math.isfinite, logs)):
-            raise NotFiniteError(
-                "a model must give finite numbers to choose by",
-                got=f"NaN for {example.text[:40]!r}",
-                do="its training diverged: train it again with a lower learning rate",
-            )
+            raise not_finite("a model must give finite numbers to choose by", example.text)
         best = logs.index(max(logs))
         return Choice(example.choices[best], best, example.choices, tuple(logs), example.text, len(scores))
 
-    # ------------------------------------------------------------------ records
-
     @classmethod
     def columns(cls, data: ChooseData) -> Mapping[str, Columns]:
-        """Text, candidates and label."""
         choices: Columns = data.choices[0] if len(data.choices) == 1 else data.choices
         columns: dict[str, Columns] = {"text": data.text, "choices": choices, "label": data.label}
         check_different(columns)
@@ -133,70 +114,47 @@ class Choose(RecordTask[Question, Choice]):
 
     @classmethod
     def training_texts(cls, data: DataSection, shares: Mapping[str, float]) -> Iterable[str]:
-        """The texts of the training records, and their candidates."""
         for split, record in cls._split(data, shares, on_bad(data)):
             if split == "train":
-                choices = record.values["choices"]
-                yield from filter(None, map(words_of, [record.values["text"], *listed(choices)]))
+                text, choices = record.values["text"], record.values["choices"]
+                texts = [text, *choices] if isinstance(choices, list | tuple) else [text]
+                yield from (each for each in texts if isinstance(each, str) and each)
 
     def example(self, values: Mapping[str, object], where: str) -> Question:
-        """A text with its candidates, and the right one where there is one."""
         text, choices = text_of(values["text"], where), candidates_of(values.get("choices"), where)
         return Question(text, choices, place_of(values["label"], choices, where) if "label" in values else None)
 
     def rows(self, example: Question) -> list[Row]:
-        """The rows of all groups, one after the other."""
         return [row for group in self.groups(example) for row in group]
 
     def groups(self, example: Question) -> list[list[Row]]:
-        """A group of rows for each window, one row for each candidate; the windows share a weight of 1.
-
-        Each candidate is cut with the text as a pair of texts is. Where one has fewer windows than another, those at
-        the same share of the text stand together. The first row of a group has the place of the right candidate as its
-        label.
+        """A group of rows for each window, one row for each candidate; the windows share a weight of 1. Each candidate
+        is cut with the text as a pair of texts is. Where one has fewer windows than another, those at the same share of
+        the text stand together. The first row of a group has the place of the right candidate as its label.
         """
         cut = [text_rows(self.tokenizer, example.text, choice, length=self.length) for choice in example.choices]
         most = max(map(len, cut))
         groups = []
         for number in range(most):
             rows = [of[number * len(of) // most] for of in cut]
-            groups.append(
-                [
-                    Row(
-                        ids=ids,
-                        segments=segments if self.segments else None,
-                        labels={"choice": example.label} if place == 0 and example.label is not None else {},
-                        weight=1 / most,
-                    )
-                    for place, (ids, segments) in enumerate(rows)
-                ]
-            )
+            group = [Row(ids=ids, segments=of if self.segments else None, weight=1 / most) for ids, of in rows]
+            if example.label is not None:
+                group[0] = replace(group[0], labels={"choice": example.label})
+            groups.append(group)
         return groups
-
-    # ------------------------------------------------------------------ training
 
     @classmethod
     def check_body(cls, section: ChooseSection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model has an encoder and no decoder."""
-        if body.encoder is None or body.decoder is not None:
-            raise ConfigError(
-                "candidates are scored by an encoder", got=f"the family {body.family}", do="choose bert or modernbert"
-            )
+        check_encoder(body, "candidates are scored by an encoder")
 
     @classmethod
     def from_records(
         cls, section: ChooseSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
-        """With the places of the right candidates of the training records."""
         known = preparation.facts.get("place_counts")
         found = {int(count): of for count, of in known.items()} if known else _places(records)
-        task = cls(
-            section,
-            preparation.tokenizer,
-            length=preparation.data.length,
-            segments=two_segments(preparation.body),
-            places=found,
-        )
+        length, segments = preparation.data.length, two_segments(preparation.body)
+        task = cls(section, preparation.tokenizer, length=length, segments=segments, places=found)
         if not preparation.measuring:
             for count, of in sorted(task.places.items()):
                 shown = f"the right one at place 0 … {count - 1}: {', '.join(f'{n:,}' for n in of[:_SHOWN])}"
@@ -211,19 +169,16 @@ class Choose(RecordTask[Question, Choice]):
         return task
 
     def model(self, body: ModelConfig) -> ModelConfig:
-        """The body with a sentence head of one label, and without a vocabulary head."""
         head = sentence_head_of(body, labels=1, pooling=self.section.pooling, dropout=self.section.dropout)
         return body.model_copy(update={"sentence_head": head, "head": None})
 
     @property
     def baseline_loss(self) -> float:
-        """The entropy of the right candidates' places in the training records."""
         total = sum(map(sum, self.places.values()))
         parts = ((n, sum(of)) for of in self.places.values() for n in of if n)
         return -math.fsum(n / total * math.log(n / its) for n, its in parts)
 
     def facts(self) -> dict[str, Any]:
-        """How often the right candidate has each place, by the number of candidates."""
         return {"place_counts": {str(count): list(of) for count, of in self.places.items()}}
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
@@ -235,11 +190,9 @@ class Choose(RecordTask[Question, Choice]):
         return {"choice": cross_entropy(scores, labels, weights)}
 
     def known_by(self, example: Question) -> str | None:
-        """The text, whatever its candidates."""
         return None if example.label is None else example.text
 
     def scores(self, pairs: Sequence[tuple[Question, Choice]]) -> Scores:
-        """Loss, perplexity and accuracy, beside those of chance and of always choosing the most frequent place."""
         known = [(example.label, len(example.choices), found) for example, found in pairs if example.label is not None]
         priors = {count: self._prior(count) for _, count, _ in known}
         measures = {
@@ -265,15 +218,10 @@ class Choose(RecordTask[Question, Choice]):
 
 
 def grouped(output: Output, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-    """The scores of the candidates of each group [G, C], of at least float32, which of these are candidates and do not
-    only fill the shape [G, C], and how much each group counts [G].
-    """
+    """Scores of each group's candidates [G, C], at least float32; which are no filling [G, C]; group weights [G]."""
     assert output.sentence_logits is not None
     weights = batch.weights.view(-1, batch.rows_of_each)  # [G, C]
     return widened(output.sentence_logits).view(weights.shape), weights > 0, weights[:, 0]
-
-
-# --------------------------------------------------------------------------- values of a record
 
 
 def _places(records: Iterable[Record]) -> dict[int, list[int]]:

@@ -20,9 +20,8 @@ from glassformer.data.batches.corrupt import IGNORED
 from glassformer.scoring import agreement
 from glassformer.scoring.calibration import Reliability, log_mean, log_sigmoid, log_softmax
 from glassformer.scoring.cross_entropy import cross_entropy
-from glassformer.scoring.measure import Measure, Reals
 from glassformer.scoring.report import Worst, by_label, confusion
-from glassformer.scoring.score import THIS_MODEL, Scores
+from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores
 from glassformer.tasks.labels.labels import Class, Classes, Labelled
 
 
@@ -82,9 +81,7 @@ class Labelling(ABC):
 
     @abstractmethod
     def scores(self, pairs: Iterable[tuple[Labelled, Any]], temperature: float) -> Scores:
-        """Scores and report, beside what only knows how frequent each label is. Reads the pairs once; they were made
-        with this temperature.
-        """
+        """Scores and report, compared with the labels' frequencies; reads the pairs once."""
 
 
 class OneLabel(Labelling):
@@ -107,27 +104,21 @@ class OneLabel(Labelling):
         return 1.0 if self.factors is None or example.label is None else self.factors[example.label]
 
     def loss(self, logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-        """The cross-entropy."""
         return cross_entropy(logits, labels[:, 0], weights)
 
     def logarithms(self, logits: Reals, temperature: float) -> Reals:
-        """Of the softmax."""
         return log_mean(log_softmax(logits / temperature))
 
     def log_loss(self, logarithms: Reals, numbers: Sequence[int]) -> float:
-        """−log of the right label's probability."""
         return -float(logarithms[numbers[0]])
 
     def guessed(self, logarithms: Reals) -> tuple[int, ...]:
-        """The likeliest label."""
         return (int(logarithms.argmax()),)
 
     def answer(self, example: Labelled, logarithms: Reals, windows: int) -> Class:
-        """All labels with their probabilities."""
         return Class(self.labels, tuple(logarithms.tolist()), example.text, example.pair, windows)
 
     def scores(self, pairs: Iterable[tuple[Labelled, Class]], temperature: float) -> Scores:
-        """Accuracy, F1 and Matthews' correlation, beside always choosing the most frequent label."""
         true, losses, guessed = list[int](), list[float](), list[int]()
         reliability, worst, unit = Reliability(), Worst(), "texts"
         for example, found in pairs:
@@ -179,20 +170,16 @@ class SeveralLabels(Labelling):
 
     @property
     def baseline_loss(self) -> float:
-        """The mean over the labels of the least loss of a probability that is the same for all texts: where having a
-        label does not weigh more, the entropy of having it.
-        """
+        """The least mean loss of a probability that is the same for all texts."""
         without = 1 - self._shares  # [L]
         having = self._shares * (1.0 if self.factors is None else np.array(self.factors))  # [L]
         total = having + without  # [L]
         return float(-(having * np.log(having / total) + without * np.log(without / total)).mean())
 
     def row_weight(self, example: Labelled) -> float:
-        """All weigh the same: the factors stand in the loss."""
         return 1.0
 
     def loss(self, logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-        """The binary cross-entropy, its mean over the labels."""
         chosen = labels.where(labels != IGNORED, logits.shape[1])  # [B, M]
         having = logits.new_zeros(len(logits), logits.shape[1] + 1).scatter(1, chosen, 1.0)[:, :-1]  # [B, L]
         factors = None if self.factors is None else torch.tensor(self.factors, dtype=logits.dtype, device=logits.device)
@@ -200,7 +187,6 @@ class SeveralLabels(Labelling):
         return (each.mean(dim=1) * weights.to(each.dtype)).sum()
 
     def logarithms(self, logits: Reals, temperature: float) -> Reals:
-        """Of the sigmoids."""
         return log_mean(log_sigmoid(logits / temperature))
 
     def log_loss(self, logarithms: Reals, numbers: Sequence[int]) -> float:
@@ -212,16 +198,13 @@ class SeveralLabels(Labelling):
         return -float(np.where(having, logarithms, without).mean())
 
     def guessed(self, logarithms: Reals) -> tuple[int, ...]:
-        """Those above the threshold."""
         return tuple(np.flatnonzero(np.exp(logarithms) >= self.threshold).tolist())
 
     def answer(self, example: Labelled, logarithms: Reals, windows: int) -> Classes:
-        """All labels with their probabilities, and the threshold."""
         values = tuple(logarithms.tolist())
         return Classes(self.labels, values, example.text, example.pair, windows, self.threshold)
 
     def scores(self, pairs: Iterable[tuple[Labelled, Classes]], temperature: float) -> Scores:
-        """Subset accuracy and F1, beside choosing those labels that more than half of the training records have."""
         true, losses, guessed = list[tuple[int, ...]](), list[float](), list[tuple[int, ...]]()
         theirs = list[float]()
         reliability, worst, unit = Reliability(), Worst(), "texts"

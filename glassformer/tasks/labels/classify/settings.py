@@ -11,12 +11,6 @@ from glassformer.tasks.settings import CardWords
 
 
 class ClassifySection(TextPairSection):
-    """`labels` are found in the training records unless they are given. `several`: a text may have any number of them,
-    those whose probability is at least `threshold`. `class_weights` multiply the losses: `balanced` lets rare labels
-    weigh as much as frequent ones, a table gives the factors of single labels. `temperature` divides the logits of
-    predictions; it is fitted on the validation records.
-    """
-
     found: ClassVar[tuple[str, ...]] = ("labels", "temperature")
     name: Literal["classify"] = "classify"
     labels: tuple[str, ...] = ()
@@ -32,14 +26,12 @@ class ClassifySection(TextPairSection):
 
     @property
     def after_scores(self) -> tuple[str, ...]:
-        """They are divided by the temperature."""
         if self.temperature == 1.0:
             return ()
         return (f"The scores are first divided by the temperature {self.temperature:.4g}, fitted on held-out records.",)
 
     @property
     def card(self) -> CardWords:
-        """Of several labels those that are chosen are printed."""
         return CardWords("chosen") if self.several else CardWords()
 
     @model_validator(mode="after")

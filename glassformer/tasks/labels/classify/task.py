@@ -13,25 +13,22 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from torch import Tensor
 
-from glassformer.base.errors import ConfigError, DataError, NotFiniteError
+from glassformer.base.errors import DataError
 from glassformer.data.batches.order import Order
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.baselines import Lesson
 from glassformer.scoring.calibration import fitted_temperature, limit_of, log_prior
-from glassformer.scoring.cross_entropy import widened
-from glassformer.scoring.distillation import soft_loss
-from glassformer.scoring.measure import Reals
-from glassformer.scoring.score import Scores
+from glassformer.scoring.cross_entropy import soft_loss, widened
+from glassformer.scoring.score import Reals, Scores
 from glassformer.tasks import task_named
 from glassformer.tasks.labels.classify.labelling import Labelling, OneLabel, SeveralLabels
 from glassformer.tasks.labels.classify.settings import ClassifyData, ClassifySection
 from glassformer.tasks.labels.labels import Class, Classes, Labelled, Unlearned
-from glassformer.tasks.labels.text_pair import Logits, TextPairTask, two_segments
-from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import Context, evaluating
+from glassformer.tasks.labels.text_pair import TextPairTask, two_segments
+from glassformer.tasks.predictor import Context, evaluating, predict, untrained
 from glassformer.tasks.records import Record
-from glassformer.tasks.rows import Axis, Row, check_columns, known_label, label_of, labels_of, text_of
+from glassformer.tasks.rows import Axis, Row, known_label, label_of, labels_of, not_finite, text_of
 from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
 
@@ -44,7 +41,6 @@ _FITTED, _LOGITS = 2048, 1 << 22
 
 
 def _of_label_sets(task: Any, both: Both) -> Tensor:
-    """The label of each row, or its labels where it may have several."""
     logits, its = answers(both, "sentence_logits")  # [B, L]
     return soft_loss(logits, its, both.batch.weights, both.temperature, several=task.section.several)
 
@@ -82,14 +78,10 @@ class Classify(TextPairTask[Labelled, Any]):
 
     @property
     def outputs(self) -> int:
-        """A logit for each label."""
         return max(len(self._numbers), 1)
-
-    # ------------------------------------------------------------------ for an existing model
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For a model with a sentence head and names for its labels; raises ConfigError for another one."""
         section, pairs, separator = context.section, None, ","
         if isinstance(context.data, ClassifyData):
             pairs, separator = context.data.pair is not None, context.data.separator
@@ -99,37 +91,20 @@ class Classify(TextPairTask[Labelled, Any]):
                 section, pairs = ClassifySection(labels=getattr(section, "labels", ())), True
         head = model.config.sentence_head
         if head is None or not isinstance(section, ClassifySection) or head.labels != len(section.labels):
-            raise ConfigError(
-                "a label needs a model that was trained to classify",
-                got=f"a {model.config.family} model"
-                + ("" if context.section is None else f" for {context.section.name}"),
-                do="train one with: glassformer train classify TABLE --text 0 --label 1",
-            )
+            wanted = "a label needs a model that was trained to classify"
+            raise untrained(wanted, model, context, "glassformer train classify TABLE --text 0 --label 1")
         segments = two_segments(model.config)
         return cls(section, tokenizer, length=context.length, segments=segments, pairs=pairs, separator=separator)
 
     def merge(self, example: Labelled, found: Sequence[Reals]) -> Class | Classes:
-        """The mean of the probabilities over the windows."""
         logits = np.stack(found)  # [W, L]
         if not np.isfinite(logits).all():
-            raise NotFiniteError(
-                "a model must give finite numbers to classify by",
-                got=f"NaN for {example.text[:40]!r}",
-                do="its training diverged: train it again with a lower learning rate",
-            )
+            raise not_finite("a model must give finite numbers to classify by", example.text)
         logarithms = self.labelling.logarithms(logits, self.section.temperature)  # [L]
         answer: Class | Classes = self.labelling.answer(example, logarithms, len(found))
         return answer
 
-    # ------------------------------------------------------------------ records
-
-    @classmethod
-    def columns(cls, data: ClassifyData) -> dict[str, str]:
-        """Text, pair and label."""
-        return check_columns({"text": data.text, "pair": data.pair, "label": data.label})
-
     def example(self, values: Mapping[str, object], where: str) -> Labelled:
-        """A text or a pair, and its label or labels where they are known."""
         texts = self.texts(values, where)
         if "label" not in values:
             return Labelled(*texts, None)
@@ -139,17 +114,13 @@ class Classify(TextPairTask[Labelled, Any]):
         return Labelled(*texts, None, tuple(sorted({known_label(each, self._numbers, where) for each in named})))
 
     def rows(self, example: Labelled) -> Iterator[Row]:
-        """A row for each window; the windows of a text share its weight."""
         labels = {} if example.numbers is None else {"label": example.numbers}
         return self.rows_with(example, labels, self.labelling.row_weight(example))
-
-    # ------------------------------------------------------------------ training
 
     @classmethod
     def from_records(
         cls, section: ClassifySection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
-        """With the labels of the records, sorted."""
         data, found, count = preparation.data, Counter[str](), 0
         assert isinstance(data, ClassifyData)
         for record in records:
@@ -186,23 +157,17 @@ class Classify(TextPairTask[Labelled, Any]):
 
     @property
     def baseline_loss(self) -> float:
-        """The loss of knowing only how frequent each label is."""
         return self.labelling.baseline_loss
 
     def facts(self) -> dict[str, Any]:
-        """How frequent each label is in the training records."""
         return {"label_counts": dict(self.frequencies), "labelled_records": self.known}
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The weighted sum of the losses of the rows, of logits [B, L]."""
         logits = output.sentence_logits
         assert logits is not None
         return {"label": self.labelling.loss(widened(logits), batch.labels["label"], batch.weights)}
 
-    # ------------------------------------------------------------------ measuring
-
     def lesson(self, example: Labelled) -> Lesson | None:
-        """The words and the label, or the labels."""
         target = example.several if example.label is None else example.label
         return None if target is None else Lesson(example.text, example.pair, target)
 
@@ -213,22 +178,17 @@ class Classify(TextPairTask[Labelled, Any]):
         return answer
 
     def scores(self, pairs: Iterable[tuple[Labelled, Any]]) -> Scores:
-        """Scores and a report, beside the most frequent label or labels."""
         return self.labelling.scores(pairs, self.section.temperature)
 
-    def scores_of_stream(self, pairs: Iterable[tuple[Labelled, Any]]) -> Scores:
-        """As `scores`, which keeps little of each prediction."""
-        return self.labelling.scores(pairs, self.section.temperature)
+    scores_of_stream = scores
 
     def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
-        """With the temperature that makes the log loss of the validation records and `log_prior` together least; 1
-        where all are guessed right, since that loss then has no minimum.
-        """
+        """With the temperature of the least log loss plus `log_prior`; 1 where all are right: there is no minimum."""
         limit = min(len(source.examples), _FITTED, max(_LOGITS // self.outputs, 1))
         order = Order(len(source.examples), limit, source.fingerprint, 0)
         examples = [source.examples[number] for number in order.of_epoch(0, 0)[:limit].tolist()]
         with evaluating(model):
-            logits = [np.stack(found) for found in predict(Logits(self), model, examples)]  # [W, L] each
+            logits = list(predict(self, model, examples, merge=lambda _, found: np.stack(found)))  # [W, L] each
         known = [(each, example.numbers) for each, example in zip(logits, examples, strict=True)]
 
         def log_loss(temperature: float) -> float:

@@ -9,35 +9,55 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
+from pydantic import Field, model_validator
 from torch import Tensor
 
-from glassformer.base.errors import ConfigError, DataError, NotFiniteError
+from glassformer.base.errors import DataError
 from glassformer.base.shown import Part, line
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring import agreement
 from glassformer.scoring.baselines import Lesson
 from glassformer.scoring.cross_entropy import widened
-from glassformer.scoring.measure import Reals
 from glassformer.scoring.report import Worst
-from glassformer.scoring.score import THIS_MODEL, Scores
+from glassformer.scoring.score import THIS_MODEL, Reals, Scores
 from glassformer.tasks.answered import Answered, InWords, texts_of
-from glassformer.tasks.labels.regress.settings import RegressSection
-from glassformer.tasks.labels.settings import TextPairData
+from glassformer.tasks.labels.settings import TextPairData, TextPairSection
 from glassformer.tasks.labels.text_pair import TextPairTask, two_segments
-from glassformer.tasks.predictor import Context
+from glassformer.tasks.predictor import Context, untrained
 from glassformer.tasks.records import Record
-from glassformer.tasks.rows import Axis, Row, check_columns, located
+from glassformer.tasks.rows import Axis, Row, located, not_finite
+from glassformer.tasks.settings import CardWords
 from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
 
 
-class Rated(NamedTuple):
-    """A text or a pair, with its number in training and evaluation."""
+class RegressSection(TextPairSection):
+    """The model learns (number − mean) / deviation of the training numbers."""
 
+    found: ClassVar[tuple[str, ...]] = ("mean", "deviation")
+    card: ClassVar[CardWords] = CardWords("number")
+    name: Literal["regress"] = "regress"
+    mean: float | None = None
+    deviation: float | None = Field(default=None, gt=0)
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> Self:
+        if (self.mean is None) != (self.deviation is None):
+            raise ValueError("mean and deviation belong together: give both or none")
+        return self
+
+    @property
+    def after_scores(self) -> tuple[str, ...]:
+        if self.deviation is None or (self.mean, self.deviation) == (0.0, 1.0):
+            return ()
+        return (f"The mean and the deviation of the training numbers: {self.mean:.4g} + {self.deviation:.4g} × score.",)
+
+
+class Rated(NamedTuple):
     text: str
     pair: str | None
     number: float | None
@@ -53,27 +73,22 @@ class Number(Answered):
     windows: int = 1
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain numbers and words, for JSON."""
         texts = {"text": self.text} if self.pair is None else {"text": self.text, "pair": self.pair}
         return {**texts, "number": self.number, "windows": self.windows}
 
     @property
     def says(self) -> str:
-        """The number."""
         return f"{self.number:.6g}"
 
     @property
     def verdict(self) -> object:
-        """None: numbers are compared as numbers."""
         return None
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
-        """The number."""
         yield from texts_of(values)
         yield line((self.says, "bold"), style="answer", after=True)
 
     def in_words(self, words: int, answers: int) -> InWords:
-        """The number."""
         return InWords(remarks=(f"The number: {self.number:.4g}.",))
 
 
@@ -97,31 +112,20 @@ class Regress(TextPairTask[Rated, Number]):
     shares = ()
     section: RegressSection
 
-    # ------------------------------------------------------------------ for an existing model
-
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For a model that was trained to answer with a number; raises ConfigError for another one."""
         section, head = context.section, model.config.sentence_head
         if head is None or head.labels != 1 or not isinstance(section, RegressSection):
-            raise ConfigError(
-                "a number needs a model that was trained for it",
-                got=f"a {model.config.family} model",
-                do="train one with: glassformer train regress TABLE --text 0 --label 1",
-            )
+            wanted = "a number needs a model that was trained for it"
+            raise untrained(wanted, model, context, "glassformer train regress TABLE --text 0 --label 1")
         pairs = context.data.pair is not None if isinstance(context.data, TextPairData) else None
         return cls(section, tokenizer, length=context.length, segments=two_segments(model.config), pairs=pairs)
 
     def merge(self, example: Rated, found: Sequence[Reals]) -> Number:
-        """The mean over the windows, in the unit of the data."""
         mean, deviation = self._scale
         number = mean + deviation * float(np.mean(found))
         if not math.isfinite(number):
-            raise NotFiniteError(
-                "a model must answer with a finite number",
-                got=f"NaN for {example.text[:40]!r}",
-                do="its training diverged: train it again with a lower learning rate",
-            )
+            raise not_finite("a model must answer with a finite number", example.text)
         return Number(number, example.text, example.pair, len(found))
 
     @property
@@ -131,31 +135,19 @@ class Regress(TextPairTask[Rated, Number]):
             return 0.0, 1.0
         return self.section.mean, self.section.deviation
 
-    # ------------------------------------------------------------------ records
-
-    @classmethod
-    def columns(cls, data: TextPairData) -> dict[str, str]:
-        """Text, pair and label, which is the number."""
-        return check_columns({"text": data.text, "pair": data.pair, "label": data.label})
-
     def example(self, values: Mapping[str, object], where: str) -> Rated:
-        """A text or a pair, and its number where it is known."""
         texts = self.texts(values, where)
         return Rated(*texts, number_of(values["label"], where) if "label" in values else None)
 
     def rows(self, example: Rated) -> Iterator[Row]:
-        """A row for each window; the windows of a text share a weight of 1."""
         mean, deviation = self._scale
         labels = {} if example.number is None else {"number": (example.number - mean) / deviation}
         return self.rows_with(example, labels)
-
-    # ------------------------------------------------------------------ training
 
     @classmethod
     def from_records(
         cls, section: RegressSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
-        """With mean and deviation of the numbers of the training records."""
         if section.mean is None and not preparation.measuring:
             numbers = []
             for record in records:
@@ -177,29 +169,22 @@ class Regress(TextPairTask[Rated, Number]):
         return cls(section, preparation.tokenizer, length=preparation.data.length, segments=segments)
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The weighted sum of the squared errors of the standardised numbers, [B, 1]."""
         assert output.sentence_logits is not None
         return {"number": squared_error(output.sentence_logits, batch.labels["number"], batch.weights)}
 
     @property
     def baseline_loss(self) -> float:
-        """The squared error of always answering with the mean, in units of the deviation."""
         return 1.0
 
-    # ------------------------------------------------------------------ measuring
-
     def lesson(self, example: Rated) -> Lesson | None:
-        """The words and the standardised number."""
         mean, deviation = self._scale
         number = None if example.number is None else (example.number - mean) / deviation
         return None if number is None else Lesson(example.text, example.pair, number)
 
     def guessed(self, example: Rated, values: list[float]) -> Number:
-        """In the unit of the data."""
         return self.merge(example, [np.array(values)])
 
     def scores(self, pairs: Sequence[tuple[Rated, Number]]) -> Scores:
-        """Squared and absolute error and correlations, beside always answering with the mean."""
         mean, deviation = self._scale
         known = [(example, example.number, found.number) for example, found in pairs if example.number is not None]
         true, guessed = (np.array([each[side] for each in known], np.float64) for side in (1, 2))  # [E]

@@ -18,9 +18,8 @@ from glassformer.scoring.bio import TagSpan, is_scheme, spans_of
 from glassformer.scoring.calibration import log_softmax
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.answered import SHOWN, Answered, Guess, InWords
-from glassformer.tasks.labels.tag.baselines import TagBaselines
 from glassformer.tasks.labels.tag.records import Sentence
-from glassformer.tasks.labels.tag.scores import by_type, confusions, span_measure, span_types
+from glassformer.tasks.labels.tag.scores import TagBaselines, by_type, confusions, span_measure, span_types
 
 
 @dataclass(frozen=True)
@@ -50,22 +49,18 @@ class Tagging(Answered):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words as they stand in the text, one for each tag; in JSON they are the same strings."""
         return tuple(self.text[start:end] for start, end in self.offsets)
 
     @property
     def says(self) -> str:
-        """The spans with their labels."""
         return ", ".join(f"{span.text}: {span.label}" for span in self.spans) or "no span"
 
     @property
     def place_names(self) -> list[str]:
-        """What the places are called."""
         return list(self.words)
 
     @property
     def places(self) -> list[list[Guess]]:
-        """The tag of each word, as likely as its span."""
         likely: dict[int, float] = {}
         for span in self.spans:
             likely |= {start: span.probability for start, _ in self.offsets if span.start <= start < span.end}
@@ -73,11 +68,9 @@ class Tagging(Answered):
 
     @property
     def verdict(self) -> object:
-        """The tags."""
         return self.tags
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
-        """The spans, each with a bar."""
         yield line(self.text, style="dim")
         if not self.spans:
             yield line("no span found", after=True)
@@ -89,7 +82,6 @@ class Tagging(Answered):
         yield Grid(("start", "end", "text", "label", "probability", ""), rows, right=(0, 1))
 
     def in_words(self, words: int, answers: int) -> InWords:
-        """The tag of each word, and the spans that the tags mark."""
         kept, found = 2 * words, self.words
         more = f"{len(found) - kept:,} more words" if len(found) > kept else ""
         rows = tuple((word, ()) for word in found[:kept])
@@ -104,7 +96,6 @@ class Tagging(Answered):
         return InWords("the tag of each word", (), rows, self.tags[:kept], more, tuple(told))
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and words, for JSON; with words and tags where the words were given."""
         spans = [vars(span) for span in self.spans]
         given = {"words": list(self.words), "tags": list(self.tags)} if self.given else {}
         return {"text": self.text, **given, "spans": spans, "windows": self.windows}
@@ -141,7 +132,6 @@ def _is_best(numbers: Integers, chain: Chain) -> bool:
 
 
 def _marked(tags: Sequence[str], labels: Sequence[str]) -> list[TagSpan]:
-    """The spans of tags, one for each word where tags mark none."""
     if is_scheme(labels):
         return spans_of(tags)
     return [TagSpan(tag, number, number + 1) for number, tag in enumerate(tags)]

@@ -20,9 +20,7 @@ from glassformer.text.words import Span, align_words, find_words
 
 
 class Sentence(NamedTuple):
-    """A text, the characters [start, end) of its words, and their tags where they are known. `given`: the words came
-    with the text, and were not found in it.
-    """
+    """A text, its words [start, end), and their tags where known. `given`: the words came with the text."""
 
     text: str
     words: tuple[Span, ...]
@@ -31,10 +29,7 @@ class Sentence(NamedTuple):
 
 
 def tagged_format(path: Path) -> TableFormat:
-    """How a file of sentences is written: words in columns, unless its name says JSON lines or Parquet.
-
-    Raises DataError for a table with one sentence a row, which has no place for tags.
-    """
+    """Words in columns, unless the name says JSON lines or Parquet; raises DataError for .csv, which has no tags."""
     kind = table_kind(path)
     if kind == "csv":
         raise DataError(
@@ -46,10 +41,7 @@ def tagged_format(path: Path) -> TableFormat:
 
 
 def tagged_rows(path: Path, data: TagData, *, bad: OnBad, tagged: bool) -> Iterator[Row]:
-    """The rows of a file: `text`, and `words`, `offsets`, `tags` and `spans` where they are there.
-
-    With `tagged`, a row without tags and spans goes to `bad`.
-    """
+    """The rows of a file: `text`, `words`, `offsets`, `tags`, `spans`; with `tagged`, one without tags is bad."""
     if tagged_format(path).kind == "conll":
         for row in conll_rows(path, words=data.words, tags=data.tags if tagged else None, bad=bad):
             if tagged and "tags" not in row.values:
@@ -102,7 +94,6 @@ def sentence_of(values: Mapping[str, object], where: str) -> Sentence:
 
 
 def _placed(values: Mapping[str, Any], words: Sequence[str], where: str) -> tuple[str, list[Span]]:
-    """The text of words, and where they stand in it."""
     if "offsets" in values:
         return values["text"], values["offsets"]
     if not values.get("text"):

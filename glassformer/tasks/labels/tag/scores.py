@@ -6,21 +6,60 @@ E sentences · K statistics of a sentence · T labels of spans
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 
 from glassformer.scoring.agreement import macro_f1
 from glassformer.scoring.bio import TagSpan
-from glassformer.scoring.measure import Measure, Reals
+from glassformer.scoring.score import Measure, Reals
+from glassformer.tasks.labels.tag.records import Sentence
+
+# Words whose tags are kept with a model: the most frequent ones.
+_KEPT = 50_000
+
+
+class TagBaselines:
+    """How often each label was seen, and each word's usual label where that is not the most frequent one."""
+
+    def __init__(self, labels: Sequence[str], facts: Mapping[str, Any] | None = None) -> None:
+        self.labels = tuple(labels)
+        self.label_counts: dict[str, int] = dict((facts or {}).get("labels", {}))
+        self.of_words: dict[str, str] = dict((facts or {}).get("words", {}))
+
+    @classmethod
+    def of(cls, labels: Sequence[str], sentences: Sequence[Sentence], tags: Sequence[Sequence[str]]) -> Self:
+        self = cls(labels)
+        by_word: dict[str, Counter[str]] = {}
+        for sentence, its in zip(sentences, tags, strict=True):
+            for (start, end), tag in zip(sentence.words, its, strict=bool(its)):
+                by_word.setdefault(sentence.text[start:end], Counter())[tag] += 1
+        total = Counter(tag for its in tags for tag in its)
+        self.label_counts = {label: total[label] for label in labels}
+        usual = max(labels, key=total.__getitem__)
+        frequent = sorted(by_word.items(), key=lambda each: (-each[1].total(), each[0]))[:_KEPT]
+        mostly = ((word, max(sorted(counts), key=counts.__getitem__)) for word, counts in frequent)
+        self.of_words = {word: tag for word, tag in mostly if tag != usual}
+        return self
+
+    def facts(self) -> dict[str, Any]:
+        return {"labels": self.label_counts, "words": self.of_words}
+
+    def tags(self, sentences: Sequence[Sequence[str]]) -> dict[str, list[tuple[str, ...]]]:
+        """By baseline, the tags of each sentence's words; a word that was not seen has the most frequent label."""
+        usual = max(self.labels, key=lambda label: self.label_counts.get(label, 0))
+        return {
+            "most frequent": [(usual,) * len(words) for words in sentences],
+            "by word": [tuple(self.of_words.get(word, usual) for word in words) for words in sentences],
+        }
+
 
 # The confusions of a report: the most frequent.
 _SHOWN = 10
 
 
 def span_types(sentences: Sequence[Sequence[TagSpan]], more: Sequence[Sequence[TagSpan]]) -> tuple[str, ...]:
-    """The labels of all spans, those that were only found too, sorted."""
     return tuple(sorted({span.label for spans in (*sentences, *more) for span in spans}))
 
 
@@ -60,9 +99,7 @@ def _scores(sums: Reals, types: int, occurring: Any) -> dict[str, Reals]:
 
 
 def rates(hits: Any, extra: Any, missed: Any) -> tuple[Reals, Reals, Reals]:
-    """Precision, recall and F1 from counts of right spans, of wrong ones that were found, and of missed ones; 0 where
-    nothing was found or nothing is there, as seqeval has it.
-    """
+    """Precision, recall and F1 from counts of spans; 0 where nothing was found or is there, as in seqeval."""
     return _share(hits, hits + extra), _share(hits, hits + missed), _share(2 * hits, 2 * hits + extra + missed)
 
 
@@ -72,9 +109,7 @@ def _share(part: Any, whole: Any) -> Reals:
 
 
 def by_type(measure: Measure, types: Sequence[str]) -> list[dict[str, Any]]:
-    """Precision, recall and F1 of each label, and how many spans of it there are: rows of a table, the most frequent
-    first.
-    """
+    """Precision, recall, F1 and count of each label: rows of a table, the most frequent first."""
     sums = measure.sums
     hits, extra, missed = (sums[kind * len(types) : (kind + 1) * len(types)] for kind in range(3))
     columns = zip(types, *rates(hits, extra, missed), hits + missed, strict=True)
@@ -86,7 +121,6 @@ def by_type(measure: Measure, types: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def confusions(right: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
-    """The most frequent wrong tags of words, each with the right one."""
     counted = Counter(
         (mine, its)
         for truth, guess in zip(right, found, strict=True)

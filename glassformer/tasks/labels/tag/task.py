@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from glassformer.base.errors import ConfigError, DataError, NotFiniteError
+from glassformer.base.errors import DataError
 from glassformer.config import ModelConfig
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.readers.lines import OnBad
@@ -28,17 +28,17 @@ from glassformer.models.families.heads import token_head_of
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.bio import OUTSIDE, is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
-from glassformer.scoring.cross_entropy import cross_entropy, widened
-from glassformer.scoring.distillation import soft_loss
+from glassformer.scoring.cross_entropy import cross_entropy, soft_loss, widened
 from glassformer.scoring.score import Scores
 from glassformer.tasks.labels.labels import Unlearned
 from glassformer.tasks.labels.tag.answers import Tagging, decoded, tag_scores
-from glassformer.tasks.labels.tag.baselines import TagBaselines
 from glassformer.tasks.labels.tag.records import Sentence, sentence_of, tagged_format, tagged_rows
+from glassformer.tasks.labels.tag.scores import TagBaselines
 from glassformer.tasks.labels.tag.settings import TagData, TagSection
-from glassformer.tasks.predictor import Context
+from glassformer.tasks.labels.text_pair import check_encoder
+from glassformer.tasks.predictor import Context, untrained
 from glassformer.tasks.records import Record, RecordTask
-from glassformer.tasks.rows import Axis, Row, known_label
+from glassformer.tasks.rows import Axis, Row, known_label, not_finite
 from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside, windows
@@ -87,12 +87,7 @@ class Tag(RecordTask[Tagged, Tagging]):
     sample = ("A text in which you want to tag words.",)
 
     def __init__(
-        self,
-        section: TagSection,
-        tokenizer: Tokenizer,
-        *,
-        length: int | None,
-        baselines: TagBaselines | None = None,
+        self, section: TagSection, tokenizer: Tokenizer, *, length: int | None, baselines: TagBaselines | None = None
     ) -> None:
         self.section, self.tokenizer, self.length = section, tokenizer, length
         self.baselines = baselines or TagBaselines(section.labels)
@@ -100,19 +95,12 @@ class Tag(RecordTask[Tagged, Tagging]):
         self._bio = is_bio(section.labels)
         self._legal = legal_steps(section.labels)
 
-    # ------------------------------------------------------------------ for an existing model
-
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For a model with a token head and names for its labels; raises ConfigError for another one."""
         head, section = model.config.token_head, context.section
         if head is None or not isinstance(section, TagSection) or head.labels != len(section.labels):
-            raise ConfigError(
-                "tags need a model that was trained to tag",
-                got=f"a {model.config.family} model"
-                + ("" if context.section is None else f" for {context.section.name}"),
-                do="train one with: glassformer train tag FILES",
-            )
+            wanted = "tags need a model that was trained to tag"
+            raise untrained(wanted, model, context, "glassformer train tag FILES")
         return cls(section, tokenizer, length=context.length)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Found]]:
@@ -128,14 +116,9 @@ class Tag(RecordTask[Tagged, Tagging]):
                 yield row, (words[begin:end], chain)
 
     def merge(self, example: Tagged, found: Sequence[Found]) -> Tagging:
-        """The best legal labels of the whole text, with their probabilities."""
         logits = np.concatenate([each for each, _ in found])  # [N, L]
         if not np.isfinite(logits).all():
-            raise NotFiniteError(
-                "a model must give finite numbers to tag by",
-                got=f"NaN for {example.sentence.text[:40]!r}",
-                do="its training diverged: train it again with a lower learning rate",
-            )
+            raise not_finite("a model must give finite numbers to tag by", example.sentence.text)
         return decoded(example.sentence, self.section.labels, logits, found[0][1], len(found))
 
     def _chain(self, model: Transformer) -> Chain | None:
@@ -145,26 +128,20 @@ class Tag(RecordTask[Tagged, Tagging]):
             return self._legal if is_scheme(self.section.labels) else None
         return self._legal + crf.chain
 
-    # ------------------------------------------------------------------ records
-
     @classmethod
     def columns(cls, data: TagData) -> dict[str, str]:
-        """The text alone: what else there is depends on the kind of file."""
         return {"text": data.text}
 
     @classmethod
     def records_of(cls, data: Any, path: Path, bad: OnBad) -> Iterator[Record]:
-        """The sentences of a file, with their tags or spans."""
         for row in tagged_rows(path, data, bad=bad, tagged=True):
             yield Record(row.values, row.where, data.kept(row.own))
 
     @classmethod
     def format_of(cls, data: Any, path: Any) -> TableFormat:
-        """Words in columns, JSON lines or Parquet."""
         return tagged_format(path)
 
     def example(self, values: Mapping[str, object], where: str) -> Tagged:
-        """A sentence, and the labels of its words where there are any; raises DataError for an unknown label."""
         sentence = sentence_of(values, where)
         if sentence.tags is None:
             return Tagged(sentence, None)
@@ -185,15 +162,9 @@ class Tag(RecordTask[Tagged, Tagging]):
             marks[tokens.first[start:end] - window.start + len(before)] = of_words
             yield Row(ids=array("i", ids.tobytes()), labels={"tag": array("i", marks.tobytes())})
 
-    # ------------------------------------------------------------------ training
-
     @classmethod
     def check_body(cls, section: TagSection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model has an encoder and no decoder."""
-        if body.encoder is None or body.decoder is not None:
-            raise ConfigError(
-                "words are tagged by an encoder", got=f"the family {body.family}", do="choose bert or modernbert"
-            )
+        check_encoder(body, "words are tagged by an encoder")
 
     @classmethod
     def from_records(
@@ -236,26 +207,21 @@ class Tag(RecordTask[Tagged, Tagging]):
         )
 
     def model(self, body: ModelConfig) -> ModelConfig:
-        """The body with a token head, and without a vocabulary head."""
         section = self.section
         head = token_head_of(body, labels=len(section.labels), dropout=section.dropout, crf=section.crf)
         return body.model_copy(update={"token_head": head, "head": None, "sentence_head": None})
 
     @property
     def baseline_loss(self) -> float:
-        """The entropy of the training labels: the loss of knowing only how frequent each of them is."""
         counts = self.baselines.label_counts.values()
         total = sum(counts)
         return -math.fsum(count / total * math.log(count / total) for count in counts if count)
 
     def facts(self) -> dict[str, Any]:
-        """What the baselines know of the training records."""
         return {"word_tag_counts": self.baselines.facts()}
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The weighted sum of the cross-entropies of the words' labels, of logits [B, S, L]; with a CRF, of −log
-        probability of the labels of each row together.
-        """
+        """Cross-entropy of the words' labels, logits [B, S, L]; with a CRF, −log probability of a row's labels."""
         logits, labels, crf = output.token_logits, batch.labels["tag"], crf_of(model)  # [B, S, L], [B, S]
         if crf is None:
             return {"tag": cross_entropy(logits, labels, batch.weights[:, None].expand_as(labels))}
@@ -264,11 +230,9 @@ class Tag(RecordTask[Tagged, Tagging]):
         return {"tag": -(each * batch.weights.to(each.dtype)).sum()}
 
     def known_by(self, example: Tagged) -> str | None:
-        """The sentence."""
         return None if example.labels is None else example.sentence.text
 
     def scores(self, pairs: Sequence[tuple[Tagged, Tagging]]) -> Scores:
-        """Precision, recall and F1 of spans, accuracy of tags, beside two baselines that do not read the context."""
         known = [(example.sentence, found) for example, found in pairs if example.labels is not None]
         return tag_scores(known, self.baselines)
 

@@ -19,9 +19,7 @@ class AnnotatedMasksSection(TaskSection):
 
 
 class AnnotatedMasksData(RecordSection):
-    """`text` and `answers` are columns: a text with [MASK], and a word for each mask, as a list or separated by
-    spaces.
-    """
+    """`text` with [MASK] and `answers`, a word for each mask (a list, or separated by spaces), are columns."""
 
     validation: float = Field(default=0.0, ge=0, lt=1)
     answers: str = "answers"

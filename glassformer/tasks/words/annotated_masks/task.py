@@ -6,6 +6,7 @@ N masked tokens · V vocabulary
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -44,15 +45,11 @@ class Annotated(NamedTuple):
 
 
 class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
-    """Guessing the words that are masked in the data. An answer of several tokens is masked as several masks.
-
-    The prediction for a text is, for each masked token, the loss and whether the likeliest token is the right one.
-    """
+    """Guessing the words masked in the data. A prediction: for each masked token its loss, and whether it is right."""
 
     Section = AnnotatedMasksSection
     Data = AnnotatedMasksData
     verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}
-    formerly = "given"
     soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
     plateau_causes = OF_MASKING
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
@@ -66,69 +63,47 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For an encoder with a vocabulary head; raises ConfigError for another model."""
         check_guesses(model, tokenizer)
         return cls(AnnotatedMasksSection(), tokenizer, length=context.length, unigram=Unigram(np.zeros(1, np.int64)))
 
     @classmethod
     def columns(cls, data: AnnotatedMasksData) -> dict[str, str]:
-        """Text and answers."""
         return check_columns({"text": data.text, "answers": data.answers})
 
     @classmethod
     def training_texts(cls, data: Any, shares: Mapping[str, float]) -> Iterator[str]:
-        """The training texts with their answers in place."""
-        for split, record in cls._split(data, shares, _ignored):
-            if split != "train":
-                continue
-            try:
-                text, _ = _with_answers(record.values, record.where)
-            except DataError:  # reported when the record becomes an example
-                continue
-            yield text
+        for split, record in cls._split(data, shares, lambda error: None):
+            with suppress(DataError):  # reported when the record becomes an example
+                if split == "train":
+                    yield _with_answers(record.values, record.where)[0]
 
     @classmethod
     def check_body(cls, section: AnnotatedMasksSection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model is an encoder with a vocabulary head."""
         check_encoder(body)
 
     @classmethod
     def from_records(
-        cls,
-        section: AnnotatedMasksSection,
-        preparation: Preparation,
-        records: Sequence[Record],
-        held_out: Sequence[Record],
+        cls, section: Any, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
-        """With the frequencies of the training texts' tokens."""
         tokenizer, length = preparation.tokenizer, preparation.data.length
         counts = preparation.facts.get("unigram_counts")
         if counts is not None:
             return cls(section, tokenizer, length=length, unigram=Unigram(torch.tensor(counts).numpy()))
         ids: list[int] = []
         for record in records:
-            try:
+            with suppress(DataError):  # reported when the record becomes an example
                 ids += tokenizer.encode(_with_answers(record.values, record.where)[0], special=False).ids
-            except DataError:  # reported when the record becomes an example
-                continue
         unigram = Unigram.count(torch.tensor(ids, dtype=torch.int64).numpy(), tokenizer.vocabulary_size)
         return cls(section, tokenizer, length=length, unigram=unigram)
 
     @property
     def baseline_loss(self) -> float:
-        """The entropy of the texts' tokens."""
         return self.unigram.entropy
 
     def facts(self) -> dict[str, Any]:
-        """How frequent each token of the training texts is."""
         return {"unigram_counts": self.unigram.counts.tolist()}
 
-    # ------------------------------------------------------------------ examples
-
     def example(self, values: Mapping[str, object], where: str) -> Annotated:
-        """A text with its answers; raises DataError for one that is too long, and for an answer that the tokenizer does
-        not know.
-        """
         text, places = _with_answers(values, where)
         encoding = self.tokenizer.encode(text)
         if self.length is not None and len(encoding) > self.length:
@@ -147,7 +122,6 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
         return Annotated(encoding, _covered(encoding, places), where)
 
     def rows(self, example: Annotated) -> list[Row]:
-        """The text with its masks."""
         encoding, masked = example.encoding, example.masked
         mask_id = self.tokenizer.mask_id or 0
         return [
@@ -160,10 +134,7 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
             )
         ]
 
-    # ------------------------------------------------------------------ learning and measuring
-
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The sum of the cross-entropies at the masked tokens, of logits [N, V]."""
         return {"masked_words": cross_entropy(output.logits, batch.labels["masked_words"])}
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[tuple[float, bool]]]]:
@@ -179,17 +150,12 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
                 yield row, list(zip(its.tolist(), whether.tolist(), strict=True))
 
     def merge(self, example: Annotated, found: Sequence[list[tuple[float, bool]]]) -> list[tuple[float, bool]]:
-        """The only row's answer: a text has one row."""
         return found[0]
 
     def known_by(self, example: Annotated) -> str | None:
-        """Its tokens, with the answers in place."""
         return " ".join(map(str, example.encoding.ids))
 
     def scores(self, pairs: Sequence[tuple[Annotated, list[tuple[float, bool]]]]) -> Scores:
-        """Loss, perplexity and accuracy at the masked tokens, beside those of always guessing the most frequent
-        token.
-        """
         model, unigram = Tally(), Tally()
         for example, found in pairs:
             losses_found = torch.tensor([loss for loss, _ in found], dtype=torch.float64)
@@ -222,12 +188,7 @@ def _with_answers(values: Mapping[str, object], where: str) -> tuple[str, list[t
 
 
 def _covered(encoding: Encoding, places: Sequence[tuple[int, int]]) -> list[bool]:
-    """Whether each token shares a character with one of the answers."""
     return [
         not special and any(start < high and low < end for low, high in places)
         for (start, end), special in zip(encoding.offsets, encoding.special, strict=True)
     ]
-
-
-def _ignored(error: DataError) -> None:
-    """Drop a bad record: it is reported when it becomes an example."""

@@ -7,14 +7,15 @@ B rows · S tokens of a row · N masked words · V vocabulary
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig, SentenceHeadConfig
-from glassformer.data.batches.corrupt import IGNORED
+from glassformer.data.batches.corrupt import IGNORED, MaskingSection
 from glassformer.data.batches.pairs import SentencePairs
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
@@ -23,9 +24,9 @@ from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram, compared, guessed
+from glassformer.tasks.settings import CardWords, TaskSection
 from glassformer.tasks.task import Preparation, SoftLoss, Source
-from glassformer.tasks.words.bert.settings import BertSection
-from glassformer.tasks.words.corpus import CorpusTask, MaskedRows, held_out_sources
+from glassformer.tasks.words.corpus import CorpusTask, LabelCounts, MaskedRows, check_rows_of_pairs, held_out_sources
 from glassformer.tasks.words.masked_words import (
     OF_MASKING,
     answered,
@@ -34,14 +35,30 @@ from glassformer.tasks.words.masked_words import (
     of_texts,
     unigram_of,
 )
-from glassformer.tasks.words.pair_labels import LabelCounts, check_rows_of_pairs
+from glassformer.tasks.words.settings import FILLED, NEXT_SENTENCE_LABELS, ORDER_LABELS
+
+
+class BertSection(TaskSection, MaskingSection):
+    """How words are masked and pairs are made. `negatives`: with random the second text of a wrong pair comes from
+    another document, as in BERT; with swapped the two texts are neighbours that have changed places, as in ALBERT.
+    `unrelated`: the probability of a wrong pair; `short`: the share of documents that are cut to a random shorter
+    length; `copies`: how many different ways each document is cut into pairs.
+    """
+
+    card: ClassVar[CardWords] = FILLED
+    name: Literal["bert"] = "bert"
+    negatives: Literal["random", "swapped"] = "random"
+    unrelated: float = Field(default=0.5, ge=0, le=1)
+    short: float = Field(default=0.1, ge=0, le=1)
+    copies: int = Field(default=1, ge=1, le=100)
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        return ORDER_LABELS if self.negatives == "swapped" else NEXT_SENTENCE_LABELS
 
 
 class Bert(CorpusTask):
-    """Masked words and next sentence: two losses, each divided by the number of its own labels.
-
-    The loss of the pairs has the name `next_sentence` with swapped pairs too.
-    """
+    """Masked words and next sentence (also swapped ones): two losses, each divided by the number of its labels."""
 
     Section = BertSection
     of_pairs = True
@@ -58,12 +75,10 @@ class Bert(CorpusTask):
 
     @classmethod
     def check_data(cls, data: DataSection) -> None:
-        """Raise ConfigError for settings that rows of pairs do not have."""
         check_rows_of_pairs(data)
 
     @classmethod
     def check_body(cls, section: BertSection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model is an encoder with a vocabulary head and two segments."""
         check_encoder(body)
         assert body.encoder is not None
         if body.encoder.embed.segments < 2:
@@ -75,7 +90,6 @@ class Bert(CorpusTask):
 
     @classmethod
     def prepared(cls, section: BertSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
-        """Pairs of sentences with masked words."""
         corpus, data = cls.stores(preparation), preparation.data
         swapped = section.negatives == "swapped"
 
@@ -112,16 +126,13 @@ class Bert(CorpusTask):
         return task, sources
 
     def model(self, body: ModelConfig) -> ModelConfig:
-        """The body with the pooler and two labels."""
         return body.model_copy(update={"sentence_head": SentenceHeadConfig(labels=2, pooling="pooler", dropout=0.0)})
 
     @property
     def baseline_loss(self) -> float:
-        """The sum of the entropies of the text's tokens and of the labels of its pairs."""
         return self.unigram.entropy + self.pair_counts.entropy
 
     def facts(self) -> dict[str, Any]:
-        """How frequent each token of the training text is, and the fingerprint of the text."""
         return {
             "text_fingerprint": self.text_fingerprint,
             "pair_counts": list(self.pair_counts.counts),
@@ -129,16 +140,13 @@ class Bert(CorpusTask):
         }
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The sum of the cross-entropies at the masked words, and that of the pairs: of logits [N, V] and [B, 2]."""
         return {
             "masked_words": cross_entropy(output.logits, batch.labels["masked_words"]),
             "next_sentence": cross_entropy(output.sentence_logits, batch.labels["next_sentence"]),
         }
 
     def evaluate(self, model: Transformer, source: MaskedRows, *, limit: int | None = None) -> Scores:
-        """The scores of both losses, with their sum as `loss`, beside those of always choosing what is most
-        frequent.
-        """
+        """The scores of both losses, with their sum as `loss`, compared with the most frequent token and label."""
         words, pairs, unigram, majority = Tally(), Tally(), Tally(), Tally()
         for batch, output in answered(model, source, heads=("head", "sentence_head"), limit=limit):
             device = output.states.device

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple, Self
 import torch
 from rich.cells import cell_len
 
-from glassformer.base.errors import ConfigError, DataError, NotFiniteError
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.shown import Grid, Part, Share, line
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.answered import Answered
 from glassformer.tasks.answered import Guess as Likely
 from glassformer.tasks.predictor import Context, Predictor
-from glassformer.tasks.rows import Row, make_row
+from glassformer.tasks.rows import Row, located, make_row, not_finite
 from glassformer.tasks.words.masked_words import check_guesses, log_probabilities, scored_in_each
 from glassformer.text.token_text import marked
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
@@ -34,7 +34,6 @@ TOGETHER, NUMBERS = 3, 28
 @dataclass(frozen=True)
 class Guess:
     """A token for a masked word: `word` as it is written in a text, `token` as it is written in the vocabulary.
-
     `joins`: it continues the word before it, as "ing" does.
     """
 
@@ -45,7 +44,6 @@ class Guess:
 
 
 def _cells(guess: Guess) -> tuple[str, str, Share]:
-    """A guess as it is shown: its word, its probability, and a bar."""
     word = f"…{guess.word}" if guess.joins and guess.word.isalnum() else marked(guess.word)
     return word, f"{guess.probability:.1%}", Share(guess.probability)
 
@@ -72,27 +70,22 @@ class Filled(Answered):
 
     @property
     def says(self) -> str:
-        """The text with the best guesses."""
         return self.filled
 
     @property
     def place_names(self) -> list[str]:
-        """What the places are called."""
         several = len(self.masks) > 1
         return [f"{MASK} {number}" if several else MASK for number in range(1, len(self.masks) + 1)]
 
     @property
     def places(self) -> list[list[Likely]]:
-        """The best guesses for each masked word."""
         return [[(guess.word, guess.probability) for guess in mask.guesses] for mask in self.masks]
 
     @property
     def verdict(self) -> object:
-        """The best guess for each masked word."""
         return [mask.guesses[0].token for mask in self.masks]
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
-        """The guesses for as many masked words next to each other as there is room for."""
         yield line(self.text, style="dim")
         cells = [[_cells(guess) for guess in mask.guesses] for mask in self.masks]
         longest = max((cell_len(words) for of_mask in cells for words, *_ in of_mask), default=0)
@@ -115,15 +108,10 @@ class Filled(Answered):
         yield line(self.filled, style="answer", after=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and strings, for JSON."""
         return asdict(self)
 
 
 class Masked(NamedTuple):
-    """A text with masked words at the token positions `places`, the windows that answer for at least one of them, and
-    the number of all windows of the text.
-    """
-
     text: str
     encoding: Encoding
     places: list[int]
@@ -145,7 +133,6 @@ class Fill(Predictor[Masked, Filled]):
     sample = (f"A text with one {MASK} in it.",)
 
     def record_of(self, text: str) -> dict[str, object]:
-        """The text, with its longest word masked where none is."""
         words = text.split(" ")
         if MASK not in text:
             words[max(range(len(words)), key=lambda place: len(words[place]))] = MASK
@@ -158,19 +145,16 @@ class Fill(Predictor[Masked, Filled]):
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For an encoder with a vocabulary head; raises ConfigError for another model."""
         check_guesses(model, tokenizer)
         return cls(tokenizer, max_text_tokens=text_tokens(tokenizer, context.length), **context.options)
 
     def example(self, values: Mapping[str, object], where: str) -> Masked:
-        """The text of a record, which must hold [MASK]; raises DataError."""
         text = str(values["text"])
         encoding = self.tokenizer.encode(text, special=False)
         places = [place for place, masked in enumerate(encoding.masked_words) if masked]
         if not places:
-            wanted = f"a text to fill needs at least one {MASK}"
             raise DataError(
-                f"{where}: {wanted}" if where else wanted,
+                located(where, f"a text to fill needs at least one {MASK}"),
                 got=repr(text if len(text) <= 60 else text[:57] + "..."),
                 do=f"write {MASK} where a word is masked: She {MASK} summer better",
             )
@@ -179,12 +163,10 @@ class Fill(Predictor[Masked, Filled]):
         return Masked(text, encoding, places, asked, len(all_windows))
 
     def rows(self, example: Masked) -> Iterator[Row]:
-        """A row for each window that answers for a masked word."""
         for window in example.windows:
             yield make_row(example.encoding, window, self.tokenizer, _inside(example.places, window))
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Guesses]]:
-        """The best tokens for the masked words of each row."""
         size, special = self.tokenizer.vocabulary_size, sorted(self.tokenizer.special_ids)
         for batch, found in log_probabilities(model, batches):
             table = found[:, :size].exp()  # [N, V]: rows that only pad the table are no tokens
@@ -200,11 +182,7 @@ class Fill(Predictor[Masked, Filled]):
     def merge(self, example: Masked, found: Sequence[Guesses]) -> Filled:
         """The text with its guesses; those for a masked word come from the window that shows most text around it."""
         if not all(each.finite for each in found):
-            raise NotFiniteError(
-                "a model must give finite numbers to guess by",
-                got=f"NaN for {example.text[:40]!r}",
-                do="its training diverged: train it again with a lower learning rate",
-            )
+            raise not_finite("a model must give finite numbers to guess by", example.text)
         all_ids = [ids for each in found for ids in each.ids]
         all_probabilities = [probabilities for each in found for probabilities in each.probabilities]
         masks, filled, shift = [], example.text, 0
@@ -230,7 +208,6 @@ class Fill(Predictor[Masked, Filled]):
         return Filled(example.text, filled, tuple(masks), example.cut)
 
     def _joins(self, before: int | None, id_: int) -> bool:
-        """Whether this token continues the word before it."""
         if before is None:
             return False
         alone = self.tokenizer.decode([before], skip_special=False)
@@ -239,12 +216,10 @@ class Fill(Predictor[Masked, Filled]):
 
 
 def _inside(places: list[int], window: Window) -> list[int]:
-    """Of positions in rising order, those for which a window answers."""
     return places[bisect_left(places, window.first) : bisect_left(places, window.last)]
 
 
 def word_of(tokenizer: Tokenizer, id_: int) -> str:
-    """A guessed token as it is written."""
     word = tokenizer.decode([id_], skip_special=False).strip()
     if "\ufffd" in word:  # no whole letter
         word = tokenizer.text(id_).strip()

@@ -13,7 +13,7 @@ from glassformer.base.errors import DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Context, Predictor
-from glassformer.tasks.rows import Axis, Row, make_row
+from glassformer.tasks.rows import Axis, Row, located, make_row
 from glassformer.tasks.words.masked_lm.fill import text_tokens
 from glassformer.tasks.words.masked_words import check_guesses, log_probabilities
 from glassformer.tasks.writing.scored import Scored, ScoredToken
@@ -40,12 +40,10 @@ class PseudoLikelihood(Predictor[Whole, Scored]):
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For an encoder with a vocabulary head; raises ConfigError for another model."""
         check_guesses(model, tokenizer)
         return cls(tokenizer, max_text_tokens=text_tokens(tokenizer, context.length))
 
     def example(self, values: Mapping[str, object], where: str) -> Whole:
-        """The text of a record; raises DataError for a text of only blanks."""
         text = str(values["text"])
         encoding = self.tokenizer.encode(text, special=False)
         spans = windows(len(encoding), self.max_text_tokens)
@@ -53,12 +51,10 @@ class PseudoLikelihood(Predictor[Whole, Scored]):
             (at, window) for window in spans for at in range(window.first, window.last) if not encoding.masked_words[at]
         ]
         if not places:
-            wanted = "a text to score needs words"
-            raise DataError(f"{where}: {wanted}" if where else wanted, got=repr(text[:40]))
+            raise DataError(located(where, "a text to score needs words"), got=repr(text[:40]))
         return Whole(text, encoding, places, len(spans))
 
     def rows(self, example: Whole) -> Iterator[Row]:
-        """The text once for each of its tokens."""
         for place, window in example.places:
             row = make_row(example.encoding, window, self.tokenizer, [place])
             ids, (at,) = list(row.ids), row.scored_at
@@ -67,21 +63,14 @@ class PseudoLikelihood(Predictor[Whole, Scored]):
             yield replace(row, ids=ids, masked_words=masked, labels={"token": [answer]})
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, float]]:
-        """The log-probability of the token that is masked in each row."""
         for batch, found in log_probabilities(model, batches):
             right = found.gather(1, batch.labels["token"].cpu()[:, None])[:, 0]  # [N]
             yield from zip(batch.row_ids.tolist(), right.tolist(), strict=True)
 
     def merge(self, example: Whole, found: Sequence[float]) -> Scored:
-        """The tokens of the text with their log-probabilities."""
         encoding = example.encoding
         tokens = tuple(
-            ScoredToken(
-                encoding.tokens[place],
-                self.tokenizer.text(encoding.ids[place]),
-                *encoding.offsets[place],
-                log_probability,
-            )
-            for (place, _), log_probability in zip(example.places, found, strict=True)
+            ScoredToken(encoding.tokens[at], self.tokenizer.text(encoding.ids[at]), *encoding.offsets[at], logarithm)
+            for (at, _), logarithm in zip(example.places, found, strict=True)
         )
         return Scored(example.text, tokens, example.cut)

@@ -6,8 +6,9 @@ B rows · S tokens of a row · N masked words, padded to the same number in each
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
+from pydantic import Field
 from torch import Tensor
 
 from glassformer.config import ModelConfig
@@ -21,11 +22,22 @@ from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Baseline, Scores, Tally, Unigram, compared, guessed
+from glassformer.tasks.settings import CardWords, TaskSection
 from glassformer.tasks.task import Preparation, SoftLoss, Source
 from glassformer.tasks.words.corpus import CorpusTask, MaskedRows
-from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
 from glassformer.tasks.words.masked_words import OF_MASKING, UNIT, answered, check_encoder, of_masked_words, unigram_of
+from glassformer.tasks.words.settings import FILLED
 from glassformer.text.tokenizer import Tokenizer
+
+
+class MaskedLMSection(TaskSection, MaskingSection):
+    """Which words are masked, and how. `training_rate` is the share that is masked in training, by default `rate`, the
+    share in every evaluation: more masked words teach more in the same step (Wettig et al. 2023).
+    """
+
+    card: ClassVar[CardWords] = FILLED
+    name: Literal["masked-lm"] = "masked-lm"
+    training_rate: float | None = Field(default=None, gt=0, lt=1)
 
 
 class MaskedLM(CorpusTask):
@@ -47,12 +59,10 @@ class MaskedLM(CorpusTask):
 
     @classmethod
     def check_body(cls, section: MaskedLMSection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model is an encoder with a vocabulary head."""
         check_encoder(body)
 
     @classmethod
     def prepared(cls, section: MaskedLMSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
-        """Rows with masked words, drawn by the run's seed in training and by the data's seed in evaluation."""
         corpus, data = cls.stores(preparation), preparation.data
         assert isinstance(data, CorpusSection)
 
@@ -75,19 +85,15 @@ class MaskedLM(CorpusTask):
 
     @property
     def baseline_loss(self) -> float:
-        """The entropy of the text's tokens: the loss of knowing only how frequent each of them is."""
         return self.unigram.entropy
 
     def facts(self) -> dict[str, Any]:
-        """How frequent each token of the training text is, and the fingerprint of the text."""
         return {"text_fingerprint": self.text_fingerprint, "unigram_counts": self.unigram.counts.tolist()}
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The sum of the cross-entropies at the masked words, of logits [N, V]."""
         return {"masked_words": cross_entropy(output.logits, batch.labels["masked_words"])}
 
     def evaluate(self, model: Transformer, source: MaskedRows, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity and accuracy at the masked words, beside the baselines'."""
         tally = Tally()
         of_baselines = [(baseline, Tally()) for baseline in self.baselines]
         for batch, output in answered(model, source, heads=("head",), limit=limit):
@@ -102,7 +108,6 @@ class MaskedLM(CorpusTask):
 def masked_rows(
     data: CorpusSection, store: TokenStore, tokenizer: Tokenizer, masking: MaskingSection, *, seed: int
 ) -> MaskedRows:
-    """The rows of a store as the `[data]` table cuts them, with masked words."""
     frame, pad_id = Frame.encoder(tokenizer), tokenizer.pad_id or 0
     if not data.pack:
         return MaskedRows(BucketedRows(store, data.length, frame=frame, pad_id=pad_id), tokenizer, masking, seed=seed)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
@@ -26,16 +27,35 @@ from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch, Inputs, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy
-from glassformer.scoring.measure import losses_and_shares
-from glassformer.scoring.score import THIS_MODEL, Scores, compared
-from glassformer.tasks.labels.text_pair import two_segments
+from glassformer.scoring.score import THIS_MODEL, Scores, compared, losses_and_shares
+from glassformer.tasks.labels.text_pair import check_encoder, two_segments
 from glassformer.tasks.rows import Shape
+from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Preparation, SoftLoss, Source
-from glassformer.tasks.words.corpus import CorpusTask, held_out_sources
+from glassformer.tasks.words.corpus import CorpusTask, LabelCounts, check_rows_of_pairs, held_out_sources
 from glassformer.tasks.words.masked_words import answered, of_texts
-from glassformer.tasks.words.pair_labels import LabelCounts, check_rows_of_pairs
-from glassformer.tasks.words.sentence_order.settings import SentenceOrderSection
+from glassformer.tasks.words.settings import NEXT_SENTENCE_LABELS, ORDER_LABELS
 from glassformer.text.tokenizer import Tokenizer
+
+
+class SentenceOrderSection(TaskSection):
+    """Which pairs are wrong: with `negatives` random the second text comes from another document, as in BERT; with
+    swapped the two texts are neighbours that have changed places, as in ALBERT. `share` is the probability of a wrong
+    pair, `short` the share of documents that are cut to a random shorter length, `copies` how many different ways each
+    document is cut into pairs.
+    """
+
+    name: Literal["sentence-order"] = "sentence-order"
+    negatives: Literal["random", "swapped"] = "random"
+    share: float = Field(default=0.5, gt=0, lt=1)
+    short: float = Field(default=0.1, ge=0, le=1)
+    copies: int = Field(default=1, ge=1, le=100)
+    pooling: Literal["first", "pooler", "mean"] = "pooler"
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        return ORDER_LABELS if self.negatives == "swapped" else NEXT_SENTENCE_LABELS
 
 
 class PairRows:
@@ -54,11 +74,9 @@ class PairRows:
 
     @property
     def lengths(self) -> Integers:
-        """The tokens of each row [P]."""
         return self.pairs.lengths
 
     def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
-        """These pairs, padded to a shape (rows, tokens)."""
         count, length = shape
         filled = np.concatenate([examples, np.repeat(examples[-1:], count - len(examples))])
         rows = self.pairs.rows(filled, length)
@@ -95,20 +113,14 @@ class SentenceOrder(CorpusTask):
 
     @classmethod
     def check_data(cls, data: DataSection) -> None:
-        """Raise ConfigError for settings that rows of pairs do not have."""
         check_rows_of_pairs(data)
 
     @classmethod
     def check_body(cls, section: SentenceOrderSection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model has an encoder and no decoder."""
-        if body.encoder is None or body.decoder is not None:
-            raise ConfigError(
-                "pairs of texts are read by an encoder", got=f"the family {body.family}", do="choose bert or modernbert"
-            )
+        check_encoder(body, "pairs of texts are read by an encoder")
 
     @classmethod
     def prepared(cls, section: SentenceOrderSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
-        """Pairs of neighbours, and wrong ones."""
         _check_frame(preparation.tokenizer)
         corpus, data = cls.stores(preparation), preparation.data
         swapped = section.negatives == "swapped"
@@ -138,25 +150,20 @@ class SentenceOrder(CorpusTask):
         return cls(section, counts, corpus.stores["train"].fingerprint), sources
 
     def model(self, body: ModelConfig) -> ModelConfig:
-        """The body with a sentence head of two labels, and without a vocabulary head."""
         head = sentence_head_of(body, labels=2, pooling=self.section.pooling, dropout=self.section.dropout)
         return body.model_copy(update={"sentence_head": head, "head": None})
 
     @property
     def baseline_loss(self) -> float:
-        """The entropy of the labels of the training pairs."""
         return self.counts.entropy
 
     def facts(self) -> dict[str, Any]:
-        """How many training pairs have each label, and the fingerprint of the text."""
         return {"text_fingerprint": self.text_fingerprint, "pair_counts": list(self.counts.counts)}
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The sum of the cross-entropies of the labels, of logits [B, 2]."""
         return {"sentence_order": cross_entropy(output.sentence_logits, batch.labels["sentence_order"])}
 
     def evaluate(self, model: Transformer, source: PairRows, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity and accuracy, beside those of always choosing the more frequent label."""
         losses, right, labels = [], [], []
         for batch, output in answered(model, source, heads=("sentence_head",), limit=limit):
             its = batch.labels["sentence_order"]
@@ -173,9 +180,7 @@ class SentenceOrder(CorpusTask):
 
 
 def _check_frame(tokenizer: Tokenizer) -> None:
-    """Raise ConfigError for a tokenizer that frames a pair otherwise than the rows here: the model would be asked in
-    another form than it has learned.
-    """
+    """Raise ConfigError for a tokenizer that frames a pair differently from the rows that are learned."""
     first, separator = tokenizer.first_id, tokenizer.separator_id
     if first is None or separator is None:
         return  # SentencePairs refuses it

@@ -25,21 +25,18 @@ from glassformer.decode.request import Hypothesis
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.blocked_cross_entropy import token_cross_entropy
+from glassformer.scoring.cross_entropy import token_cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, Unigram
-from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import Context, evaluating
+from glassformer.tasks.predictor import Context, evaluating, predict
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.settings import TaskSection
-from glassformer.tasks.task import Preparation, Source
-from glassformer.tasks.writing.chat.answers import Reply
-from glassformer.tasks.writing.chat.chatter import joined
+from glassformer.tasks.task import Preparation, Source, silent
+from glassformer.tasks.writing.chat.chatter import Reply, joined
 from glassformer.tasks.writing.chat.records import DialogueSource, Exchanges
-from glassformer.tasks.writing.chat.scores import replies_to_write, reply_scores, with_replies
 from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
 from glassformer.tasks.writing.chat.talker import Talk, Talker
-from glassformer.tasks.writing.chat.task import MOST, Chat, silent
+from glassformer.tasks.writing.chat.task import MOST, Chat, replies_to_write, reply_scores, with_replies
 from glassformer.tasks.writing.chat.turns import Lesson, TurnWriter, lessons, told_apart
 from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, NEXT, NextTokenScores
 from glassformer.tasks.writing.writers import check_writes, special_ids_of
@@ -74,7 +71,6 @@ class ChatAlone(RecordTask[Talk, Reply]):
 
     @classmethod
     def check_body(cls, section: ChatSection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model is a decoder alone with a vocabulary head."""
         check_writes(body)
         if section.alignment:
             raise ConfigError(
@@ -83,35 +79,25 @@ class ChatAlone(RecordTask[Talk, Reply]):
                 do="leave it out",
             )
 
-    # ------------------------------------------------------------------ dialogues
-
     @classmethod
     def columns(cls, data: Any) -> dict[str, str]:
-        """The turns."""
         return {"text": data.text}
 
     @classmethod
     def records_of(cls, data: Any, path: Path, bad: OnBad) -> Iterator[Record]:
-        """A record for each dialogue."""
         for dialogue in read_dialogues(path, column=data.text, header=data.has_header, bad=bad):
             yield Record({"text": joined(dialogue.turns), "dialogue": dialogue}, dialogue.where)
 
     @classmethod
     def texts_of(cls, record: Record) -> tuple[str, ...]:
-        """The turns."""
         dialogue = record.values["dialogue"]
         assert isinstance(dialogue, Dialogue)
         return dialogue.turns
 
     @classmethod
     def from_records(
-        cls,
-        section: ChatSection,
-        preparation: Preparation,
-        records: Sequence[Record],
-        held_out: Sequence[Record] = (),
+        cls, section: ChatSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record] = ()
     ) -> Self:
-        """Nothing is determined by the records."""
         return cls(section, preparation.tokenizer, preparation.templates or own_templates(preparation.tokenizer))
 
     @classmethod
@@ -165,31 +151,22 @@ class ChatAlone(RecordTask[Talk, Reply]):
         _log_rows(sources, data.length, log)
         return task, {split: source for split, source in sources.items() if len(source)}
 
-    # ------------------------------------------------------------------ learning
-
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """The sum of the cross-entropies of the replies' tokens."""
         states = model(batch.inputs, heads=()).states  # [B, S, W]
         smoothing = self.section.label_smoothing
         return {NEXT: token_cross_entropy(model, states, batch.labels[NEXT], smoothing=smoothing)}
 
     @property
     def baseline_loss(self) -> float:
-        """The loss, smoothed as in training, of knowing only how frequent each token of the replies is."""
         share = self.section.label_smoothing
         uniform = float(-np.log(self.unigram.probability(np.arange(len(self.unigram.counts)))).mean())
         return (1 - share) * self.unigram.entropy + share * uniform
 
     def facts(self) -> dict[str, Any]:
-        """How frequent each token of the training replies is."""
         return {"unigram_counts": self.unigram.counts.tolist()}
 
-    # ------------------------------------------------------------------ measuring
-
     def evaluate(self, model: Transformer, source: DialogueSource, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity, bits per byte and accuracy of the tokens of the right replies, and what the model's own
-        greedy replies are like: `reply_scores` of at most 200 of them.
-        """
+        """Scores of the right replies' tokens, and `reply_scores` of at most 200 greedy replies."""
         scores = self.evaluate_in_training(model, source, limit=limit)
         chosen = [source.examples[number] for number in replies_to_write(source, limit)]
         with evaluating(model):
@@ -200,11 +177,9 @@ class ChatAlone(RecordTask[Talk, Reply]):
         return with_replies(scores, written, [each.reply for each in chosen])
 
     def evaluate_in_training(self, model: Transformer, source: DialogueSource, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity, bits per byte and accuracy of the tokens of the right replies."""
         return self._scoring.measured(model, source, source.rows_of(limit))
 
     def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
-        """With those of somebody who counts which token followed which two in the training dialogues."""
         return self._scoring.beside_trigram(scores, train.stream[:MOST_COUNTED], source, source.rows_of(limit))
 
     @property
@@ -212,7 +187,6 @@ class ChatAlone(RecordTask[Talk, Reply]):
         return NextTokenScores(self.unigram, self.tokenizer.byte_counts)
 
     def talking(self, model: Transformer) -> Talker:
-        """What replies with the likeliest token each time."""
         options = WritingOptions(search=DecodeSettings(max_tokens=MOST))
         length = None if self.data is None else self.data.length
         return Talker.of(
@@ -220,18 +194,13 @@ class ChatAlone(RecordTask[Talk, Reply]):
         )
 
     def scores(self, pairs: Sequence[tuple[Talk, Reply]]) -> Scores:
-        """What replies are like."""
         return Scores(len(pairs), "replies", {THIS_MODEL: reply_scores([found.reply for _, found in pairs])})
 
     def known_by(self, example: Any) -> str:
-        """The turns before a reply, and the reply."""
         return json.dumps(example, ensure_ascii=False)
-
-    # ------------------------------------------------------------------ for an existing model
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For a decoder that chats; raises ConfigError for another one."""
         section = context.section if isinstance(context.section, ChatSection) else ChatSection()
         cls.check_body(section, model.config)
         task = cls(section, tokenizer, context.templates or own_templates(tokenizer))
@@ -244,24 +213,19 @@ class ChatAlone(RecordTask[Talk, Reply]):
         return self.talker
 
     def example(self, values: Mapping[str, object], where: str) -> Talk:
-        """The turns of a record."""
         return self._own.example(values, where)
 
     def rows(self, example: Talk) -> Iterator[Row]:
-        """One row: the turns that are read."""
         return self._own.rows(example)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """The replies to each row."""
         return self._own.predict(model, batches)
 
     def merge(self, example: Talk, found: Sequence[list[Hypothesis]]) -> Reply:
-        """The reply."""
         return self._own.merge(example, found)
 
 
 def _log_rows(sources: Mapping[Split, DialogueSource], length: int, log: Any) -> None:
-    """Log how many replies there are, in which rows, and how many are too long for them."""
     held_out = ", ".join(f"{len(sources[split].examples):,} {split}" for split in sources if split != "train")
     train = sources["train"]
     log(

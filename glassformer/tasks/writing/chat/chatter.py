@@ -6,10 +6,12 @@ B rows · S tokens of the turns so far
 from __future__ import annotations
 
 from array import array
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import NamedTuple, Self
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Self
 
 from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.shown import Part, Written
 from glassformer.config import ModelConfig
 from glassformer.data.readers.dialogues import in_a_line
 from glassformer.decode.asked import asked_search
@@ -17,15 +19,61 @@ from glassformer.decode.request import Hypothesis
 from glassformer.decode.settings import USUAL
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.answered import Answered
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row, located
-from glassformer.tasks.writing.chat.answers import OtherReply, Reply
-from glassformer.tasks.writing.generation import GeneratedToken
+from glassformer.tasks.writing.generator import GeneratedToken
 from glassformer.tasks.writing.translator import Translator
 from glassformer.tasks.writing.writers import Writer, of_sentence, refuse_several, special_ids
 from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside
+
+
+@dataclass(frozen=True)
+class OtherReply:
+    """One of several replies. `score` is what they are ranked by; samples are in the order of drawing."""
+
+    reply: str
+    score: float
+    log_probability: float
+
+
+@dataclass(frozen=True)
+class Reply(Answered):
+    """The turns so far, the last of them the one that is answered, and the reply. `read`: so many of the last turns
+    were read; `left_out`: so many tokens of the first of these were not, as the model reads no more at once. `ended`:
+    the model has ended the reply by itself, or a stop string has.
+    """
+
+    turns: tuple[str, ...]
+    reply: str
+    score: float = 0.0
+    log_probability: float = 0.0
+    tokens: tuple[GeneratedToken, ...] = ()
+    n_best: tuple[OtherReply, ...] = ()
+    ended: bool = True
+    read: int = 1
+    left_out: int = 0
+    windows: int = 1
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if not self.left_out:
+            return ()
+        return (f"the model reads no more at once: {self.left_out:,} tokens at the beginning are left out",)
+
+    @property
+    def says(self) -> str:
+        return self.reply
+
+    def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
+        for each in self.n_best or (self,):
+            yield Written(each.reply)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
 
 _CHAT = "chat"
 # Between two turns; no turn contains one.
@@ -44,9 +92,7 @@ class Conversation(NamedTuple):
 
 
 def check_replies(model: ModelConfig, context: Context) -> None:
-    """Raise ConfigError unless the model has an encoder, a decoder and a vocabulary head, and was not trained for
-    anything else.
-    """
+    """Raise ConfigError unless an encoder–decoder with a vocabulary head that was trained for nothing but chat."""
     trained = None if context.section is None else context.section.name
     writes = model.encoder is not None and model.decoder is not None and model.head is not None
     if not writes or trained not in (None, _CHAT):
@@ -68,9 +114,7 @@ class Chatter(Writer[Conversation, Reply]):
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For an encoder–decoder with a vocabulary head; raises ConfigError for another model, for one that was trained
-        to translate, and for options that exclude each other.
-        """
+        """For an encoder–decoder; raises ConfigError for other models, and for options that exclude each other."""
         check_replies(model.config, context)
         options, default = context.writing, context.search
         if beside := [name for name in ("system", "template") if getattr(options, name) is not None]:
@@ -82,20 +126,13 @@ class Chatter(Writer[Conversation, Reply]):
         search = asked_search(options, default=USUAL if default is None else default.settings, where="chat")
         ids = None if default is None else default.ids
         translator = Translator(
-            tokenizer,
-            length=context.length,
-            ids=ids or special_ids(tokenizer.target),
-            search=search,
-            default=default,
+            tokenizer, length=context.length, ids=ids or special_ids(tokenizer.target), search=search, default=default
         )
         learned: int | None = getattr(context.data, "history", None)
         return cls(translator, history=options.history or learned or HISTORY)
 
     def example(self, values: Mapping[str, object], where: str) -> Conversation:
-        """The turns of a record: a text, which is a first turn, or a list of turns. Raises DataError for an empty one.
-
-        Each turn is read in one line.
-        """
+        """A first turn, or a list of turns, each read in one line; raises DataError for an empty one."""
         given = values.get("turns", values.get("text"))
         turns = [given] if isinstance(given, str) else given
         if not isinstance(turns, list | tuple) or not turns:
@@ -119,12 +156,10 @@ class Chatter(Writer[Conversation, Reply]):
         return Conversation(turns, count, ids[left_out:], left_out)
 
     def rows(self, example: Conversation) -> Iterator[Row]:
-        """One row: the turns that are read."""
         before, after = self.tokenizer.frame_ids
         yield Row(ids=array("i", before) + array("i", example.ids) + array("i", after))
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """The replies to each row."""
         return self.translator.predict(model, batches)
 
     def stream(self, model: Transformer, example: Conversation, *, fast: bool = False) -> Generator[str, None, Reply]:
@@ -137,7 +172,6 @@ class Chatter(Writer[Conversation, Reply]):
         return self.merge(example, [hypotheses])
 
     def merge(self, example: Conversation, found: Sequence[list[Hypothesis]]) -> Reply:
-        """The reply. Raises DataError where there is none."""
         (hypotheses,) = found
         if not hypotheses:
             raise DataError(
@@ -170,5 +204,4 @@ class Chatter(Writer[Conversation, Reply]):
 
 
 def joined(turns: Sequence[str]) -> str:
-    """The turns as the encoder reads them: a line each."""
     return TURN_END.join(turns)

@@ -17,9 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.batch import Flat, Integers, Texts
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.data.batches.flat import Flat, Texts
 from glassformer.data.batches.order import key_of
 from glassformer.data.batches.pack_pairs import PackedPairs, pack_pairs
 from glassformer.models.inputs import Batch, Inputs
@@ -36,7 +35,6 @@ class Exchanges(Sequence[Exchange]):
         self._dialogues, self._places = Texts(), array("q")
 
     def add(self, messages: Sequence[Message], learned: Sequence[bool]) -> None:
-        """The replies of a dialogue that are learned."""
         replies = [number for number, of in enumerate(learned) if of]
         for number in replies:
             self._places.extend((len(self._dialogues), number))
@@ -59,10 +57,9 @@ class Exchanges(Sequence[Exchange]):
 
 
 class DialogueSource:
-    """Lessons packed into rows of one length: an example is a row.
-
-    Tokens see those of their own lesson alone: its number in the row is their document. The model reads a lesson
-    without its last token; the label of each token is the one behind it, where that is learned.
+    """Lessons packed into rows of one length: an example is a row. Tokens see those of their own lesson alone: its
+    number in the row is their document. The model reads a lesson without its last token; the label of each token is the
+    one behind it, where that is learned.
     """
 
     rows_of_each = 1
@@ -92,12 +89,10 @@ class DialogueSource:
 
     @cached_property
     def padding(self) -> float:
-        """The share of the rows' tokens that are padding."""
         return 1 - len(self._ids.values) / max(1, len(self) * self.lengths)
 
     @property
     def stream(self) -> Integers:
-        """The tokens of all lessons, one lesson behind the other."""
         ends = self._ids.offsets[1:]
         last = self._labels.values[ends - 1]  # the last token of a lesson is not read
         known = last != IGNORED
@@ -111,12 +106,10 @@ class DialogueSource:
 
     @property
     def target_tokens(self) -> npt.NDArray[np.int32]:
-        """The tokens of all replies, one after the other."""
         found: npt.NDArray[np.int32] = self._labels.values[self._labels.values != IGNORED]
         return found
 
     def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
-        """These rows, the same in each epoch, padded to a shape (rows, tokens)."""
         rows, length = shape
         filled = np.concatenate([examples, np.repeat(examples[-1:], rows - len(examples))])
         members, row, _ = self.packed.members.joined(filled)

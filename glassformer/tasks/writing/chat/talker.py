@@ -16,10 +16,9 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row, located
-from glassformer.tasks.writing.chat.answers import OtherReply, Reply
+from glassformer.tasks.writing.chat.chatter import OtherReply, Reply
 from glassformer.tasks.writing.chat.turns import TurnWriter, messages_of, opened
-from glassformer.tasks.writing.generation import Generation
-from glassformer.tasks.writing.generator import Generate, Prompt
+from glassformer.tasks.writing.generator import Generate, Generation, Prompt
 from glassformer.tasks.writing.writers import Writer
 from glassformer.text.chat_template import MARKS, Message
 from glassformer.text.parts import encoded_parts, ids_of
@@ -27,9 +26,7 @@ from glassformer.text.tokenizer import Tokenizer
 
 
 class Talk(NamedTuple):
-    """A conversation so far, how many of its last turns are read, their tokens, and how many tokens of the first of
-    these are not.
-    """
+    """A conversation, how many of its last turns are read, their tokens, and how many tokens are left out."""
 
     messages: tuple[Message, ...]
     read: int
@@ -38,7 +35,6 @@ class Talk(NamedTuple):
 
     @property
     def prompt(self) -> Prompt:
-        """What is written on behind."""
         return Prompt("", self.ids, self.left_out)
 
 
@@ -54,9 +50,7 @@ class Talker(Writer[Talk, Reply]):
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        """For a decoder with a vocabulary head and a chat template; raises ConfigError for another model, and for
-        options that exclude each other.
-        """
+        """For a decoder with a chat template; raises ConfigError, also for options that exclude each other."""
         writer = Generate.of(model, tokenizer, context, where="chat")
         if context.search is None:  # it has learned what begins a turn: none of its replies contains that
             marks = (tokenizer.id(mark) for mark in MARKS.values())
@@ -73,12 +67,8 @@ class Talker(Writer[Talk, Reply]):
         history = options.history or getattr(context.data, "history", None)
         return cls(writer, turns, history=history, system=options.system)
 
-    # ------------------------------------------------------------------ a conversation
-
     def example(self, values: Mapping[str, object], where: str) -> Talk:
-        """The turns of a record: a text, which is a first turn, a list of turns, or of objects with `role` and
-        `content`. Raises DataError for what is none, and for special tokens in a turn.
-        """
+        """A text, turns, or objects with `role` and `content`; raises DataError, also for special tokens in a turn."""
         messages = messages_of(values.get("turns", values.get("text")), where, system=self.system)
         for each in messages:
             if marks := {*ids_of(self.tokenizer, each.content)} & self.tokenizer.special_ids:
@@ -137,23 +127,16 @@ class Talker(Writer[Talk, Reply]):
         )
 
     def rows(self, example: Talk) -> Iterator[Row]:
-        """One row: the turns that are read."""
         yield Row(ids=example.ids)
 
-    # ------------------------------------------------------------------ replying
-
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """The replies to each row."""
         return self.writer.predict(model, batches)
 
     def merge(self, example: Talk, found: Sequence[list[Hypothesis]]) -> Reply:
-        """The reply. Raises DataError where there is none."""
         return self._reply(example, self.writer.merge(example.prompt, found))
 
     def stream(self, model: Transformer, example: Talk, *, fast: bool = False) -> Generator[str, None, Reply]:
-        """The characters of the reply as soon as no later token can change them, without blanks around it; the
-        generator returns the whole `Reply`. Raises ConfigError where several replies are asked for.
-        """
+        """The characters of the reply as they are decided, without blanks around it; returns the `Reply`."""
         words = self.writer.stream(model, example.prompt, fast=fast)
         return self._words(example, words)
 

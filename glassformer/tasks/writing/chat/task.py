@@ -1,45 +1,154 @@
 """Chat: an encoder reads the turns so far, a decoder writes the reply token by token.
 
-B rows · S tokens of the turns · T tokens of the reply · R replies
+B rows · S tokens of the turns · T tokens of the reply · R, E replies · n tokens of E replies
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
+import numpy as np
 import torch
 
 from glassformer.base.errors import DataError
-from glassformer.data.batches.flat import Texts
+from glassformer.data.batches.batch import Flat, Integers, Texts
+from glassformer.data.batches.order import Order
 from glassformer.data.readers.dialogues import read_dialogues
 from glassformer.data.readers.lines import OnBad
 from glassformer.data.settings import RecordSection
 from glassformer.data.stores.split import Split
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.score import THIS_MODEL, Scores
-from glassformer.scoring.trigram import Trigram
-from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import evaluating
+from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, Trigram
+from glassformer.tasks.predictor import evaluating, predict
 from glassformer.tasks.records import Record
 from glassformer.tasks.settings import TaskSection
-from glassformer.tasks.task import Preparation, Source
+from glassformer.tasks.task import Preparation, Source, silent
 from glassformer.tasks.writing.chat.chatter import HISTORY, Chatter, joined
-from glassformer.tasks.writing.chat.scores import (
-    by_trigram,
-    replies_to_write,
-    reply_scores,
-    scores_of_replies,
-    with_replies,
-)
 from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
-from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs
-from glassformer.tasks.writing.target_losses import target_losses
+from glassformer.tasks.writing.next_token_scores import MOST_COUNTED
+from glassformer.tasks.writing.pair_source import (
+    PairSource,
+    TargetLosses,
+    TextPair,
+    TextPairs,
+    measured_pairs,
+    target_losses,
+)
 from glassformer.tasks.writing.target_task import TargetTask
 from glassformer.tasks.writing.translator import Translator
 from glassformer.tasks.writing.writers import special_ids
+from glassformer.text.words import find_words
+
+WRITTEN = 200
+"""Replies that are written to measure how different and long they are."""
+
+REPEATED = 4
+"""Sequences of so many words that stand more than once in a reply are counted."""
+
+
+def reply_scores(replies: Sequence[str]) -> dict[str, float]:
+    """`distinct_1` and `distinct_2`: different words, and pairs of neighbours, as shares of all in all replies (Li et
+    al. 2016); `reply_words`: the mean number of words; `repeated_4`: of the sequences of four words within a reply, the
+    share that stood there before; `empty`: the share of replies without a word.
+    """
+    words = [[reply[start:end].lower() for start, end in find_words(reply)] for reply in replies]
+    fours = [_sequences(each, REPEATED) for each in words]
+    count = sum(map(len, fours))
+    return {
+        "distinct_1": _distinct(words, 1),
+        "distinct_2": _distinct(words, 2),
+        "reply_words": sum(map(len, words)) / max(1, len(words)),
+        "repeated_4": sum(len(each) - len(set(each)) for each in fours) / count if count else 0.0,
+        "empty": sum(not each for each in words) / max(1, len(words)),
+    }
+
+
+class Replies(Protocol):
+    fingerprint: str
+
+    @property
+    def examples(self) -> Sequence[Any]: ...
+
+
+def replies_to_write(source: Replies, limit: int | None) -> list[int]:
+    """Which replies of a source are written to measure them, always the same ones."""
+    count = min(WRITTEN, len(source.examples), limit or WRITTEN)
+    return Order(len(source.examples), count, source.fingerprint, 0).of_epoch(0, 0).tolist()
+
+
+def with_replies(scores: Scores, written: Sequence[str], right: Sequence[str]) -> Scores:
+    """Scores with those of replies that a model has written, beside those of the right ones."""
+    own = {**scores.of[THIS_MODEL], **reply_scores(written)}
+    of = {**scores.of, THIS_MODEL: own, "right replies": reply_scores(right)}
+    return replace(scores, of=of, report={"written": len(written)})
+
+
+def _sequences(words: Sequence[str], size: int) -> list[tuple[str, ...]]:
+    return [tuple(words[at : at + size]) for at in range(len(words) - size + 1)]
+
+
+def _distinct(words: Sequence[Sequence[str]], size: int) -> float:
+    found = [sequence for each in words for sequence in _sequences(each, size)]
+    return len(set(found)) / len(found) if found else 0.0
+
+
+def scores_of_replies(of: TargetLosses, source: PairSource, baseline: str) -> Scores:
+    """Loss, perplexity, accuracy and bits per byte, compared with the tokens' frequencies; intervals over replies."""
+    sizes = _bytes(source, of.pairs)
+    right = np.stack([of.right, of.tokens], axis=1)  # [E, 2]
+    by_losses = _of_losses(of.losses, of.tokens, sizes)
+    assert isinstance(by_losses.statistics, np.ndarray)
+
+    def scores(sums: Reals) -> Mapping[str, Reals]:
+        return {**by_losses.scores(sums[..., :3]), "accuracy": sums[..., 3] / sums[..., 4]}
+
+    own = Measure(np.concatenate([by_losses.statistics, right], axis=1), scores)  # [E, 5]
+    measures = {THIS_MODEL: own, baseline: _of_losses(of.unigram, of.tokens, sizes)}
+    values = {name: measure.values() for name, measure in measures.items()}
+    return Scores(round(float(of.tokens.sum())), "tokens", values, measures=measures)
+
+
+def by_trigram(train: PairSource, source: PairSource, *, start: int, vocabulary: int, limit: int | None) -> Scores:
+    """The scores of the same replies by trigrams of the training replies, without the turns before them."""
+    counted = Trigram(_one_after_another(train.targets, start)[:MOST_COUNTED], vocabulary)
+    pairs = measured_pairs(source, limit)
+    ids, of, place = source.targets.joined(pairs)  # [n], [n], [n]
+    stream = np.insert(ids.astype(np.int64), np.flatnonzero(place == 0), start)  # [n + E]
+    at = np.arange(len(ids)) + of + 1  # where each token is now
+    last = stream[at - 1]
+    before = np.where(at > 1, stream[at - 2], -1)  # behind a beginning: the end of the reply before it
+    losses = -np.log(counted.probability(before, last, stream[at]))  # [n]
+    sums = np.bincount(of, losses, len(pairs)).astype(np.float64)  # [E]
+    tokens = np.bincount(of, minlength=len(pairs)).astype(np.float64)  # [E]
+    measure = _of_losses(sums, tokens, _bytes(source, pairs))
+    return Scores(len(ids), "tokens", {THIS_MODEL: measure.values()}, measures={THIS_MODEL: measure})
+
+
+def _of_losses(losses: Reals, tokens: Reals, sizes: Reals) -> Measure:
+    """Loss, perplexity and bits per byte of replies with these losses [E], numbers of tokens [E] and bytes [E]."""
+
+    def scores(sums: Reals) -> Mapping[str, Reals]:
+        loss = sums[..., 0] / sums[..., 1]
+        bits = sums[..., 0] / math.log(2) / sums[..., 2]
+        return {"loss": loss, "perplexity": np.exp(np.minimum(loss, 700.0)), "bits_per_byte": bits}
+
+    return Measure(np.stack([losses, tokens, sizes], axis=1), scores)  # [E, 3]
+
+
+def _bytes(source: PairSource, pairs: Integers) -> Reals:
+    targets = source.examples.targets
+    return np.array([len(targets[pair].encode("utf-8", "surrogatepass")) for pair in pairs.tolist()], np.float64)
+
+
+def _one_after_another(replies: Flat, start: int) -> Integers:
+    """All tokens, each reply behind the token that it begins with. [N]"""
+    return np.insert(replies.values.astype(np.int64), replies.offsets[:-1], start)
+
 
 MOST = 40
 """The most tokens of a reply that is written to be measured."""
@@ -59,16 +168,12 @@ class Chat(TargetTask):
     section: ChatSection
 
     def searching(self, beams: int) -> Translator:
-        """What writes with so many beams; greedy with one."""
         search = DecodeSettings(max_tokens=MOST) if beams == 1 else DecodeSettings(method="beam", beams=beams)
         ids = special_ids(self.tokenizer.target)
         return Translator(self.tokenizer, length=self.length, ids=ids, search=search)
 
-    # ------------------------------------------------------------------ dialogues
-
     @classmethod
     def columns(cls, data: Any) -> dict[str, str]:
-        """The turns."""
         return {"text": data.text}
 
     @classmethod
@@ -84,7 +189,6 @@ class Chat(TargetTask):
 
     @classmethod
     def split_text(cls, record: Record) -> str:
-        """The whole dialogue."""
         return str(record.values["dialogue"])
 
     @classmethod
@@ -101,12 +205,8 @@ class Chat(TargetTask):
         tell = silent if preparation.measuring else log
         return task, task._sources(found, preparation, "turns and replies", tell)
 
-    # ------------------------------------------------------------------ measuring
-
     def evaluate(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity, bits per byte and accuracy of the right replies, and what the model's own greedy ones are
-        like: `reply_scores` of at most 200 of them.
-        """
+        """Scores of the right replies' tokens, and `reply_scores` of at most 200 greedy replies."""
         scores = scores_of_replies(target_losses(model, source, self.unigram, limit), source, self.unigram.name)
         chosen = [source.examples[number] for number in replies_to_write(source, limit)]
         with evaluating(model):
@@ -117,15 +217,9 @@ class Chat(TargetTask):
         return with_replies(scores, written, [each.target or "" for each in chosen])
 
     def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
-        """With those of somebody who counts which token followed which two in the training replies."""
         start, vocabulary = self.translator.ids.begin, self.tokenizer.target.vocabulary_size
         counted = by_trigram(train, source, start=start, vocabulary=vocabulary, limit=limit)
         return scores.beside(Trigram.name, counted)
 
     def scores(self, pairs: Sequence[tuple[TextPair, Any]]) -> Scores:
-        """What replies are like."""
         return Scores(len(pairs), "replies", {THIS_MODEL: reply_scores([str(found.translation) for _, found in pairs])})
-
-
-def silent(sentence: str) -> None:
-    """Nobody is told."""

@@ -43,10 +43,9 @@ class TurnWriter:
         return ids_of(self.tokenizer, self.template.written(messages, ask=True).text)
 
     def lesson(self, messages: Sequence[Message], learned: Sequence[bool]) -> Lesson:
-        """The tokens of a conversation, and which of them are of the turns to be learned, their ends among them.
-
-        Raises NotAddingError where a turn is written in another way when later ones follow, and as
-        `ChatTemplate.written` does.
+        """The tokens of a conversation, and which of them are of the turns to be learned, their ends among them. Raises
+        NotAddingError where a turn is written in another way when later ones follow, and as `ChatTemplate.written`
+        does.
         """
         whole = self.template.written(messages, ask=False)
         replies = [number for number, each in enumerate(messages) if each.role == ASSISTANT]
@@ -82,9 +81,8 @@ class TurnWriter:
 
 def messages_of(turns: object, where: str = "", *, system: str | None = None) -> tuple[Message, ...]:
     """A conversation to be answered: a text, texts of two people in turn, of which the last is the user's, or objects
-    with `role` and `content`. `system` is said before all turns where the conversation does not begin so itself.
-
-    Raises DataError for an empty turn, an unknown role, and where the last turn is not the user's.
+    with `role` and `content`. `system` is said before all turns where the conversation does not begin so itself. Raises
+    DataError for an empty turn, an unknown role, and where the last turn is not the user's.
     """
     given = [turns] if isinstance(turns, str) else turns
     if not isinstance(given, list | tuple) or not given:
@@ -112,15 +110,12 @@ def messages_of(turns: object, where: str = "", *, system: str | None = None) ->
 
 
 def opened(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
-    """What the system says before all turns, and the turns."""
     count = next((place for place, each in enumerate(messages) if each.role != SYSTEM), len(messages))
     return list(messages[:count]), list(messages[count:])
 
 
 def told_apart(dialogue: Dialogue) -> Iterator[tuple[tuple[Message, ...], tuple[bool, ...]]]:
-    """A dialogue with roles, and which turns are learned. Without roles it is told twice: each of the two people is
-    the one who replies, so that each reply is learned once.
-    """
+    """A dialogue with roles, and which turns are learned; without roles twice, each person replying in turn."""
     if dialogue.roles:
         yield tuple(map(Message, dialogue.roles, dialogue.turns)), dialogue.replies
         return
@@ -135,9 +130,8 @@ def lessons(
     writer: TurnWriter, messages: Sequence[Message], learned: Sequence[bool], *, room: int, history: int | None
 ) -> Iterator[Lesson | None]:
     """A dialogue as parts of at most `room` + 1 tokens, of which the last is not read. Each reply is learned once,
-    after as many turns as fit, at most `history`; None stands for a reply that does not fit with the turn before it.
-
-    A dialogue that fits is one part. Of a longer one each part begins with earlier turns in up to half of its room.
+    after as many turns as fit, at most `history`; None stands for a reply that does not fit with the turn before it. A
+    dialogue that fits is one part. Of a longer one each part begins with earlier turns in up to half of its room.
     """
     system, turns = opened(messages)
     flags = list(learned[len(system) :])
@@ -168,7 +162,6 @@ _AROUND = 6
 
 
 def _planned(costs: Sequence[int], number: int, last: int, room: int, history: int | None) -> tuple[int, int]:
-    """The turns [first, end) of the part whose first new reply is `number`."""
     first, end, size = number - 1, number + 1, sum(costs[number - 1 : number + 1])
     most = room if history is not None else room // 2
     while first > 0 and (history is None or number - first < history) and size + costs[first - 1] <= most:
@@ -188,9 +181,7 @@ def _fitting(
     planned: tuple[int, int, int],
     room: int,
 ) -> tuple[Lesson | None, int]:
-    """The part as it was planned, or a smaller one that fits, and the turn after its last; None where the reply does
-    not fit behind the turn before it.
-    """
+    """The part as planned, or a smaller one that fits, and the turn after it; None where the reply does not fit."""
     first, number, end = planned
     while True:
         chosen = [*system, *turns[first:end]]

@@ -5,28 +5,106 @@ B rows · S tokens of a row · N = B·S · V vocabulary · W width
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
 from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.corrupt import IGNORED
+from glassformer.data.batches.pack import Frame, PackedRows
 from glassformer.data.settings import CorpusSection, DataSection
 from glassformer.data.stores.split import Split
-from glassformer.models.inputs import Batch
+from glassformer.data.stores.store import TokenStore
+from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.blocked_cross_entropy import token_cross_entropy
+from glassformer.scoring.cross_entropy import token_cross_entropy
 from glassformer.scoring.score import Scores, Unigram
+from glassformer.tasks.rows import Shape
+from glassformer.tasks.settings import CardWords
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.words.corpus import CorpusTask
-from glassformer.tasks.writing.language_model.records import NextTokens
-from glassformer.tasks.writing.language_model.settings import LanguageModelSection
 from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, NEXT, NextTokenScores
+from glassformer.tasks.writing.settings import StreamSection
 from glassformer.tasks.writing.writers import check_writes
 from glassformer.text.special import GPT2
+from glassformer.text.tokenizer import Tokenizer
+
+
+class NextTokens:
+    """All documents as one stream, cut into rows without padding: the model reads a row's tokens, and the token behind
+    each of them is its label. The token that ends a document is learned like any other. With `document_mask` no token
+    looks at another document. Nothing is random: a row is the same in each epoch.
+    """
+
+    rows_of_each = 1
+    total_counts = None  # each token of a step weighs the same
+
+    def __init__(self, store: TokenStore, tokenizer: Tokenizer, data: CorpusSection) -> None:
+        mask = bool(data.document_mask)
+        frame = Frame.language_model(tokenizer)
+        self.text = PackedRows(store, data.length + 1, frame=frame, document_mask=mask, overlap=1)
+        self._vocabulary, self._document_mask = tokenizer.vocabulary_size, mask
+        facts = [type(self).__name__, store.fingerprint, data.length, mask, frame.before, frame.after]
+        self.fingerprint = hashlib.sha256(repr(facts).encode()).hexdigest()
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    @property
+    def lengths(self) -> int:
+        return self.text.length - 1
+
+    def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
+        count = shape[0]  # all rows have the same length
+        filled = np.concatenate([examples, np.repeat(examples[-1:], count - len(examples))])
+        rows = self.text.rows(filled)  # arrays [B, S + 1]
+        known = rows.real[:, 1:] & (np.arange(count) < len(examples))[:, None]  # [B, S]
+        if self._document_mask:  # a document's first token has nothing before it
+            known &= rows.documents[:, 1:] == rows.documents[:, :-1]
+        labels = np.where(known, rows.ids[:, 1:], IGNORED)  # [B, S]
+        inputs = Inputs(ids=torch.from_numpy(rows.ids[:, :-1].copy()))
+        if self._document_mask:
+            inputs = Inputs(
+                ids=inputs.ids,
+                real=torch.from_numpy(rows.real[:, :-1].copy()),
+                positions=torch.from_numpy(rows.positions[:, :-1].copy()),
+                documents=torch.from_numpy(rows.documents[:, :-1].copy()),
+            )
+        # Without the mask, padding needs none of its own: it stands at the end, and no token looks ahead.
+        return Batch(
+            inputs=inputs,
+            labels={NEXT: torch.from_numpy(labels)},
+            counts={NEXT: float(known.sum())},
+            row_ids=torch.arange(count, dtype=torch.int32),
+            weights=(torch.arange(count) < len(examples)).float(),
+            tokens=int(rows.real[: len(examples), :-1].sum()),
+        )
+
+    def unigram(self) -> Unigram:
+        """How frequent each token of the stream is, the ends of documents among them."""
+        counted = Unigram.count(self.text.store.ids, self._vocabulary)
+        for id_ in (*self.text.frame.before, *self.text.frame.after):
+            counted.counts[id_] += self.text.store.documents
+        return counted
+
+
+class LanguageModelSection(StreamSection):
+    """A task without random choices and without settings."""
+
+    compared_by: ClassVar[str] = "-bits_per_byte"  # losses per token are of different tokens where vocabularies differ
+    card: ClassVar[CardWords] = CardWords(
+        "text",
+        cut="scored in overlapping windows, and of a longer prompt the end is read",
+        limit="It writes one token after the other and plans nothing; what it tells is made up.",
+    )
+    name: Literal["language-model"] = "language-model"
+
 
 # Rows whose tokens are read together.
 _AT_ONCE = 4096
@@ -50,7 +128,6 @@ class LanguageModel(CorpusTask):
 
     @classmethod
     def check_data(cls, data: DataSection) -> None:
-        """Raise ConfigError for rows that are not packed."""
         if isinstance(data, CorpusSection) and not data.pack:
             raise ConfigError(
                 "the rows of a language model are packed",
@@ -60,12 +137,10 @@ class LanguageModel(CorpusTask):
 
     @classmethod
     def check_body(cls, section: LanguageModelSection, body: ModelConfig) -> None:
-        """Raise ConfigError unless the model is a decoder with a vocabulary head."""
         check_writes(body)
 
     @classmethod
     def prepared(cls, section: LanguageModelSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
-        """Rows of full length, a token beyond what is read of them."""
         corpus, data, tokenizer = cls.stores(preparation), preparation.data, preparation.tokenizer
         assert isinstance(data, CorpusSection)
         found = {split: NextTokens(store, tokenizer, data) for split, store in corpus.stores.items()}
@@ -75,27 +150,20 @@ class LanguageModel(CorpusTask):
         return cls(section, unigram, tokenizer.byte_counts), sources
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
-        """The sum of the cross-entropies of all tokens."""
         states = model(batch.inputs, heads=()).states  # [B, S, W]
         return {NEXT: token_cross_entropy(model, states, batch.labels[NEXT])}
 
-    # ------------------------------------------------------------------ measuring
-
     @property
     def baseline_loss(self) -> float:
-        """The entropy of the text's tokens: the loss of knowing only how frequent each of them is."""
         return self.unigram.entropy
 
     def facts(self) -> dict[str, Any]:
-        """How frequent each token of the training text is."""
         return {"unigram_counts": self.unigram.counts.tolist()}
 
     def evaluate(self, model: Transformer, source: NextTokens, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity, bits per byte and accuracy, beside the tokens' frequencies; intervals over rows."""
         return NextTokenScores(self.unigram, self.bytes_of).measured(model, source, limit)
 
     def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
-        """With the scores of somebody who counts which token followed which two in the training text."""
         stream = stream_of(train, MOST_COUNTED)
         log(f"counting which token follows which two, in {len(stream):,} tokens")
         return NextTokenScores(self.unigram, self.bytes_of).beside_trigram(scores, stream, source, limit)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.data.batches.flat import Texts
+from glassformer.data.batches.batch import Texts
 from glassformer.data.readers.files import files_for, files_of
 from glassformer.data.readers.lines import OnBad, of_each
 from glassformer.data.readers.pair_checks import check_pairs
@@ -27,12 +27,10 @@ from glassformer.tasks.writing.translate.settings import TranslateData
 
 
 def columns_of(data: TranslateData) -> dict[str, str]:
-    """The columns of source and target, by role."""
     return check_columns({"text": data.text, "target": data.target})
 
 
 def format_of(data: TranslateData, path: Path) -> TableFormat:
-    """How a table of pairs is written."""
     return find_format(path, names_of(pair_columns(columns_of(data), path)), header=data.has_header)
 
 
@@ -48,10 +46,7 @@ def unread_columns(data: TranslateData, path: Path) -> str:
 
 
 def pair_records(data: TranslateData, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
-    """The pairs of tables, or of `files` and the files of their translations.
-
-    Raises DataError for files that cannot be read, ConfigError where there are not as many files of targets.
-    """
+    """The pairs of tables, or of parallel files; raises DataError, ConfigError where the numbers of files differ."""
     held_out = bool(data.validation_files) and files == data.validation_files
     targets = data.validation_target_files if held_out else data.target_files
     if not data.target_files and not targets:
@@ -78,9 +73,7 @@ def _of_table(data: TranslateData, path: Path, bad: OnBad) -> Iterator[Record]:
 def read_pairs(
     data: TranslateData, records: Iterable[tuple[Split, Record]], bad: OnBad, log: Callable[[str], None]
 ) -> dict[Split, TextPairs]:
-    """The pairs of each split. What is wrong with those to learn from is logged as a table, and those with one of the
-    problems `data.remove` are left out. Raises DataError where no pair is left to learn from.
-    """
+    """The pairs of each split without those with a problem in `data.remove`; raises DataError where none is left."""
     found: dict[Split, TextPairs] = {}
     places = Texts()
     hashes: dict[Split, list[int]] = {}

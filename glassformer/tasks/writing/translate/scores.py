@@ -5,21 +5,55 @@ E sentences, or measured pairs · U different sources · K statistics of a sente
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
 from glassformer.base.errors import ShapeError
 from glassformer.data.batches.batch import Integers
-from glassformer.scoring.measure import Measure, Reals
 from glassformer.scoring.report import QUOTES, WORST, quoted
-from glassformer.scoring.score import THIS_MODEL, Scores, Unigram
-from glassformer.tasks.writing.pair_source import PairSource
-from glassformer.tasks.writing.target_losses import TargetLosses
-from glassformer.tasks.writing.translate.baselines import TargetWords, copied
+from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, Unigram
+from glassformer.tasks.writing.pair_source import PairSource, TargetLosses
+
+# The most words of the answer that are kept with a model.
+_KEPT = 200
+
+
+class TargetWords:
+    """Ignores what the source says: the words that most target sentences of the training data have, as many as its
+    length leads to expect.
+
+    A word stands in the answer a second time where more targets have it twice than have another word once, so that no
+    other bag of so many words has more words in common with the targets (the matching 1-grams of BLEU). It is the
+    unigram baseline of translations: what is above it was learned from the sources, or from the order of words.
+    """
+
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        self.words: tuple[str, ...] = tuple(facts["words"])
+        self.ratio: float = facts["ratio"]
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[str, str]]) -> Self:
+        having = Counter[tuple[str, int]]()  # targets that have a word so many times
+        characters = words = 0
+        for source, target in pairs:
+            there = Counter(target.split())
+            having.update((word, time) for word, most in there.items() for time in range(1, most + 1))
+            characters += len(source)
+            words += there.total()
+        usual = sorted(having.items(), key=lambda each: (-each[1], each[0]))[:_KEPT]
+        return cls({"words": [word for (word, _), _ in usual], "ratio": words / max(1, characters)})
+
+    def facts(self) -> dict[str, Any]:
+        return {"words": list(self.words), "ratio": self.ratio}
+
+    def translate(self, source: str) -> str:
+        return " ".join(self.words[: max(1, round(self.ratio * len(source)))])
+
 
 Metric = Literal["bleu", "chrf", "ter"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
@@ -27,17 +61,15 @@ METRICS: tuple[Metric, ...] = get_args(Metric)
 # for languages that write blanks between words; "zh" is for Chinese, "char" for others without blanks.
 Words = Literal["13a", "intl", "zh", "char", "none"]
 
-COPY = "copy source"
+COPY = "copy source"  # what names, numbers and marks are worth by themselves
 _RIGHT = 100 - 1e-9  # the chrF of what is like its reference, but for the rounding of its computation
 _ORDERS, _BETA = 4, 2  # the defaults of sacreBLEU: n-grams of 1 to 4 words for BLEU, recall counted twice for chrF
 
 
 class References:
     """The right translations of some sentences, one or several of each, cut into n-grams once for all systems that are
-    measured against them.
-
-    `words` is how BLEU cuts words, `lowercase` whether BLEU and chrF ignore case (TER always does). Raises ShapeError
-    for a sentence without a reference, and where there is no sentence.
+    measured against them. `words` is how BLEU cuts words, `lowercase` whether BLEU and chrF ignore case (TER always
+    does). Raises ShapeError for a sentence without a reference, and where there is no sentence.
     """
 
     def __init__(
@@ -73,17 +105,14 @@ class References:
 
     @property
     def signatures(self) -> dict[str, str]:
-        """What sacreBLEU calls a signature, by metric: its settings and version, without which no two scores can be
-        compared.
-        """
+        """sacreBLEU's signatures by metric: settings and version, without which no two scores can be compared."""
         return {name: str(metric.get_signature()) for name, metric in self._metrics.items()}
 
     def measure(self, translations: Sequence[str], *, losses: Any = None, tokens: Any = None) -> Measure:
         """The scores of these translations: `bleu`, `chrf` and `ter` from 0 to 100 (`ter` may be above), with `losses`
-        and `tokens` also `loss` and `perplexity`.
-
-        `losses` [E] are the summed cross-entropies in nats of each sentence's reference, `tokens` [E] how many tokens
-        these are of. Raises ShapeError for another number of translations, losses or tokens than of sentences.
+        and `tokens` also `loss` and `perplexity`. `losses` [E] are the summed cross-entropies in nats of each
+        sentence's reference, `tokens` [E] how many tokens these are of. Raises ShapeError for another number of
+        translations, losses or tokens than of sentences.
         """
         sides = {"translations": translations, "losses": losses, "tokens": tokens}
         for what, values in sides.items():
@@ -160,16 +189,13 @@ _FROM_SUMS = {"bleu": bleu, "chrf": chrf, "ter": ter}
 
 
 def _divided(above: Any, below: Any) -> Reals:
-    """0 where it would be divided by 0."""
     below = np.asarray(below, np.float64)
     return np.divide(above, below, out=np.zeros_like(below), where=below > 0)
 
 
 @dataclass(frozen=True)
 class System:
-    """What one system made of the sources: its translations, and where it gives probabilities the `losses` [E] and
-    `tokens` [E] of the references.
-    """
+    """One system's translations and, where it gives probabilities, `losses` and `tokens` of the references [E]."""
 
     translations: Sequence[str]
     losses: Any = None
@@ -177,14 +203,9 @@ class System:
 
 
 def translation_scores(
-    sources: Sequence[str],
-    references: References,
-    model: System,
-    baselines: Mapping[str, System] | None = None,
+    sources: Sequence[str], references: References, model: System, baselines: Mapping[str, System] | None = None
 ) -> Scores:
-    """The scores of a model beside those of its baselines, all on the same sentences; the report has the signatures of
-    sacreBLEU, the parts of BLEU, and the translations with the lowest chrF.
-    """
+    """Scores of a model and its baselines on the same sentences, with signatures and the worst translations."""
     systems = {THIS_MODEL: model, **(baselines or {})}
     measures = {
         name: references.measure(each.translations, losses=each.losses, tokens=each.tokens)
@@ -231,9 +252,6 @@ def _worst(sources: Sequence[str], references: References, translations: Sequenc
 
 
 def with_all_references(sources: Sequence[str], targets: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """Each different source once, in order, with all translations of it: test sets list a source with several
-    translations on several lines.
-    """
     found: dict[str, list[str]] = {}
     for source, target in zip(sources, targets, strict=True):
         found.setdefault(source, []).append(target)
@@ -243,9 +261,7 @@ def with_all_references(sources: Sequence[str], targets: Sequence[str]) -> tuple
 def scores_of_translations(
     source: PairSource, of: TargetLosses, translations: Sequence[str], unigram: Unigram, words: TargetWords | None
 ) -> Scores:
-    """BLEU, chrF and TER of the translations of `different_sources`, each against all targets of its source, with the
-    losses of these; beside copied sources and the words of most targets.
-    """
+    """BLEU, chrF, TER and losses against all targets of each source, compared with copies and frequent words."""
     sources, place = different_sources(source, of)
     targets: list[list[str]] = [[] for _ in sources]
     for pair, at in zip(of.pairs.tolist(), place.tolist(), strict=True):
@@ -253,7 +269,7 @@ def scores_of_translations(
     tokens, losses, by_unigram = (
         np.bincount(place, values, len(sources)) for values in (of.tokens, of.losses, of.unigram)
     )
-    others = {COPY: System(copied(sources))}
+    others = {COPY: System(sources)}
     if words is not None:
         others[unigram.name] = System([words.translate(text) for text in sources], by_unigram, tokens)
     return translation_scores(sources, References(targets), System(translations, losses, tokens), others)

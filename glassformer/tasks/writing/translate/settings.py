@@ -27,13 +27,11 @@ class TranslateSection(TargetSection):
 
     @property
     def kept_by(self) -> str:
-        """BLEU, or the loss."""
         return "bleu" if self.best == "bleu" else "-loss"
 
 
 class TranslateData(RecordSection):
     """A source text and its translation: columns of a table, or line n of `files` beside line n of `target_files`.
-
     `text` and `target` are columns, by name or by number from 0; a table without these names is read as two columns.
     Pairs in which a side has more than `length` tokens are not learned from. `remove` names problems of pairs to learn
     from that are left out (`data/readers/pair_checks.py`).

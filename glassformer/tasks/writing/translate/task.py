@@ -21,20 +21,18 @@ from glassformer.decode.asked import search_settings
 from glassformer.decode.options import WritingOptions
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.score import THIS_MODEL, Scores
-from glassformer.tasks.predict import predict
-from glassformer.tasks.predictor import evaluating
+from glassformer.tasks.predictor import evaluating, predict
 from glassformer.tasks.records import Record
 from glassformer.tasks.settings import TaskSection
-from glassformer.tasks.task import Preparation, Source
-from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs
-from glassformer.tasks.writing.target_losses import target_losses
+from glassformer.tasks.task import Preparation, Source, silent
+from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs, target_losses
 from glassformer.tasks.writing.target_task import TargetTask
-from glassformer.tasks.writing.translate.baselines import TargetWords, copied
 from glassformer.tasks.writing.translate.records import columns_of, pair_records, read_pairs, table_told, unread_columns
 from glassformer.tasks.writing.translate.scores import (
     COPY,
     References,
     System,
+    TargetWords,
     different_sources,
     scores_of_translations,
     translation_scores,
@@ -68,24 +66,17 @@ class Translate(TargetTask):
         ids = ids or special_ids(self.tokenizer.target)
         return Translator(self.tokenizer, length=self.length, ids=ids, search=search, default=self.search)
 
-    # ------------------------------------------------------------------ records
-
     @classmethod
     def columns(cls, data: TranslateData) -> dict[str, str]:
-        """Source and target."""
         return columns_of(data)
 
     @classmethod
     def records(cls, data: TranslateData, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
-        """The pairs of tables, or of parallel files."""
         return pair_records(data, files, bad)
 
     @classmethod
     def split_text(cls, record: Record) -> str:
-        """The source: all translations of a text are in one split."""
         return str(record.values["text"])
-
-    # ------------------------------------------------------------------ training
 
     @classmethod
     def _prepared(cls, section: Any, preparation: Preparation, bad: OnBad) -> tuple[Self, dict[Split, Source]]:
@@ -97,27 +88,20 @@ class Translate(TargetTask):
                 with suppress(DataError):  # which is told where the file is read
                     if not preparation.measuring or unread_columns(data, path):
                         log(table_told(data, path))
-        tell = _nothing if preparation.measuring else log
+        tell = silent if preparation.measuring else log
         found = read_pairs(data, cls._split(data, preparation.shares, bad), bad, tell)
         task.frequent = frequent_words(preparation, found["train"])
         return task, task._sources(found, preparation, "pairs", tell)
 
-    # ------------------------------------------------------------------ measuring
-
     def facts(self) -> dict[str, Any]:
-        """How frequent each token of the training targets is, and which words most of them have."""
         return {**super().facts(), **({} if self.frequent is None else {"target_words": self.frequent.facts()})}
 
     def evaluate(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
-        """BLEU, chrF and TER of its translations, loss, perplexity and accuracy of the target's tokens, beside copied
-        sources and the frequent words of the training targets.
-        """
+        """BLEU, chrF and TER, loss, perplexity and accuracy, compared with copies and frequent words."""
         return self._measured(model, source, limit, beams=self.section.beams)
 
     def evaluate_in_training(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
-        """Loss, perplexity and accuracy of the target's tokens; where the best model is chosen by BLEU, also that of
-        greedy translations.
-        """
+        """Loss, perplexity and accuracy; where BLEU chooses the best model, also that of greedy translations."""
         if self.section.best == "bleu":
             return self._measured(model, source, limit, beams=1)
         return super().evaluate_in_training(model, source, limit=limit)
@@ -128,30 +112,22 @@ class Translate(TargetTask):
         with evaluating(model):
             fast = torch.is_autocast_enabled(next(model.parameters()).device.type)
             found = list(predict(self.searching(beams), model, (TextPair(text) for text in texts), fast=fast))
-        scores = scores_of_translations(
-            source, losses, [each.translation for each in found], self.unigram, self.frequent
-        )
+        texts = [each.translation for each in found]
+        scores = scores_of_translations(source, losses, texts, self.unigram, self.frequent)
         accuracy = float(losses.right.sum() / losses.tokens.sum())
         of = {**scores.of, THIS_MODEL: {**scores.of[THIS_MODEL], "accuracy": accuracy}}
         return replace(scores, of=of, report={**scores.report, "pairs_left_out": source.left_out})
 
     def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
-        """Nothing is fitted."""
         return scores
 
     def scores(self, pairs: Sequence[tuple[TextPair, Translation]]) -> Scores:
-        """BLEU, chrF and TER of translations, beside copied sources."""
         sources = [example.text for example, _ in pairs]
         references = References([[example.target or ""] for example, _ in pairs])
         mine = System([found.translation for _, found in pairs])
-        return translation_scores(sources, references, mine, {COPY: System(copied(sources))})
+        return translation_scores(sources, references, mine, {COPY: System(sources)})
 
 
 def frequent_words(preparation: Preparation, pairs: TextPairs) -> TargetWords:
-    """The words of most training targets: as they were saved, else counted."""
     facts = preparation.facts.get("target_words")
     return TargetWords(facts) if facts is not None else TargetWords.of(zip(*pairs.sides, strict=True))
-
-
-def _nothing(message: str) -> None:
-    """What would be logged about data to learn from."""

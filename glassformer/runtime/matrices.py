@@ -1,17 +1,19 @@
-"""Matrices held in 8 bits, for prediction on a processor: each token that is written reads all of them from memory, and
-a quarter of the bytes is read sooner.
-
-N tokens · I inputs · O outputs, or tokens of a vocabulary
-"""
+"""Matrices in another layout or type than they are learned in, for prediction on a processor."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from glassformer.base.errors import ConfigError, DeviceError
+from glassformer.models.heads import VocabularyHead
 from glassformer.models.transformer import Transformer
 from glassformer.parts.dropout import DropoutKey
+from glassformer.parts.projection import Projection
 
 # The largest whole number of 8 bits that has a negative.
 LARGEST = 127
@@ -60,10 +62,9 @@ class Int8Linear(nn.Module):
 
 
 def to_int8(model: Transformer) -> None:
-    """Round the matrices of all blocks and of the vocabulary head to 8 bits, in place.
-
-    The word vectors stay as they are: of them a step reads a row. Raises DeviceError for a model that is not on a
-    processor, ConfigError where a matrix has a number of columns that torch's product does not take.
+    """Round the matrices of all blocks and of the vocabulary head to 8 bits, in place. The word vectors stay as they
+    are: of them a step reads a row. Raises DeviceError for a model that is not on a processor, ConfigError where a
+    matrix has a number of columns that torch's product does not take.
     """
     device = model.word_table.device
     if device.type != "cpu":
@@ -86,5 +87,61 @@ def to_int8(model: Transformer) -> None:
 
 
 def is_int8(model: Transformer) -> bool:
-    """Whether matrices of this model are held in 8 bits."""
     return any(isinstance(module, Int8Matrix) for module in model.modules())
+
+
+LEAST_NUMBERS = 2**19
+"""Smaller matrices stay in the caches, and are multiplied as they are."""
+
+MOST_ROWS = 64
+"""More rows are multiplied by the matrix as it stands: oneDNN keeps some memory for each number of rows."""
+
+MOST_BYTES = 2**30
+"""The matrices stand in memory twice; larger ones together than this stay as they are."""
+
+
+class LaidOut:
+    """x Wᵀ + b of few rows in float32, up to rounding what `F.linear` gives; all else is left to `F.linear`."""
+
+    def __init__(self, weight: Tensor) -> None:
+        """`weight` [O, I] in float32, on a processor."""
+        self.matrix: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), 1)
+
+    def __call__(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """Inputs [..., I] to outputs [..., O]."""
+        rows = x.numel() // x.shape[-1]
+        if rows > MOST_ROWS or x.dtype != torch.float32 or torch.is_autocast_enabled("cpu"):
+            return F.linear(x, weight, bias)  # [..., O]
+        found: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.matrix, bias, "none", [], "")
+        return found  # [..., O]
+
+
+@contextmanager
+def laid_out(model: Transformer) -> Iterator[None]:
+    """Within, the large matrices of the stack that writes are laid out for float32 on a processor."""
+    layers: list[tuple[Projection | VocabularyHead, Tensor]] = [
+        (layer, layer.weight) for layer in model.output_stack.modules() if isinstance(layer, Projection)
+    ]
+    if model.head is not None:
+        layers.append((model.head, model.word_table if model.head.weight is None else model.head.weight))
+    chosen = [
+        (layer, weight)
+        for layer, weight in layers
+        if layer.product is F.linear and weight.numel() >= LEAST_NUMBERS and _can_be(weight)
+    ]
+    if sum(weight.nbytes for _, weight in chosen) > MOST_BYTES:
+        chosen = []
+    try:
+        for layer, weight in chosen:
+            layer.product = LaidOut(weight)
+        yield
+    finally:
+        for layer, _ in chosen:
+            layer.product = F.linear
+
+
+def _can_be(weight: Tensor) -> bool:
+    """Whether oneDNN lays out such a matrix here, and products are of its type."""
+    if weight.device.type != "cpu" or weight.dtype != torch.float32 or torch.is_autocast_enabled("cpu"):
+        return False
+    return bool(torch.backends.mkldnn.is_available())
