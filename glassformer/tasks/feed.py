@@ -8,6 +8,8 @@ E examples · B rows of a batch · S tokens of a row
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -25,6 +27,7 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cosine_loss
 from glassformer.tasks import TASKS, task_named
+from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.task import Both, Source, Task
 
 SOFT, COSINE = "soft_labels", "hidden_states"
@@ -141,7 +144,28 @@ class TaskFeed:
         return self.task.losses(model, batch)
 
     def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
-        return self.task.evaluate_in_training(model, self.source, limit=limit).flat()
+        """The scores of the task and its loss. Of models with equal scores the loss decides which is kept: an F1 may
+        stay 0 for many steps in which a model learns.
+        """
+        scores = self.task.evaluate_in_training(model, self.source, limit=limit).flat()
+        return scores if "loss" in scores else scores | {"loss": self._loss(model, limit)}
+
+    def _loss(self, model: Transformer, limit: int | None) -> float:
+        """The weighted sum of the mean losses over the batches of an epoch, or over the first `limit` rows of them."""
+        sums: dict[str, float] = defaultdict(float)
+        counts: dict[str, float] = defaultdict(float)
+        rows = 0
+        device = next(model.parameters()).device
+        with evaluating(model):
+            for step in range(math.ceil(self.steps_per_epoch)):
+                batch = self.batch(step)
+                for name, loss in self.losses(model, batch.to(device)).items():
+                    sums[name] += loss.item()
+                    counts[name] += (batch.counts if batch.present is None else batch.present)[name]
+                rows += self.rows(step)
+                if limit is not None and rows >= limit:
+                    break
+        return math.fsum(self.weights[name] * each / counts[name] for name, each in sums.items() if counts[name])
 
     def _shape(self, step: int) -> list[int]:
         if isinstance(self._order, Order):

@@ -29,10 +29,11 @@ class RunProgress:
 
     `step` counts finished steps and is also the position in the data. `seconds` is the time of these steps by the
     clock, with evaluation, saving and pauses of the process (which cannot be told from slow work), and `setup` the
-    time of compiling. `best` is the best held-out score, found at `best_step`; `misses` counts the evaluations since
-    then. `smoothed` is the running mean of the loss before the correction for its beginning at 0, `above` the number of
-    steps that it has been at the baseline's loss, `noticed` whether that was logged. `window` holds the sums for the
-    next line of `metrics.jsonl`. `means` are the running means that are shown, see `Step`.
+    time of compiling. `best` is the best held-out score, found at `best_step`, and `least_loss` the lowest held-out
+    loss; `misses` counts the evaluations since one of them was found. `smoothed` is the running mean of the loss before
+    the correction for its beginning at 0, `above` the number of steps that it has been at the baseline's loss,
+    `noticed` whether that was logged. `window` holds the sums for the next line of `metrics.jsonl`. `means` are the
+    running means that are shown, see `Step`.
     """
 
     step: int = 0
@@ -41,6 +42,7 @@ class RunProgress:
     best: float | None = None
     best_loss: float | None = None
     best_step: int = 0
+    least_loss: float | None = None
     misses: int = 0
     smoothed: float | None = None
     above: int = 0

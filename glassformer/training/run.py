@@ -146,7 +146,7 @@ class Run:
 
     @property
     def over(self) -> bool:
-        """Whether the end is reached, or too many evaluations have found no better model."""
+        """Whether the end is reached, or too many evaluations have found neither a better model nor a lower loss."""
         patience = self.settings.patience
         return self.budget.reached(self.progress) or (patience is not None and self.progress.misses >= patience)
 
@@ -172,15 +172,17 @@ class Run:
             found = better_if_higher(self.held_out.best, scores)
             finite = math.isfinite(found)
             loss = scores.get("loss", math.inf)
-            if finite and self.is_better(found, loss):
+            better, least = finite and self.is_better(found, loss), self.progress.least_loss
+            # A score may stand still, at 0 for example, while the model learns: its loss then falls.
+            falls = math.isfinite(loss) and (least is None or loss < least)
+            self.progress.least_loss = loss if falls else least
+            self.progress.misses = 0 if better or falls else self.progress.misses + 1
+            if better:
                 self.progress.best, self.progress.best_loss = found, loss if math.isfinite(loss) else None
                 self.progress.best_step = self.progress.step
-                self.progress.misses = 0
                 self.checkpoints.save(self.progress.step, {"model": weights(model)}, {"scores": scores}, kind="best")
                 # A run resumed from the newest checkpoint needs the best model that this checkpoint knows.
                 self.keep_best(self.progress.step, self.saved_best)
-            else:
-                self.progress.misses += 1
         if self.over and not finite:  # no later step would detect it
             raise NotFiniteError(
                 f"a model to keep needs finite numbers: its score after step {self.progress.step:,} is not",

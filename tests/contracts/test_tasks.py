@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from glassformer.saved.recipe import resolve
 from glassformer.scoring.baselines import repeated
 from glassformer.scoring.score import THIS_MODEL, flat_name
 from glassformer.tasks import predictor_of, task_named
+from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import RecordTask
 from glassformer.training.checkpoint import Checkpoints, weights
@@ -112,6 +114,23 @@ def _first(count: int) -> tuple[Any, Any]:
     import numpy as np
 
     return np.arange(count), np.zeros(count, np.int64)
+
+
+@EVERY
+def test_an_evaluation_has_the_mean_loss_of_the_examples(row: Row, tmp_path: Path) -> None:
+    prepared = prepared_for(row, tmp_path)
+    model, source = prepared.module.double(), prepared.feed.source
+    found = TaskFeed(prepared.task, source, batch=4).evaluate(model)["loss"]
+    assert math.isfinite(found)
+    if "loss" in prepared.task.evaluate_in_training(model, source).flat():
+        return  # the task's own, which tests/scoring compares with other implementations
+    import numpy as np
+
+    every = np.arange(len(source))
+    batch = source.batch(every, every * 0, shape=(len(every) * source.rows_of_each, *row.lengths))
+    losses = prepared.task.losses(model.eval(), batch)
+    means = {name: loss.item() / batch.counts[name] for name, loss in losses.items()}
+    assert found == pytest.approx(sum(prepared.feed.weights[name] * mean for name, mean in means.items()), abs=ORDER)
 
 
 @pytest.mark.sampled(6)

@@ -69,6 +69,20 @@ def test_of_equal_scores_the_lower_loss_is_better_and_no_lack_of_progress(tmp_pa
     assert steps[-1].step == 10  # two evaluations after the best one
 
 
+class RightThenSure(Right):
+    """Evaluates to an accuracy by chance at first and 0 afterwards, with losses given beforehand."""
+
+    def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
+        return {"loss": super().evaluate(model)["accuracy"], "accuracy": 0.25 if len(self.seen) == 1 else 0.0}
+
+
+def test_patience_waits_while_the_loss_falls(tmp_path: Path) -> None:
+    held_out = RightThenSure(3.0, 2.0, 1.0, 0.5, 0.75, 0.75, 0.5)
+    kept, steps = train(tmp_path, held_out=held_out, steps=100, evaluate_every=2, patience=2)
+    assert steps[-1].step == 12
+    assert torch.equal(kept["encoder.embed.word.weight"], held_out.seen[0])
+
+
 def test_the_best_model_is_kept(tmp_path: Path) -> None:
     held_out = Getting(3.0, 1.0, 2.0, 2.5)
     said: list[str] = []
