@@ -84,6 +84,10 @@ class Budget:
         return self.fraction(progress) >= 1.0
 
 
+# The share of the peak that the first step of a run that is bounded by minutes has at least.
+_FIRST_RISE = 0.01
+
+
 @dataclass(frozen=True)
 class Schedule:
     """Rises linearly over the warm-up, then falls as `shape` says. A schedule depends on the recorded progress only, so
@@ -116,7 +120,8 @@ class Schedule:
         if self.rising:
             risen = (progress.step + 1) / self.rising
         elif self.share:
-            risen = done / self.share
+            # By the clock a run begins at 0, and its first step would change nothing.
+            risen = max(done / self.share, _FIRST_RISE)
         fallen = (done - self.share) / (1 - self.share) if self.share < 1 else 0.0
         return self.shape(risen, 1 - max(0.0, fallen), (1 - done) / self.cooldown if self.cooldown else math.inf)
 

@@ -162,3 +162,29 @@ def test_one_document_has_no_random_neighbour(tokenizer: Tokenizer, make_store: 
         SentencePairs.prepare(make_store(["The fox. The dog."]), tokenizer, 16, seed=0)
     assert caught.value.got == "1"
     assert caught.value.do
+
+
+def test_no_random_text_begins_with_a_copy_of_the_true_next_sentence(
+    tokenizer: Tokenizer, make_store: MakeStore
+) -> None:
+    often = "The dog sees the fox."
+    store = make_store([" ".join([f"The {name} cooks.", often] * 4) for name in ("fox", "cat", "bird", "man")])
+    pairs = SentencePairs.prepare(store, tokenizer, 64, seed=0, duplicates=40)
+    bounds = np.append(store.sentences, len(store))
+
+    def sentence(at: int) -> list[int]:
+        return store.ids[at : bounds[bounds.searchsorted(at, side="right")]].tolist()
+
+    negatives = pairs.stretches[pairs.labels == NOT_NEXT]
+    inside = [row for row in negatives.tolist() if row[1] in store.sentences and row[1] not in store.offsets]
+    assert len(inside) > 20
+    assert [row for row in inside if row[2] in store.sentences and sentence(row[2]) == sentence(row[1])] == []
+
+
+def test_where_all_texts_are_copies_only_a_last_sentence_has_a_random_text(
+    tokenizer: Tokenizer, make_store: MakeStore
+) -> None:
+    copies = make_store(["The fox cooks. The fox cooks. The fox cooks."] * 2)
+    alike = SentencePairs.prepare(copies, tokenizer, 64, seed=0, duplicates=20)
+    ends = alike.stretches[alike.labels == NOT_NEXT][:, 1]
+    assert set(ends.tolist()) <= {*copies.offsets.tolist(), len(copies)}

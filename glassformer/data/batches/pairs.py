@@ -127,9 +127,15 @@ class _Sentences:
     """Sentence i has the tokens bounds[i] … bounds[i + 1], document d the sentences first[d] … first[d + 1]."""
 
     def __init__(self, store: TokenStore) -> None:
+        self.ids = store.ids
         self.bounds = array("q", np.append(store.sentences, len(store)).tobytes())
         self.first = array("q", np.searchsorted(store.sentences, store.offsets).tobytes())
         self.documents = store.documents
+
+    def same(self, one: int, other: int) -> bool:
+        """Whether two sentences have the same tokens."""
+        begin, end, at, to = *self.bounds[one : one + 2], *self.bounds[other : other + 2]
+        return end - begin == to - at and bool((self.ids[begin:end] == self.ids[at:to]).all())
 
 
 def _rng(seed: int, copy: int, number: int) -> random.Random:
@@ -152,8 +158,12 @@ def _pairs_of(
         cut = begin + 1 + (_below(rng, end - begin - 1) if end - begin > 2 else 0)
         a_start, a_end = bounds[begin], bounds[cut]
         if end - begin == 1 or rng.random() < unrelated:
-            b_start, b_end = _elsewhere(sentences, document, target - (a_end - a_start), rng)
             label, end = NOT_NEXT, cut
+            found = _elsewhere(sentences, document, cut if cut < last else None, target - (a_end - a_start), rng)
+            if found is None:
+                begin = end
+                continue
+            b_start, b_end = found
         else:
             b_start, b_end, label = a_end, bounds[end], IS_NEXT
         yield _Pair(*_shortened(a_start, a_end, b_start, b_end, limit, rng), label)
@@ -185,13 +195,20 @@ def _enough(bounds: array[int], begin: int, last: int, wanted: int) -> int:
     return end
 
 
-def _elsewhere(sentences: _Sentences, document: int, wanted: int, rng: random.Random) -> tuple[int, int]:
-    """Whole sentences from a random position of another document until there are enough tokens."""
-    other = _below(rng, sentences.documents - 1)
-    other += other >= document
-    first, last = sentences.first[other], sentences.first[other + 1]
-    begin = first + _below(rng, last - first)
-    return sentences.bounds[begin], sentences.bounds[_enough(sentences.bounds, begin, last, wanted)]
+def _elsewhere(
+    sentences: _Sentences, document: int, following: int | None, wanted: int, rng: random.Random
+) -> tuple[int, int] | None:
+    """Whole sentences from a random position of another document until there are enough tokens. They do not begin with
+    a copy of the sentence that follows; None where ten draws in turn do.
+    """
+    for _ in range(10):
+        other = _below(rng, sentences.documents - 1)
+        other += other >= document
+        first, last = sentences.first[other], sentences.first[other + 1]
+        begin = first + _below(rng, last - first)
+        if following is None or not sentences.same(begin, following):
+            return sentences.bounds[begin], sentences.bounds[_enough(sentences.bounds, begin, last, wanted)]
+    return None
 
 
 def _shortened(
