@@ -6,9 +6,12 @@ Called as `python forked.py FOLDER`: cases from FOLDER/cases.json, what came of 
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
+import pkgutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO, TypedDict
 
@@ -72,9 +75,13 @@ def fork_all(folder: Path) -> bool:
 
 
 if __name__ == "__main__":
-    import torch  # noqa: F401 - what each would wait for
-
+    import glassformer
     from glassformer.cli.__main__ import run
+
+    # What each would wait for; what an extra needs is imported where it is used.
+    for module in pkgutil.walk_packages(glassformer.__path__, "glassformer."):
+        with suppress(ImportError):
+            importlib.import_module(module.name)
 
     gc.freeze()  # so that no process goes through all of this again as it ends
     if fork_all(Path(sys.argv[1])):

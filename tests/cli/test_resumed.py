@@ -82,6 +82,7 @@ def stopped(run: Run, monkeypatch: pytest.MonkeyPatch, at: int, *words: str | Pa
         return run(*words)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="one start of Python for all of these needs fork")
 def test_the_bytes_are_those_of_a_command_that_was_not_stopped(
     run: Run, trained: Path, asked: Path, tmp_path: Path

@@ -47,16 +47,17 @@ def output_cases(trained: Path, text: Path, folder: Path) -> dict[str, Case]:
     ]
     shown = {str(words[0]) for words in commands}
     commands += [(verb, "--help") for verb in KNOWN if verb not in shown]  # and whatever verb is new
-    every = [("--help",), ("--version",), ("fill", "--help"), ("fill", trained, "a [MASK]", "--json")]
     kinds = list(STREAMS)
     cases = [case(*words, stdout=kinds[place % 3]) for place, words in enumerate(commands)]
-    cases += [case(*words, stdout=kind) for words in every for kind in kinds]
+    cases += [case(*words, stdout=kind) for words in (("--version",), ("fill", "--help")) for kind in kinds]
     return {f"{case['words'][0]} to {case['stdout']} {number}": case for number, case in enumerate(cases)}
 
 
 def other_cases(trained: Path, folder: Path) -> dict[str, Case]:
     explain, fill = ("explain", trained, "a [MASK]"), ("fill", trained, "a [MASK] ж")
+    every = [("--help",), ("fill", trained, "a [MASK]", "--json")]
     return {
+        **{f"{words[0]} to {kind}": case(*words, stdout=kind) for words in every for kind in STREAMS},
         "whole": case(*explain),
         "no notes": case(*explain, stderr="closed"),
         "full notes": case(*explain, stderr="full"),
@@ -74,10 +75,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("streams")
 
 
-@pytest.fixture(scope="module")
-def done(trained: Path, text_file: Path, folder: Path) -> dict[str, tuple[Case, Done]]:
+def run_all(named: dict[str, Case], folder: Path) -> dict[str, tuple[Case, Done]]:
     """What came of all cases, both streams as they were written."""
-    named = {**output_cases(trained, text_file, folder), **other_cases(trained, folder)}
+    folder.mkdir()
     (folder / "cases.json").write_text(json.dumps(list(named.values())))
     script = str(Path(__file__).with_name("forked.py"))
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
@@ -94,6 +94,11 @@ def done(trained: Path, text_file: Path, folder: Path) -> dict[str, tuple[Case, 
     return {name: (case, one) for (name, case), one in zip(named.items(), found, strict=True)}
 
 
+@pytest.fixture(scope="module")
+def done(trained: Path, folder: Path) -> dict[str, tuple[Case, Done]]:
+    return run_all(other_cases(trained, folder), folder / "others")
+
+
 def told(done: Done) -> str:
     """The one sentence at the end of standard error."""
     assert "Traceback" not in done.err
@@ -104,10 +109,7 @@ def told(done: Done) -> str:
     return sentences[0]
 
 
-@pytest.mark.long
-def test_every_verb_with_an_output_that_takes_nothing(done: dict[str, tuple[Case, Done]]) -> None:
-    found = [one for name, one in done.items() if " to " in name and name != "to a file"]
-    assert {asked["words"][0] for asked, _ in found} >= set(KNOWN)
+def check_outputs(found: list[tuple[Case, Done]]) -> None:
     for asked, one in found:
         if asked["stdout"] == "gone":
             assert one.code == 141, asked
@@ -117,6 +119,19 @@ def test_every_verb_with_an_output_that_takes_nothing(done: dict[str, tuple[Case
         else:
             assert one.code == 2, asked
             assert STREAMS[asked["stdout"]] in told(one)
+
+
+def test_an_output_that_takes_nothing(done: dict[str, tuple[Case, Done]]) -> None:
+    found = [one for name, one in done.items() if name.partition(" to ")[2] in STREAMS]
+    assert len(found) == 6
+    check_outputs(found)
+
+
+@pytest.mark.long
+def test_every_verb_with_an_output_that_takes_nothing(trained: Path, text_file: Path, folder: Path) -> None:
+    found = [*run_all(output_cases(trained, text_file, folder), folder / "outputs").values()]
+    assert {asked["words"][0] for asked, _ in found} >= set(KNOWN)
+    check_outputs(found)
 
 
 def test_notes_that_nobody_can_read_stop_nothing(done: dict[str, tuple[Case, Done]]) -> None:

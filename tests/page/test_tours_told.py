@@ -63,6 +63,7 @@ def test_each_step_of_the_slides_is_told_on_every_family_or_says_why_not(told: T
     try_each(told["slides"], is_told)
 
 
+@pytest.mark.long
 def test_each_step_of_bert_is_told_on_every_encoder_or_says_why_not(told: Told) -> None:
     def is_told(name: str) -> None:
         found, answer = told["bert"][name]

@@ -139,6 +139,7 @@ def test_killed_at_any_moment_the_old_or_the_new_model_is_there_whole(
     assert seen == {1.0, 2.0}
 
 
+@pytest.mark.long
 def test_a_full_disk_leaves_the_old_model_whole(model: Model, tmp_path: Path) -> None:
     model.card = "# old"
     model.save(tmp_path / "saved")
