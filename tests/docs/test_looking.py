@@ -57,15 +57,6 @@ def test_what_the_page_shows_works(repository: Path, folder: Path, capsys: pytes
         assert main(shlex.split(line)[1:]) == 0, line
 
 
-def test_what_the_readme_shows_works(repository: Path, folder: Path) -> None:
-    page = (repository / "README.md").read_text(encoding="utf-8")
-    (code,) = (code for code in PYTHON.findall(page) if "intervene" in code)
-    known: dict[str, object] = {}
-    exec(compile(code, "README.md", "exec"), known)
-    assert isinstance(changed := known["changed"], gf.Trace)
-    assert len(changed.interventions) == 3
-
-
 def test_every_intervention_is_a_public_name_and_on_the_page(repository: Path) -> None:
     page = (repository / "docs" / "looking.md").read_text(encoding="utf-8")
     made = {

@@ -9,8 +9,6 @@ import pytest
 
 from glassformer.cli.__main__ import main
 from tests.docs.test_commands import BLOCK
-from tests.docs.test_readme import TIME
-from tests.docs.test_readme import block as block_of
 
 SMALL = [
     *("--steps", "2", "--vocabulary", "300", "--length", "24", "--set", "train.compile=off"),
@@ -30,30 +28,13 @@ def commands(page: Path) -> list[list[str]]:
     return [shlex.split(line)[1:] for kind, block in blocks if kind == "sh" for line in block.splitlines()]
 
 
-def write_pairs(extra: str = "") -> None:
+def write_pairs() -> None:
     """The files that the pages name, in the working folder."""
     rows = [(f"{one} Day {n}.", f"{two} Jour {n}.") for n in range(10) for one, two in PAIRS]
     for name, some in (("pairs", rows), ("test", rows[:4])):
         Path(f"{name}.tsv").write_text("".join(f"{one}\t{two}\n" for one, two in some), encoding="utf-8")
         Path(f"{name}.en").write_text("".join(f"{one}\n" for one, _ in some), encoding="utf-8")
         Path(f"{name}.fr").write_text("".join(f"{two}\n" for _, two in some), encoding="utf-8")
-    if extra:
-        Path(extra).write_text("".join(f"{one}\n" for one, _ in rows[:4]), encoding="utf-8")
-
-
-def test_a_newcomer_gets_from_pairs_to_a_translated_file(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_pairs(extra="letters.txt")
-    page = (repository / "README.md").read_text(encoding="utf-8")
-    shown = [tuple(line.split("\t")) for line in block_of(page, "Your own translator", "tsv").splitlines()]
-    assert shown == [*PAIRS[:2]]  # as they stand in the files
-    for line in block_of(page, "Your own translator", "sh").splitlines():
-        words = shlex.split(TIME.sub("", line), comments=True)[1:]
-        assert main(words + (SMALL if words[0] == "train" else [])) == 0, words
-    assert len(Path("letters.fr").read_text(encoding="utf-8").splitlines()) == 4
-    assert Path("exported/config.json").is_file()
 
 
 def test_the_commands_of_both_pages_run(
