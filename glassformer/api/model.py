@@ -13,6 +13,8 @@ from torch import Tensor
 from glassformer.answering.answers import Texts, listed, numbered, texts_and_words
 from glassformer.api.reading import Answering
 from glassformer.api.writing import Writing
+from glassformer.base.errors import CheckpointError
+from glassformer.base.paths import refuse_no_path
 from glassformer.saved import store
 from glassformer.saved.artefact import Artefact
 
@@ -170,5 +172,11 @@ class Model(Answering, Writing):
         return export(self, directory, to, options)
 
     def save(self, directory: str | Path) -> Path:
-        """Write the model to a directory, atomically; raises CheckpointError when that is impossible."""
+        """Write the model to a directory, atomically: a new one, or one with a model of glassformer, which is replaced.
+
+        Raises CheckpointError when that is impossible.
+        """
+        refuse_no_path(directory, CheckpointError)
+        if not store.is_ours(directory):
+            store.refuse_a_model(directory, "a saved model")
         return store.write(directory, self)

@@ -42,6 +42,7 @@ class Trace(look.Trace):
         start: Start | None = None,
         sections: Mapping[str, Any] | None = None,
         place: str = "",
+        overwrite: bool = False,
     ) -> None:
         """Write a page that shows every number of this run and what it was made of: one file, which works from disk.
 
@@ -51,8 +52,9 @@ class Trace(look.Trace):
         backward pass. `probe` is a logistic regression on the model's vectors (a fitted pipeline of `TextFeatures` and
         scikit-learn's, or the file of `embed compare --probe-out`), `index` an index of texts by these vectors, `start`
         the model that this one was tuned from: the page draws each of them. `sections` are more of what it tells, as
-        JSON by name; `place` is where it opens, as its address names it. Raises DataError where it cannot be written,
-        ConfigError for a limit below 1, CheckpointError for a probe or an index of another model.
+        JSON by name; `place` is where it opens, as its address names it. A file that glassformer did not write is
+        replaced only with `overwrite`, one of a model, an index or a run never. Raises DataError where it cannot be
+        written, ConfigError for a limit below 1, CheckpointError for a probe or an index of another model.
         """
         from glassformer.features.pipeline import probe_of
         from glassformer.features.probe import Probe
@@ -69,7 +71,7 @@ class Trace(look.Trace):
         told = made | training_sections(training) | dict(sections or {})
         if searches:
             told[NAME] = search_section(searches)
-        write_page(self, path, title=title, megabytes=megabytes, sections=told, place=place)
+        write_page(self, path, title=title, megabytes=megabytes, sections=told, place=place, overwrite=overwrite)
 
     def show(
         self,

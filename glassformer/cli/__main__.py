@@ -19,6 +19,7 @@ from typing import Annotated
 
 from glassformer.base.errors import DataError, GlassformerError, did_you_mean
 from glassformer.base.wrapping import for_stream, in_one_line, printable
+from glassformer.cli.terminal.outputs import checking_outputs
 from glassformer.cli.terminal.streams import ReaderGoneError, StandardOutputError, prepare_streams
 from glassformer.cli.verbs import FOLDERS, PARTS, VERBS
 from glassformer.tasks import VERBS as ANSWERS
@@ -117,7 +118,7 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
     wrong_usage: type[Exception] = typer.BadParameter.__mro__[2]
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     command = _command(verb)
-    app.command()(_reporting_interrupts(_quietly(command)))
+    app.command()(_reporting_interrupts(_quietly(checking_outputs(command))))
     try:
         code = app(args=list(arguments), prog_name=f"glassformer {verb}", standalone_mode=False)
     except wrong_usage as error:

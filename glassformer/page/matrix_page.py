@@ -25,6 +25,8 @@ def write_matrix_page(
     masked_words: Sequence[int],
     features: Tensor,
     matrix: ActivityMatrix,
+    *,
+    overwrite: bool = False,
 ) -> None:
     """Write the page of a matrix; `features` is [words, size]. Raises DataError where it cannot be written."""
     title = "activity matrix"
@@ -34,7 +36,7 @@ def write_matrix_page(
         "tensors": save(own_memory({"features": features[None], "python.weights": matrix.weights})),
         "weights": save({}),
     }
-    write_document(path, lambda: document(title, blocks))
+    write_document(path, lambda: document(title, blocks), overwrite=overwrite)
 
 
 def matrix_record(

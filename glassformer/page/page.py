@@ -21,7 +21,7 @@ from torch import Tensor
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.base.paths import behind_links, check_path
+from glassformer.base.outputs import output_file
 from glassformer.page.sections import gradients
 from glassformer.page.sections.carried import carry
 from glassformer.page.sections.editing import editing_record
@@ -45,15 +45,19 @@ def write_page(
     megabytes: int = MEGABYTES,
     sections: Mapping[str, Any] | None = None,
     place: str = "",
+    overwrite: bool = False,
 ) -> None:
     """Write the page of a trace; raises DataError where it cannot be written, and as `page` does."""
-    write_document(path, lambda: page(trace, title=title, megabytes=megabytes, sections=sections, place=place))
+    write_document(
+        path,
+        lambda: page(trace, title=title, megabytes=megabytes, sections=sections, place=place),
+        overwrite=overwrite,
+    )
 
 
-def write_document(path: str | Path, make: Callable[[], str]) -> None:
-    """Write what `make` returns, once the path is known to be one; raises DataError where it cannot be written."""
-    check_path(path, DataError)
-    file = behind_links(Path(path), DataError)
+def write_document(path: str | Path, make: Callable[[], str], *, overwrite: bool = False) -> None:
+    """Write what `make` returns, once the path is checked by `output_file`; raises DataError."""
+    file = output_file(path, DataError, overwrite=overwrite)
     text = make()
     try:
         with atomic_write(file) as draft:

@@ -45,8 +45,9 @@ SETTINGS, WEIGHTS, METRICS, CARD = "glassformer.json", "model.safetensors", "met
 TOKENIZERS = (FILE, TARGET_FILE)
 FILES = (SETTINGS, WEIGHTS, FILE, RECIPE, METRICS, CARD)
 """Of a model with one vocabulary; TARGET_FILE beside them where translations have their own."""
-# Files that identify a folder with a model, of ours or of others, in one file or in shards.
-_OF_A_MODEL = (SETTINGS, "config.json", "*model*.safetensors", "*model*.bin")
+# Files that identify a folder with a model, of ours or of others, in one file or in shards; and those that saving one
+# would replace.
+_OF_A_MODEL = (SETTINGS, "config.json", "*model*.safetensors", "*model*.bin", METRICS, CARD)
 Kind = TypeVar("Kind", bound=Artefact)
 # Bytes that no glassformer.json exceeds: for labels and tokens, and for each tensor of its blocks. A larger one is
 # refused unread, as reading it could take gigabytes.
@@ -148,13 +149,14 @@ def is_ours(directory: str | Path) -> bool:
 
 
 def refuse_a_model(directory: str | Path, what: str) -> None:
-    """Raise CheckpointError when a directory holds a model: no verb overwrites a model."""
+    """Raise CheckpointError when a directory holds a model, or a file that one would replace."""
     check_path(directory, CheckpointError, utf8=True)
     directory = Path(directory)
-    if any(any(folder.glob(name)) for folder in (directory, current(directory)) for name in _OF_A_MODEL):
+    folders = {directory, current(directory)}
+    if found := sorted(path.name for folder in folders for name in _OF_A_MODEL for path in folder.glob(name)):
         raise CheckpointError(
             f"{what} needs a folder without a model",
-            got=f"{directory}, which holds a model",
+            got=f"{directory}, which holds {found[0]}",
             do="choose another folder, or remove that one first",
         )
 

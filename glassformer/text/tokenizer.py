@@ -18,6 +18,7 @@ from tokenizers import AddedToken, models
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import TokenizerError
 from glassformer.base.json_text import parse_json
+from glassformer.base.outputs import held
 from glassformer.text.library import refusing
 from glassformer.text.limits import check_settings, vocabulary_by_id
 from glassformer.text.special import SpecialTokens
@@ -86,11 +87,15 @@ class Tokenizer:
 
     def save(self, directory: str | Path) -> Path:
         """Write `tokenizer.json` into the directory, atomically, and beside it `target_tokenizer.json` where targets
-        have a vocabulary of their own; returns the path of the first.
+        have a vocabulary of their own; returns the path of the first. Raises TokenizerError where a model with
+        another tokenizer is.
         """
         directory = Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
         for name, side in zip((FILE, TARGET_FILE), self.sides, strict=False):
+            is_other = (directory / name).is_file() and (directory / name).read_bytes() != side._json.encode()
+            if is_other and held(directory) == "a model":
+                raise TokenizerError(f"a model keeps its tokenizer: {directory / name}", do="choose another folder")
             with atomic_write(directory / name) as draft:
                 draft.write_bytes(side._json.encode())
         return directory / FILE

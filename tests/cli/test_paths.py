@@ -192,7 +192,7 @@ def test_results_go_to_the_file_that_a_link_names(
         file.write_text("old")
     link.symlink_to(file)
     asked = ["--file", texts] if resumable else ["She [MASK] the summer"]
-    done = run("fill", trained, *asked, "--json", "--out", link)
+    done = run("fill", trained, *asked, "--json", "--out", link, "--overwrite")
     assert (done.code, done.out) == (0, ""), done.err
     assert link.is_symlink()
     assert "She" in file.read_text()

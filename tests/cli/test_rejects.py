@@ -144,7 +144,7 @@ def test_a_file_without_a_suffix_is_read_by_its_content(run: Run, model: Path, t
         assert run("classify", model, "--file", name, "--json").records == expected
     for _ in range(2):  # the second time there is a file to replace
         with opened(None, content) as name:
-            words = ("--json", "--out", out, "--rejects", tmp_path / "rejects.jsonl")
+            words = ("--json", "--out", out, "--overwrite", "--rejects", tmp_path / "rejects.jsonl")
             assert run("classify", model, "--file", name, *words).code == 0
         assert [json.loads(line) for line in out.read_text().splitlines()] == expected
 

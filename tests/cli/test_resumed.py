@@ -245,7 +245,7 @@ def test_resuming_where_nothing_is_begins_and_a_bad_line_keeps_what_is_before_it
     assert run("fill", trained, "--file", asked, "--json", "--out", out, "--resume").code == 0
     before = out.read_bytes()
     mine.write_text(asked.read_text() + "no mask here\n")
-    done = run("fill", trained, "--file", mine, "--json", "--out", out)
+    done = run("fill", trained, "--file", mine, "--json", "--out", out, "--overwrite")
     kept = len(beside(out)[0].read_text().splitlines())
     assert (done.code, "line 111" in done.err, f"{kept} " in done.err, kept) == (2, True, True, 64)
     assert out.read_bytes() == before
@@ -263,6 +263,6 @@ def test_resuming_what_is_finished_does_not_deny_its_answers(
     run: Run, trained: Path, asked: Path, tmp_path: Path
 ) -> None:
     words = ["fill", trained, "--file", asked, "--json", "--out", tmp_path / "answers", "--resume"]
-    for _ in range(2):
-        done = run(*words)
+    for more in ([], ["--overwrite"]):
+        done = run(*words, *more)
         assert (done.code, "unfinished" in done.err) == (0, True)

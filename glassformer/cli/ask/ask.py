@@ -39,7 +39,6 @@ from glassformer.cli.terminal.options import (
     Threads,
 )
 from glassformer.cli.terminal.readers import Reader, reader_of
-from glassformer.cli.terminal.screen import refuse_out_over_input
 from glassformer.cli.terminal.texts import records
 from glassformer.data.readers.lines import stop_unless
 from glassformer.decode.options import WritingOptions
@@ -183,11 +182,10 @@ def _answer(asked: Request) -> None:
     second_text(opened, None, asked.target)
     reader = _reader(asked.verb, opened, asked.columns, asked.same)
     inputs, output = find_inputs(asked.texts, asked.files, reader, asked.same), asked.output
-    refuse_out_over_input(output.out, inputs.files)
     verb, options = asked.verb.name, asked.options
     depends = {"verb": verb, **(options if isinstance(options, Mapping) else vars(options)), **asked.machine.options}
     with (
-        set_aside(output.rejects, output.out, inputs.order) as bad,
+        set_aside(output.rejects, inputs.order) as bad,
         destination(opened, inputs, output, depends) as out,
         counted(output.out, out.done) as advance,
     ):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import DataError, GlassformerError
 from glassformer.base.json_text import parse_json
+from glassformer.base.outputs import output_file
 from glassformer.base.paths import check_path, refuse_endless
 from glassformer.cli.ask.show import on_screen
 from glassformer.cli.terminal.destination import Output
@@ -143,7 +144,6 @@ def _command(line: str, turns: list[str]) -> list[str] | None:
     if name in ("/save", "/load") and not file:
         raise DataError(f"{name} needs a file", got="none", do=f"{name} conversation.json")
     if name == "/save":
-        check_path(file, DataError)
         if os.path.lexists(file):
             load_turns(Path(file))  # another file is not replaced by a conversation
         save_turns(Path(file), turns)
@@ -164,10 +164,9 @@ def _unquoted(file: str) -> str:
 
 def save_turns(path: Path, turns: list[str]) -> None:
     """Write a conversation, whole or not at all; raises DataError where it cannot be written."""
-    check_path(path, DataError)
-    refuse_endless(path, DataError)
+    file = output_file(path, DataError, overwrite=True)
     try:
-        with atomic_write(path) as draft:
+        with atomic_write(file) as draft:
             draft.write_text(json.dumps({"turns": turns}, ensure_ascii=False) + "\n", encoding="utf-8")
     except OSError as error:
         raise DataError(f"{path} must be a file that can be written", got=error.strerror or str(error)) from None

@@ -43,7 +43,7 @@ _HTML = (
 _SHOWN = {
     **_TREES,
     "stream": (Annotated[bool | None, _STREAM], None),
-    "html": (Annotated[Path | None, typer.Option("--html", help=_HTML)], None),
+    "html": (Annotated[Path | None, typer.Option("--html", writable=True, help=_HTML)], None),
 }
 _IN_TURN = typer.Option("--stream", help="Show words as soon as they are decided, text after text.")
 _SAVE = "Keep the conversation in this file after each turn; go on with the one that is there.  [default: none]"
@@ -53,7 +53,7 @@ WRITING = {**decoding_options("text", "text"), **_SHOWN}
 CHATTING = {
     **WRITING,
     **decoding_options("reply", "text"),
-    "save": (Annotated[Path | None, typer.Option("--save", help=_SAVE)], None),
+    "save": (Annotated[Path | None, typer.Option("--save", writable=True, help=_SAVE)], None),
 }
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glassformer.base.errors import DataError
-from glassformer.base.paths import check_path
 from glassformer.cli.ask.job import Job
 from glassformer.cli.ask.show_tree import given
 from glassformer.cli.terminal.screen import note
@@ -25,9 +24,6 @@ def write_story(job: Job) -> None:
 
     out = job.page
     assert out is not None, "only --html asks for a page"
-    check_path(out, DataError)
-    if not out.parent.is_dir():  # before a long text is written
-        raise DataError(f"the page {out} needs a folder", got=f"none at {out.parent}")
     texts = list(job.texts)
     if len(texts) != 1:
         raise DataError("--html writes the page of one text", got=f"{len(texts)} texts", do="give one of them")
@@ -43,5 +39,7 @@ def story_page(
     from glassformer.look.texts.written import PLACE
 
     page = Trace.of(trace_of(opened, tree) if trace is None else trace)
-    page.to_html(out, title=title, megabytes=megabytes, searches=[tree], training=opened.source, place=PLACE)
+    page.to_html(
+        out, title=title, megabytes=megabytes, searches=[tree], training=opened.source, place=PLACE, overwrite=True
+    )
     note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, which any browser opens; space plays and pauses")

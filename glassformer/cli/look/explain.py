@@ -76,6 +76,7 @@ def explain(
         Path | None,
         typer.Option(
             "--html",
+            writable=True,
             help="Write a page that shows every number and what it was made of: one file for the browser.  "
             "[default: none]",
         ),
@@ -147,11 +148,9 @@ def explain(
             makers=beside(opened, probe, index, start),
         )
         return
-    for name, value in (("probe", probe), ("index", index), ("start", start)):
-        if value is not None:
+    for name, value in (("probe", probe), ("index", index), ("start", start), ("gradients", gradients)):
+        if value:
             raise ConfigError(f"--{name} is drawn on a page", got="no page", do="add --html FILE")
-    if gradients:
-        raise ConfigError("--gradients are drawn on a page", got="no page", do="add --html FILE")
     if held_out:
         raise ConfigError("--held-out is for the page of --html", do="glassformer heads measures heads without a page")
     for each in _together(texts):
@@ -201,6 +200,7 @@ def _page(
         gradients=gradients,
         training=opened.source,
         sections=sections,
+        overwrite=True,
     )
     note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, which any browser opens")
     _note(str(trace.honesty))

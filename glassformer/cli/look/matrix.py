@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -63,12 +64,11 @@ def matrix(
     ] = "itself",
     notes: Annotated[bool, typer.Option("--notes", help="Add where the post is imprecise.")] = False,
     html: Annotated[
-        str | None,
+        Path | None,
         typer.Option(
             "--html",
-            metavar="FILE",
-            help="Write a page on which the mask can be drawn by hand. [default: none is written]",
-            show_default=False,
+            writable=True,
+            help="Write a page on which the mask can be drawn by hand.  [default: none]",
         ),
     ] = None,
     json: Json = False,
@@ -138,10 +138,10 @@ class _Shown:
             **{name: step.tolist() for name, step in matrix.steps.items()},
         }
 
-    def write_page(self, path: str) -> None:
+    def write_page(self, path: Path) -> None:
         from glassformer.page.matrix_page import write_matrix_page
 
-        write_matrix_page(path, self.words, self.masked_words, self.features, self.matrix)
+        write_matrix_page(path, self.words, self.masked_words, self.features, self.matrix, overwrite=True)
 
     def lines(self, width: int) -> Iterator[str]:
         matrix, count = self.matrix, len(self.words)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -100,15 +99,13 @@ def request_of(model: Model, inputs: Inputs, options: Mapping[str, Any]) -> dict
 
 
 @contextmanager
-def set_aside(path: Path | None, out: Path | None, inputs: Sequence[str | Path]) -> Iterator[RejectsFile | None]:
+def set_aside(path: Path | None, inputs: Sequence[str | Path]) -> Iterator[RejectsFile | None]:
     """Inside, the file of the records that cannot be answered, if any; at the end a note about it."""
     if path is None:
         yield None
         return
     from glassformer.data.readers.rejects import rejecting
 
-    if out is not None and os.path.abspath(path) == os.path.abspath(out):
-        raise DataError("rejects need a file of their own", got=f"{out} for both", do="choose another --rejects")
     with rejecting(path, inputs) as bad:
         yield bad
         if bad.count:

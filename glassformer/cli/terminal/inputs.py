@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,11 +68,3 @@ def _source(name: str, column: str) -> Source:
 
 def _is_stream(name: str) -> bool:
     return name == "-" or is_stream(name)
-
-
-def files_behind(names: Sequence[str], column: str) -> Iterator[Path]:
-    """The files behind names, streams left out; none is looked for before it is asked for."""
-    from glassformer.data.readers.files import files_of
-
-    for name in names:
-        yield from () if _is_stream(name) else files_of([name], text=column)

@@ -43,7 +43,9 @@ Choices = Annotated[
 Passage = Annotated[str | None, typer.Option("--context", "--pair", help="The passage.  [default: none]")]
 # The files of tables that a training or a measurement reads.
 DATA_FILES = ".jsonl, .csv, .tsv, .parquet, to tag also .conll and .conllu, to answer also SQuAD's .json; each also .gz"
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write the results here.  [default: the screen]")]
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", writable=True, help="Write the results here.  [default: the screen]")
+]
 Resume = Annotated[
     bool, typer.Option("--resume", help="Go on with the results of a command that was stopped, in --out.")
 ]
@@ -51,6 +53,7 @@ Rejects = Annotated[
     Path | None,
     typer.Option(
         "--rejects",
+        writable=True,
         help="Set records that cannot be used aside in this file (JSON lines with file, line, reason and the record) "
         "and go on.  [default: stop at the first]",
     ),

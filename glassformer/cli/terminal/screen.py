@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -60,12 +60,6 @@ class Few:
     def rest(self) -> None:
         if self.count > self.most:
             note(f"{self.count - self.most:,} more notes of this kind")
-
-
-def refuse_out_over_input(out: Path | None, files: Iterable[Path]) -> None:
-    """Raise DataError when results would replace one of the files that are read for them."""
-    if out is not None and out.is_file() and any(out.samefile(path) for path in files):
-        raise DataError("results need a file of their own", got=f"{out}, which is read", do="choose another --out")
 
 
 @contextmanager

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from glassformer.base.wrapping import printable
-from glassformer.cli.terminal.inputs import files_behind
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model
 from glassformer.cli.terminal.options import (
@@ -30,7 +29,7 @@ from glassformer.cli.terminal.options import (
     WordsColumn,
     columns_named,
 )
-from glassformer.cli.terminal.screen import console, escaped, plain_table, record, refuse_out_over_input, results
+from glassformer.cli.terminal.screen import console, escaped, plain_table, record, results
 
 
 def compare(
@@ -67,8 +66,6 @@ def compare(
     first, second = (open_model(each, device=device, fast=fast, threads=threads) for each in (model, other))
     named = {"text": text, "pair": pair, "choices": choices, "label": label, "answers": answers}
     columns = columns_named({**named, "words": words, "tags": tags, "target": target_column, "target_files": target})
-    trained = "text" if first.data is None else first.data.text
-    refuse_out_over_input(out, files_behind(files or (), text or trained))
     with results(out) as handle:
         found = measure(first, second, *(files or ()), split=split, columns=columns, progress=ConsoleProgress())
         if json:

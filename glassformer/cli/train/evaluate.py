@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from glassformer.cli.terminal.inputs import files_behind
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model, split_model
 from glassformer.cli.terminal.options import (
@@ -31,7 +30,7 @@ from glassformer.cli.terminal.options import (
     WordsColumn,
     columns_named,
 )
-from glassformer.cli.terminal.screen import console, escaped, plain_table, record, refuse_out_over_input, results
+from glassformer.cli.terminal.screen import console, escaped, plain_table, record, results
 
 if TYPE_CHECKING:
     from glassformer.scoring.score import Scores
@@ -77,8 +76,6 @@ def evaluate(
     opened = open_model(which, device=device, fast=fast, threads=threads)
     named = {"text": text, "pair": pair, "choices": choices, "label": label, "answers": answers}
     columns = columns_named({**named, "words": words, "tags": tags, "target": target_column, "target_files": target})
-    trained = "text" if opened.data is None else opened.data.text
-    refuse_out_over_input(out, files_behind(paths, text or trained))
     with results(out) as handle:  # opened first: an output that cannot be written must be refused before measuring
         scores = measure(opened, paths, split=split, columns=columns, rejects=rejects, progress=ConsoleProgress())
         best = opened.measured_as.kept_by

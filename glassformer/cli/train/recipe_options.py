@@ -73,7 +73,7 @@ _OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
     (("answers", "--answers-column"), str, "data.answers", "Column with the words behind the masks, or the answers."),
     (("target",), list[str], "data.target_files", "File whose line n translates line n of the source file."),
     (("target-column",), str, "data.target", "Column with the translation."),
-    (("rejects",), str, "data.rejects", "Set records that cannot be used aside in this file, and go on."),
+    (("rejects",), Path, "data.rejects", "Set records that cannot be used aside in this file, and go on."),
     (("validation",), float, "data.validation", "Share of the documents or records to hold out."),
     (("vocabulary",), int, "tokenizer.vocabulary", f"Tokens that the tokenizer learns{_SIZED}."),
     (("length",), int, "data.length", "Tokens in a row."),
@@ -121,7 +121,9 @@ def with_recipe_options(command: Callable[..., None]) -> Callable[..., None]:
             name.replace("-", "_"),
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
-            annotation=Annotated[kind | None, typer.Option(f"--{name}", *also, help=f"{line}  {told(setting)}")],
+            annotation=Annotated[
+                kind | None, typer.Option(f"--{name}", *also, writable=kind is Path, help=f"{line}  {told(setting)}")
+            ],
         )
         for (name, *also), kind, setting, line in _OPTIONS
     ]
@@ -129,7 +131,8 @@ def with_recipe_options(command: Callable[..., None]) -> Callable[..., None]:
 
     def gathered(**values: Any) -> None:
         settings = {setting: values.pop(names[0].replace("-", "_")) for names, _, setting, _ in _OPTIONS}
-        command(settings={setting: value for setting, value in settings.items() if value not in (None, [])}, **values)
+        given = {setting: value for setting, value in settings.items() if value not in (None, [])}
+        command(settings={key: str(of) if isinstance(of, Path) else of for key, of in given.items()}, **values)
 
     every = [*others, *options]
     gathered.__name__, gathered.__doc__ = command.__name__, command.__doc__

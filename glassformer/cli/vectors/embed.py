@@ -35,7 +35,7 @@ from glassformer.cli.terminal.options import (
     Threads,
 )
 from glassformer.cli.terminal.readers import Text, reader_of
-from glassformer.cli.terminal.screen import Few, note, note_windows, refuse_out_over_input, results
+from glassformer.cli.terminal.screen import Few, note, note_windows, results
 from glassformer.cli.terminal.texts import batches, records
 from glassformer.cli.vectors.embed_fill import at_least_one, fill, made, note_unread, skip, usable
 from glassformer.cli.vectors.embed_json import JsonRecords
@@ -93,7 +93,6 @@ def embed(
     opened = machine.open(which)
     reader = reader_of({"text": column}, {}, blank=word is None, words=words and word is None)
     inputs = find_inputs(texts, file, reader)
-    refuse_out_over_input(out, inputs.files)
     told_of(opened, pooling or ("mean",))
     if word is not None:
         with results(out) as handle:
@@ -115,7 +114,7 @@ def embed(
     def read(bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
         return records(inputs, bad=bad, tell=tell)
 
-    with set_aside(rejects, out, inputs.order) as bad:
+    with set_aside(rejects, inputs.order) as bad:
         them = at_least_one(usable(maker, read(bad or stop_unless("rejects")), bad), bad)
         if json or out is None:
             output = Output(out, json, resume, rejects)

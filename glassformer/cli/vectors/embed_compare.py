@@ -15,7 +15,7 @@ from glassformer.cli.terminal.opened import open_model, split_model
 from glassformer.cli.terminal.options import Device, Fast, Json, NamedModel, Out, Rejects, Threads
 from glassformer.cli.terminal.screen import console, note, plain_table, record, results
 from glassformer.cli.vectors.embed import told_of
-from glassformer.cli.vectors.embed_compare_out import Made, refuse_outs, write_mix_of, write_probe_of
+from glassformer.cli.vectors.embed_compare_out import Made, write_mix_of, write_probe_of
 from glassformer.cli.vectors.embed_compare_rows import Examples, drawn, tell_of_labels, texts_of, words_of
 from glassformer.data.readers.lines import stop_unless
 
@@ -79,13 +79,16 @@ def embed_compare(
     mix_out: Annotated[
         Path | None,
         typer.Option(
-            "--mix-out", help="Write the learned mix of layers here, for --strategy mix:FILE.  [default: none]"
+            "--mix-out",
+            writable=True,
+            help="Write the learned mix of layers here, for --strategy mix:FILE.  [default: none]",
         ),
     ] = None,
     probe_out: Annotated[
         Path | None,
         typer.Option(
             "--probe-out",
+            writable=True,
             help="Write the logistic regression on the best vectors here, learned on all labels: explain --html and "
             "explore show it with --probe FILE.  [default: none]",
         ),
@@ -108,13 +111,12 @@ def embed_compare(
     if not paths:
         raise DataError("a file with texts and labels is needed", got="none", do="glassformer embed compare --help")
     read = files_of(paths, text=text, reads="words" if words else "tables")
-    refuse_outs((out, mix_out, probe_out, rejects), read)
     if mix_out is not None and strategy and "mix" not in strategy:
         raise ConfigError("a mix is written where one was learned", got="--mix-out without the strategy mix")
     opened = open_model(which, device=device, fast=fast, threads=threads)
     asked = list(pooling or (["first", "mean", "max"] if not words else ["first", "mean"]))
     told_of(opened, asked)
-    with set_aside(rejects, out, read) as aside:
+    with set_aside(rejects, read) as aside:
         bad = aside or stop_unless("rejects")
         examples = words_of(read, words_column, tags, bad) if words else texts_of(read, text, label, bad)
     with results(out) as handle:  # before the work: what cannot be written is refused at once

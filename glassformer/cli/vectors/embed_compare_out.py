@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glassformer.base.errors import DataError
-from glassformer.cli.terminal.screen import note, refuse_out_over_input
+from glassformer.cli.terminal.screen import note
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
@@ -29,21 +29,6 @@ class Made:
     layers: Mapping[str, Reals]
     labels: Sequence[str]
     groups: Integers
-
-
-def refuse_outs(outs: Sequence[Path | None], files: Sequence[Path]) -> None:
-    """Raise DataError where a result would replace an input or another result, or its folder is missing."""
-    from glassformer.base.paths import check_path
-
-    given = [path for path in outs if path is not None]
-    for number, path in enumerate(given):
-        check_path(path, DataError)
-        refuse_out_over_input(path, files)
-        if path.absolute() in [other.absolute() for other in given[:number]]:
-            raise DataError("each result needs a file of its own", got=f"{path} twice", do="name different files")
-        if path.is_dir() or not path.parent.is_dir():
-            got = f"{path}, a folder" if path.is_dir() else f"no folder {path.parent}"
-            raise DataError("a result is written to a file in a folder that is there", got=got)
 
 
 def write_mix_of(path: Path, found: Ranking) -> None:

@@ -7,14 +7,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from glassformer.base.errors import DataError
 from glassformer.cli.terminal.destination import counted
 from glassformer.cli.terminal.inputs import Inputs, find_inputs
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import note_no_text, open_model
 from glassformer.cli.terminal.options import Device, Json, Out, Threads
 from glassformer.cli.terminal.readers import reader_of
-from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record, refuse_out_over_input, results
+from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record, results
 from glassformer.cli.terminal.texts import batches, records
 
 # The questions without words that a note names by their lines.
@@ -57,9 +56,6 @@ def search_ask(
     opened = None if model is None else open_model(model, device=device)
     found = SearchIndex.open(index, opened, backend=backend, device=device)
     inputs = find_inputs(question, file, reader_of({"text": column}, {}, blank=True))
-    refuse_out_over_input(out, inputs.files)
-    if out is not None and index.resolve() in out.resolve().parents:
-        raise DataError("answers need a file outside the index", got=f"{out}", do="choose another --out")
     if not file:
         note_no_text("search ask", question or ())
     blank: list[str] = []

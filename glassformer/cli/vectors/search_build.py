@@ -38,7 +38,10 @@ def search_build(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The folder of the index, a new one.  [default: none, needed]")
+        Path | None,
+        typer.Option(
+            "--out", "-o", file_okay=False, help="The folder of the index, a new one.  [default: none, needed]"
+        ),
     ] = None,
     model: NamedModel = None,
     column: Annotated[str, typer.Option("--column", "--text", help="Column of a table with the text.")] = "text",
@@ -80,7 +83,7 @@ def search_build(
     blank: list[str] = []
     options = {"strategy": layers, "pooling": pooled, "rejects": rejects is not None, **machine.options}
     named = which if travels(which) or which.startswith("hub:") else str(Path(which).resolve())
-    with set_aside(rejects, out, inputs.order) as bad:
+    with set_aside(rejects, inputs.order) as bad:
         request = None if inputs.once else request_of(opened, inputs, options)
         total = None if inputs.once else sum(1 for _ in read(lambda error: None, lambda said: None))
         with (

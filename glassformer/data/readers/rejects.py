@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import tempfile
@@ -17,7 +16,7 @@ import numpy as np
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import DataError
-from glassformer.base.paths import check_path
+from glassformer.base.outputs import output_file
 from glassformer.data.readers.files import files_for
 from glassformer.data.readers.lines import OnBad, Skipped, left_out
 from glassformer.data.stores.corpus import on_bad
@@ -82,13 +81,11 @@ class RejectsFile(Skipped):
 @contextmanager
 def rejecting(path: str | Path, inputs: Iterable[str | Path] = ()) -> Iterator[RejectsFile]:
     """Inside, bad rows are written to the file at `path`, which replaces an older one at the end, also after an error
-    or Ctrl-C. `inputs` are the files that are read, in this order. Raises DataError when it cannot be written, or is
-    one of the inputs.
+    or Ctrl-C. `inputs` are the files that are read, in this order. Raises DataError when it cannot be written, and as
+    `output_file` does: only rejects are replaced.
     """
-    check_path(path, DataError)
-    path, inputs = Path(path), list(inputs)
-    if path.exists() and any(os.path.exists(each) and path.samefile(each) for each in inputs):
-        raise DataError("rejects need a file of their own", got=f"{path}, which is read", do="choose another --rejects")
+    inputs = list(inputs)
+    path = output_file(path, DataError, inputs=inputs, overwrite=None)
     stopped: BaseException | None = None
     try:
         with atomic_write(path) as draft, draft.open("w+b") as handle:

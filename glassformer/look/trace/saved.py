@@ -15,7 +15,6 @@ from torch import Tensor
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError, ConfigError
-from glassformer.base.paths import behind_links
 from glassformer.base.settings import Settings, read_settings
 from glassformer.config import ModelConfig
 from glassformer.look.trace.cell import Words
@@ -124,9 +123,8 @@ def patches(steps: Sequence[Intervention]) -> dict[str, Tensor]:
 def write(path: Path, tensors: Mapping[str, Tensor], header: Header) -> None:
     """Write the file whole or not at all; raises CheckpointError."""
     own = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
-    file = behind_links(path, CheckpointError)
     try:
-        with atomic_write(file) as draft:
+        with atomic_write(path) as draft:
             save_file(own, draft, metadata={"glassformer": json.dumps(header.model_dump(mode="json"))})
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"the trace could not be written to {path}", got=str(error)) from None

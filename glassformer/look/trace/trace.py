@@ -11,7 +11,8 @@ from typing import Self
 
 import torch
 
-from glassformer.base.errors import ConfigError
+from glassformer.base.errors import CheckpointError, ConfigError
+from glassformer.base.outputs import output_file
 from glassformer.look.formulas.cells import read_cell, split_name
 from glassformer.look.formulas.explanation import Explanation
 from glassformer.look.formulas.named import Source
@@ -180,8 +181,13 @@ class Trace(Tensors):
 
     # ----------------------------------------------------------------- outside
 
-    def save(self, path: str | Path, *, weights: bool = False) -> None:
-        """Write what is stored to a safetensors file, with the model's fingerprint; its weights only when asked."""
+    def save(self, path: str | Path, *, weights: bool = False, overwrite: bool = False) -> None:
+        """Write what is stored to a safetensors file, with the model's fingerprint; its weights only when asked.
+
+        An existing file that is no trace is replaced only with `overwrite`, one of a model, an index or a run never.
+        Raises CheckpointError.
+        """
+        file = output_file(path, CheckpointError, overwrite=overwrite)
         groups = {"tensor": self.stored, "fact": self.facts, "gradient": self.gradients}
         tensors = {f"{kind}.{name}": tensor for kind, group in groups.items() for name, tensor in group.items()}
         if self.scored_at is not None:
@@ -196,7 +202,7 @@ class Trace(Tensors):
             honesty=self.honesty if self.measure_honesty or self.saved_honesty else None,
             interventions=[saved.StepRecord.of(step) for step in self.interventions],
         )
-        saved.write(Path(path), tensors | saved.patches(self.interventions), header)
+        saved.write(file, tensors | saved.patches(self.interventions), header)
 
 
 def shortened(sentences: Sequence[Sequence[str]]) -> str:

@@ -1,0 +1,96 @@
+"""The check of every path that is to be written: nothing in use and no file of a user is overwritten.
+
+In a folder that holds a model, an index or a run, only pages are written. An existing file is replaced where its
+beginning shows that glassformer wrote it, else only with `overwrite`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from glassformer.base.errors import GlassformerError
+from glassformer.base.paths import behind_links, check_path
+
+# A folder with all patterns of a line holds what its name says. `.saved`: files that are being put in place.
+_HOLDS = (
+    ("a model", "glassformer.json"),
+    ("a model", ".saved"),
+    ("a model", "config.json", "*model*.safetensors"),
+    ("a model", "config.json", "*model*.bin"),
+    ("a model", "export.json", "model.onnx"),
+    ("an index", "index.json", "vectors.npy"),
+    ("a run", "recipe.toml", "checkpoints"),
+    ("a run", "recipe.toml", "tokens"),
+    ("a run", "recipe.toml", "seed-0"),
+)
+# How a page, a trace, rejects, and a mix or a probe begin.
+_OURS = re.compile(
+    rb"<!doctype html>\r?\n[^\0]{0,2000}glassformer</title>"
+    rb'|.{7}\0\{"__metadata__":\{"glassformer":'
+    rb'|\{"file": [^\n]*"reason": '
+    rb'|\{\s*"made_for": "glassformer ',
+    re.DOTALL,
+)
+_HEAD = 1 << 16
+
+
+def output_file(
+    path: str | Path,
+    error: type[GlassformerError],
+    *,
+    inputs: Iterable[str | Path] = (),
+    overwrite: bool | None = False,
+    devices: bool = False,
+) -> Path:
+    """The file that a path to write names, links followed. Raises `error` for a folder, for one of the `inputs`, for a
+    file among those of a model, an index or a run, without `overwrite` for an existing file that glassformer did not
+    write (None: also refused, and not offered), and without `devices` for a device or a pipe.
+    """
+    check_path(path, error)
+    file = behind_links(Path(path), error)
+    if file.is_dir():
+        raise error("a file to write is needed", got=f"{path}, a folder", do="add the name of a file")
+    if file.exists() and not file.is_file():
+        if devices:
+            return file
+        raise error("a file to write is needed", got=f"{path}, a device or pipe", do="choose another path")
+    if file.is_file() and any(Path(each).is_file() and file.samefile(each) for each in inputs):
+        raise error("results need a file of their own", got=f"{path}, which is read", do="choose another path")
+    ours = not file.is_file() or _is_ours(file)
+    for folder in file.absolute().parents:
+        if (what := held(folder)) and not (ours and file.suffix == ".html"):
+            raise error(
+                f"results are written outside models, indexes and runs: {path}",
+                got=f"a path inside {what}, {folder}",
+                do="choose another path",
+            )
+    if not ours and not overwrite:
+        raise error(
+            f"no existing file is replaced unasked: {path}",
+            got="a file that is there",
+            do="choose another path" + ("" if overwrite is None else ", or add --overwrite (in Python overwrite=True)"),
+        )
+    return file
+
+
+def held(folder: Path) -> str:
+    """What a folder holds, "a model", "an index" or "a run"; "" for another folder."""
+    for what, *patterns in _HOLDS:
+        try:
+            if all(any(folder.glob(pattern)) for pattern in patterns):
+                return what
+        except OSError:  # a folder that cannot be listed
+            continue
+    return ""
+
+
+def _is_ours(file: Path) -> bool:
+    """Whether glassformer wrote a file, or it is empty."""
+    try:
+        with file.open("rb") as handle:
+            head = handle.read(_HEAD)
+    except OSError:
+        return False
+    return not head or _OURS.match(head) is not None

@@ -1,0 +1,91 @@
+"""The paths that a command is to write, checked before anything is opened: `--overwrite` belongs to all that write one.
+
+Of the parameters of a command, those of an option with `writable=True` are written; all others may name what is read.
+"""
+
+from __future__ import annotations
+
+import glob
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from glassformer.base.errors import DataError
+from glassformer.base.outputs import output_file
+
+# What is replaced by its own rule, with --overwrite or without: a conversation goes on, rejects replace rejects.
+_OWN_RULE = {"save": True, "rejects": None}
+_HELP = "Replace a file that is there; never one of a model, an index or a run, or one that is read."
+
+
+def outputs_of(parameters: Mapping[str, inspect.Parameter]) -> dict[str, typer.models.OptionInfo]:
+    """The options of a command that name a file to write."""
+    told = {name: getattr(each.annotation, "__metadata__", ()) for name, each in parameters.items()}
+    return {name: of for name, found in told.items() for of in found if getattr(of, "writable", False) and of.file_okay}
+
+
+def checking_outputs(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with its outputs checked, and with the option --overwrite where it helps.
+
+    Raises DataError as `output_file` does, and for two outputs of one path.
+    """
+    parameters = dict(inspect.signature(command, eval_str=True).parameters)
+    outputs = outputs_of(parameters)
+    if not outputs:
+        return command
+
+    def checked(*, overwrite: bool = False, **values: Any) -> None:
+        given = {name: values[name] for name in outputs if values[name] is not None}
+        paths: list[Path] = []
+        for name, path in given.items():
+            others = (value for other, value in values.items() if other not in outputs)
+            inputs = _files_in(others, path) if path.is_file() else ()
+            file = output_file(
+                path,
+                DataError,
+                inputs=inputs,
+                overwrite=_OWN_RULE.get(name, overwrite),
+                devices=name in ("out", "save"),
+            )
+            if file.absolute() in paths and not file.is_char_device():
+                raise DataError("each result needs a file of its own", got=f"{path} twice", do="name different files")
+            if not file.parent.is_dir():
+                raise DataError(f"{path} must be in a folder that is there", got=f"no folder {file.parent}")
+            paths.append(file.absolute())
+        command(**values)
+
+    every = list(parameters.values())
+    if not outputs.keys() <= _OWN_RULE.keys():
+        every.append(
+            inspect.Parameter(
+                "overwrite",
+                inspect.Parameter.KEYWORD_ONLY,
+                default=False,
+                annotation=Annotated[bool, typer.Option("--overwrite", help=_HELP)],
+            )
+        )
+    checked.__name__, checked.__doc__ = command.__name__, command.__doc__
+    checked.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in every]
+    )
+    checked.__annotations__ = {each.name: each.annotation for each in every}
+    return checked
+
+
+def _files_in(values: Iterator[object], out: Path) -> Iterator[Path]:
+    """The files that values of a command name: a file, a pattern, a file in a folder, `mix:FILE` or `key=FILE`."""
+    for value in values:
+        if isinstance(value, list | tuple):
+            yield from _files_in(iter(value), out)
+        if not isinstance(value, str | Path) or "\0" in str(value) or len(str(value)) > 4096:
+            continue
+        for word in {str(value), str(value).partition(":")[2], str(value).partition("=")[2]} - {""}:
+            for each in map(Path, glob.glob(word) if glob.has_magic(word) else [word]):
+                try:
+                    inside = each.is_dir() and each.resolve() in out.resolve().parents
+                except OSError:  # a text that no system can look up
+                    continue
+                yield out if inside else each
