@@ -44,7 +44,13 @@ Passage = Annotated[str | None, typer.Option("--context", "--pair", help="The pa
 # The files of tables that a training or a measurement reads.
 DATA_FILES = ".jsonl, .csv, .tsv, .parquet, to tag also .conll and .conllu, to answer also SQuAD's .json; each also .gz"
 Out = Annotated[
-    Path | None, typer.Option("--out", "-o", writable=True, help="Write the results here.  [default: the screen]")
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        writable=True,
+        help="Write the results here: as records to .jsonl, .csv, .tsv, .parquet, else as text.  [default: the screen]",
+    ),
 ]
 Resume = Annotated[
     bool, typer.Option("--resume", help="Go on with the results of a command that was stopped, in --out.")
@@ -105,7 +111,7 @@ Poolings = Annotated[
         help="How tokens become one vector: first, mean, max, last-token (repeatable).  [default: mean]",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON record a line.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON record a line, also in a file of another suffix.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:1 ...")]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Processor threads.  [default: all]")]
 Fast = Annotated[bool, typer.Option("--fast", help="Predict in bfloat16, where the machine is faster in it.")]

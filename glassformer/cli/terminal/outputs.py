@@ -15,6 +15,7 @@ import typer
 
 from glassformer.base.errors import DataError
 from glassformer.base.outputs import output_file
+from glassformer.cli.terminal.formats import RECORDS, suffix_of
 
 # What is replaced by its own rule, with --overwrite or without: a conversation goes on, rejects replace rejects.
 _OWN_RULE = {"save": True, "rejects": None}
@@ -28,7 +29,8 @@ def outputs_of(parameters: Mapping[str, inspect.Parameter]) -> dict[str, typer.m
 
 
 def checking_outputs(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with its outputs checked, and with the option --overwrite where it helps.
+    """The command with its outputs checked, and with the option --overwrite where it helps; the suffix of --out may
+    choose --json.
 
     Raises DataError as `output_file` does, and for two outputs of one path.
     """
@@ -55,6 +57,9 @@ def checking_outputs(command: Callable[..., None]) -> Callable[..., None]:
             if not file.parent.is_dir():
                 raise DataError(f"{path} must be in a folder that is there", got=f"no folder {file.parent}")
             paths.append(file.absolute())
+        if given.get("out") is not None and suffix_of(given["out"]) in RECORDS and "json" in parameters:
+            own = command.__name__ == "embed" and not values["word"]  # vectors have a format of their own
+            values["json"] = values["json"] or not (own and suffix_of(given["out"]) == ".parquet")
         command(**values)
 
     every = list(parameters.values())

@@ -19,11 +19,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from glassformer.base.atomic import flush_one, lock, replace
+from glassformer.base.atomic import atomic_write, flush_one, lock, replace
 from glassformer.base.errors import DataError, GlassformerError
 from glassformer.base.json_text import check_seal, parse_json, sealed_json
 from glassformer.base.paths import behind_links, check_path
 from glassformer.base.wrapping import in_one_line
+from glassformer.cli.terminal.formats import TABLES, suffix_of, write_table
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -112,7 +113,8 @@ class _Counted(io.RawIOBase):
 def resumable(out: Path, request: Mapping[str, Any], *, resume: bool) -> Iterator[Partial]:
     """Inside, write the results; at the end they are in `out`, whatever was there before.
 
-    Results of a command that was stopped or killed stay, and with `resume` the same request goes on after them.
+    Where the name of `out` is that of a table, they are JSON lines, from which it is made in the end. Results of a
+    command that was stopped or killed stay, and with `resume` the same request goes on after them.
     `request` is what the results depend on, as JSON: its names are told where one has changed. After an error of the
     request itself nothing stays.
 
@@ -120,7 +122,7 @@ def resumable(out: Path, request: Mapping[str, Any], *, resume: bool) -> Iterato
     another request or damaged, and without `resume` when there are some.
     """
     check_path(out, DataError)
-    out = behind_links(out, DataError)
+    given, out = out, behind_links(out, DataError)
     partial, note = beside(out)
     for path in (partial, note):
         if path.exists() and not path.is_file():  # a pipe would be waited for without end
@@ -135,10 +137,14 @@ def resumable(out: Path, request: Mapping[str, Any], *, resume: bool) -> Iterato
             with io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace") as handle:
                 written = Partial(handle, raw, state, header, begin)
                 yield written
-            flush_one(partial)
-            replace(partial, out)
-            flush_one(out.parent)
-            _remove(note)
+            if (suffix := suffix_of(given)) in TABLES:
+                with atomic_write(out) as draft, partial.open(encoding="utf-8") as lines:
+                    write_table(lines, draft, suffix)
+            else:
+                flush_one(partial)
+                replace(partial, out)
+                flush_one(out.parent)
+            _remove(note, partial)
         _remove(note)  # Windows removes no open file
     except OSError as error:
         raise _unwritable(out, error, kept=_kept(written, partial, note)) from None

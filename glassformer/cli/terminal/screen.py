@@ -7,7 +7,9 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, TextIO
 
 from rich import box
@@ -19,6 +21,7 @@ from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import DataError
 from glassformer.base.paths import behind_links, check_path
 from glassformer.base.wrapping import CONTROL, for_reading, printable, table_width, width_of, wrapped_command
+from glassformer.cli.terminal.formats import TABLES, suffix_of, write_table
 from glassformer.cli.terminal.streams import is_utf8
 
 # Characters that a terminal obeys, or at which programs end a line, and that JSON would leave as they are.
@@ -74,9 +77,13 @@ def results(out: Path | None) -> Iterator[TextIO]:
             with out.open("w", encoding="utf-8", errors="backslashreplace") as handle:
                 yield handle
         else:
-            file = behind_links(out, DataError)
-            with atomic_write(file) as draft, draft.open("w", encoding="utf-8", errors="backslashreplace") as handle:
-                yield handle
+            suffix = suffix_of(out)
+            with atomic_write(behind_links(out, DataError)) as draft:
+                written = TemporaryFile if suffix in TABLES else partial(open, draft)
+                with written(mode="w+", encoding="utf-8", errors="backslashreplace") as handle:
+                    yield handle
+                    if suffix in TABLES:
+                        write_table(handle, draft, suffix)
     except OSError as error:  # the original error names the temporary file
         raise DataError(
             f"results must be written to {out}", got=error.strerror or str(error), do="choose another path"

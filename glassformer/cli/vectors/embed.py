@@ -83,7 +83,8 @@ def embed(
     embed compare ranks the ways to make them on labelled data of yours: glassformer embed compare --help.
     """
     which, texts = split_model("embed", text, model, files=file)
-    if json and out is not None and out.suffix.lower() in BINARY:
+    table = word is not None and out is not None and out.suffix.lower() == ".parquet"
+    if json and not table and out is not None and out.suffix.lower() in BINARY:
         raise ConfigError(
             "--json writes JSON lines",
             got=f"{out}, whose name says something else",

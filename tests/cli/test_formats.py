@@ -1,0 +1,74 @@
+"""`--out x.jsonl`, `.csv`, `.tsv`, `.parquet`: the suffix decides the format of answers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from glassformer.cli.terminal.formats import RECORDS, write_table
+from tests.cli.conftest import Run
+
+ROWS: list[dict[str, Any]] = [
+    {"id": 1, "text": 'a, "b"\tc\nd', "label": "x", "shares": {"x": 0.5, "y": 0.5}, "tags": ["A", "B"]},
+    {"text": "\ud800é", "label": None, "score": 2, "tags": []},
+    {"id": "two", "text": "\\udc80", "score": 0.25, "shares": {}, "more": "NaN"},
+] + [{"text": "z", "label": "late", "score": -1e300, "new": True}] * 1500
+
+
+def table_of(path: Path) -> list[dict[str, Any]]:
+    if path.suffix == ".parquet":
+        return list(pq.read_table(path).to_pylist())
+    with path.open(newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(handle, delimiter="\t" if path.suffix == ".tsv" else ","))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+def test_records_come_back_from_a_table(tmp_path: Path, suffix: str) -> None:
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS)
+    text = lines.encode("utf-8", errors="backslashreplace").decode()
+    write_table(io.StringIO(text), tmp_path / f"x{suffix}", suffix)
+    found = table_of(tmp_path / f"x{suffix}")
+    assert len(found) == len(ROWS)
+    assert list(found[0]) == ["id", "text", "label", "shares", "tags", "score", "more", "new"]
+    assert (found[0]["text"], found[1]["text"], found[2]["text"]) == (ROWS[0]["text"], "\\ud800é", "\\udc80")
+    assert json.loads(found[0]["shares"]) == ROWS[0]["shares"]
+    assert [each["label"] or None for each in found[:3]] == ["x", None, None]
+    if suffix == ".parquet":
+        assert (found[0]["tags"], found[1]["tags"], found[2]["tags"]) == (["A", "B"], [], None)
+        assert [each["score"] for each in found[:4]] == [None, 2.0, 0.25, -1e300]
+        assert (found[0]["id"], found[2]["id"]) == ("1", "two")
+    else:
+        assert json.loads(found[0]["tags"]) == ["A", "B"]
+        assert [each["score"] for each in found[:3]] == ["", "2", "0.25"]
+
+
+@pytest.mark.parametrize("files", [True, False])
+def test_the_suffix_decides_the_format(run: Run, trained: Path, tmp_path: Path, files: bool) -> None:
+    texts = tmp_path / "texts.txt"
+    texts.write_text("She [MASK] the summer\nHe [MASK] it\n")
+    asked = ["--file", texts] if files else texts.read_text().splitlines()
+    expected = run("fill", trained, *asked, "--json").records
+    for suffix in RECORDS:
+        out = tmp_path / f"answers{suffix}"
+        assert run("fill", trained, *asked, "--out", out).code == 0
+        if suffix == ".jsonl":
+            assert [json.loads(line) for line in out.read_text().splitlines()] == expected
+        else:
+            assert [(list(each), each["text"]) for each in table_of(out)] == [(list(e), e["text"]) for e in expected]
+    assert run("fill", trained, *asked, "--out", tmp_path / "answers").code == 0
+    assert not (tmp_path / "answers").read_text().startswith("{")
+    assert {path.suffix for path in tmp_path.iterdir()} == {".txt", "", *RECORDS}
+
+
+def test_a_measurement_as_a_table(run: Run, trained: Path, text_file: Path, tmp_path: Path) -> None:
+    assert run("evaluate", trained, text_file, "--out", tmp_path / "scores.csv").code == 0
+    (row,) = table_of(tmp_path / "scores.csv")
+    assert float(row["accuracy"]) >= 0
+    assert run("embed", trained, "She likes", "He likes", "--word", "likes", "-o", tmp_path / "w.parquet").code == 0
+    assert "cosines" in table_of(tmp_path / "w.parquet")[0]
