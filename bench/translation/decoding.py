@@ -53,7 +53,7 @@ def train(minutes: float, out: Path) -> None:
             "model.settings": f"{{{settings}}}",
             "train.batch_tokens": "2048",
         }
-        command += ["translate", english, "--target", french, "--minutes", f"{minutes:g}", "--out", str(out)]
+        command += ["translate", english, "--target-file", french, "--minutes", f"{minutes:g}", "--out", str(out)]
         command += ["--vocabulary", str(SIZE.vocabulary)]
         command += [part for name, value in said.items() for part in ("--set", f"{name}={value}")]
     subprocess.run(command, check=True)

@@ -15,11 +15,10 @@ import io
 import itertools
 import sys
 from collections.abc import Callable, Collection, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from glassformer.base.errors import DataError, GlassformerError, did_you_mean
 from glassformer.base.wrapping import for_stream, in_one_line, printable
-from glassformer.cli.terminal.outputs import checking_outputs
 from glassformer.cli.terminal.streams import ReaderGoneError, StandardOutputError, prepare_streams
 from glassformer.cli.verbs import FOLDERS, PARTS, VERBS
 from glassformer.tasks import VERBS as ANSWERS
@@ -31,6 +30,18 @@ _LEAVES_OUT = {
     "on_bad_row": ("set", "leave such rows out with --set data.on_bad_row=skip"),
 }
 DONE, FAILED, IMPOSSIBLE, INTERRUPTED = 0, 1, 2, 130
+# Names of options that were given up, with those that are typed instead: the first that a verb has is told.
+_RENAMED = {
+    **{f"--{role}": (f"--{role}-column",) for role in ("text", "label", "answers", "choices", "words", "tags")},
+    "--column": ("--text-column",),
+    "--context-column": ("--pair-column",),
+    "--pair": ("--pair-column",),
+    "--context": ("--pair", "--pair-column"),
+    "--target": ("--target-file",),
+    "--beam": ("--beams",),
+    "--features": ("--word-vectors",),
+    "--temperature": ("--teacher-temperature",),
+}
 _NO_MEMORY = str(
     GlassformerError(
         "this command needs more memory than this machine has free",
@@ -114,6 +125,8 @@ def help_text() -> str:
 def _run(verb: str, arguments: Sequence[str]) -> int:
     import typer
 
+    from glassformer.cli.terminal.outputs import checking_outputs
+
     # Typer's versions contain click under different names; its base error is found through one that all of them export.
     wrong_usage: type[Exception] = typer.BadParameter.__mro__[2]
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -122,20 +135,25 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
     try:
         code = app(args=list(arguments), prog_name=f"glassformer {verb}", standalone_mode=False)
     except wrong_usage as error:
-        raise _readable(verb, error) from None
+        raise _readable(verb, error, options_of(command)) from None
     except DataError as error:
         raise _advised(_with_its_columns(error, command), inspect.signature(command).parameters) from None
     return code if isinstance(code, int) else DONE
+
+
+def options_of(command: Callable[..., None]) -> dict[str, Any]:
+    """The options of a command by their first names, as Typer has them."""
+    parameters = inspect.signature(command, eval_str=True).parameters.values()
+    told = [of for each in parameters for of in getattr(each.annotation, "__metadata__", ())]
+    # Typer keeps the first name of an option in an Annotated as its default.
+    return {of.default: of for of in told if str(getattr(of, "default", "")).startswith("--")}
 
 
 def _with_its_columns(error: DataError, command: Callable[..., None]) -> DataError:
     """The error of a missing column with the options of this command that name columns, instead of those of all."""
     from glassformer.data.readers.named_rows import COLUMN_OPTIONS, NAME_IT
 
-    parameters = inspect.signature(command, eval_str=True).parameters.values()
-    told = [of for each in parameters for of in getattr(each.annotation, "__metadata__", ())]
-    # Typer keeps the first name of an option in an Annotated as its default.
-    its = {name for of in told for name in (getattr(of, "default", ""), *(getattr(of, "param_decls", None) or ()))}
+    its = options_of(command)
     mine = [name for name in COLUMN_OPTIONS if name in its]
     if NAME_IT not in error.do or not mine:
         return error
@@ -168,6 +186,8 @@ def _quietly(command: Callable[..., None]) -> Callable[..., None]:
     """The command with the option --quiet: without progress and notes, but with errors and what Ctrl-C has kept."""
     import typer
 
+    from glassformer.cli.terminal.options import signed
+
     quiet = inspect.Parameter(
         "quiet",
         inspect.Parameter.KEYWORD_ONLY,
@@ -183,11 +203,8 @@ def _quietly(command: Callable[..., None]) -> Callable[..., None]:
             command(**options)
 
     every = [*inspect.signature(command, eval_str=True).parameters.values(), quiet]
-    every = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in every]
-    quietly.__name__, quietly.__doc__ = command.__name__, command.__doc__
-    quietly.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
-    quietly.__annotations__ = {each.name: each.annotation for each in every}
-    return quietly
+    result: Callable[..., None] = signed(quietly, command, every)
+    return result
 
 
 class _Nowhere(io.TextIOBase):
@@ -219,16 +236,18 @@ def _stopped(interrupt: KeyboardInterrupt) -> int:
     return int(getattr(interrupt, "exit_code", INTERRUPTED))
 
 
-def _readable(verb: str, error: BaseException) -> GlassformerError:
+def _readable(verb: str, error: BaseException, options: Collection[str]) -> GlassformerError:
     option, near = getattr(error, "option_name", None), getattr(error, "possibilities", None)
     if option is not None and getattr(error, "message", "").startswith("No such option"):
-        return GlassformerError(f"{verb} has no option {option!r}", do=_hint(verb, option, near or ()))
+        return GlassformerError(f"{verb} has no option {option!r}", do=_hint(verb, option, near or (), options))
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     quotes = "a text of several words needs quotes; " if message.startswith("Got unexpected extra argument") else ""
     return GlassformerError(f"{verb}: {message}", do=f"{quotes}see glassformer {verb} --help")
 
 
-def _hint(verb: str, option: str, near: Sequence[str]) -> str:
+def _hint(verb: str, option: str, near: Sequence[str], options: Collection[str]) -> str:
+    if renamed := [name for name in _RENAMED.get(option, ()) if name in options]:
+        return f"write {renamed[0]}"
     return did_you_mean(option, near) if near else f"see glassformer {verb} --help"
 
 

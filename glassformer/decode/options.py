@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class Option(NamedTuple):
-    """How an option is explained and typed. In `help`, {word} is what is written; `texts` is the help where texts are
-    continued, if it is another one. `least` is the smallest number, `flags` what is typed if it is not the name; `of`
-    is what the only verb writes that has the option: "translation", "reply", or "" for all.
+    """How an option is explained and typed. `texts` is the help where texts are continued, if its default is another
+    one. `least` is the smallest number, `flags` what is typed if it is not the name; `of` is what the only verb writes
+    that has the option: "translation", "reply", or "" for all.
     """
 
     help: str
@@ -34,6 +34,8 @@ def _option(help: str, texts: str = "", *, default: object = None, **more: Any) 
 
 _LIKELIEST = "Beginnings searched together; 1 takes the likeliest token each time."
 _DRAW = "Draw, below 1 with likely tokens more often, above 1 with unlikely ones."
+_LONG = "The higher, the better long texts score, with beams (α of Wu et al. 2016)."
+_MOST = "The most tokens of an answer."
 _TOGETHER = "Draw among the likeliest tokens that together have this probability."
 
 
@@ -49,22 +51,17 @@ class WritingOptions:
         f"{_LIKELIEST}  [default: as trained, 5]",
         f"{_LIKELIEST}  [default: tokens are drawn]",
         least=1,
-        flags=("--beams", "--beam"),
     )
     length_penalty: float | None = _option(
-        "The higher, the better long {word}s score (α of Wu et al. 2016).  [default: as trained, 0.6]",
-        "With beams: the higher, the better long texts score (α of Wu et al. 2016).  [default: 0.6]",
+        f"{_LONG}  [default: as trained, 0.6]",
+        f"{_LONG}  [default: 0.6]",
     )
     coverage_penalty: float | None = _option(
-        "The higher, the worse {word}s score that skip words (β of Wu et al. 2016).  [default: 0]",
+        "The higher, the worse translations score that skip words (β of Wu et al. 2016).  [default: 0]",
         least=0,
         of="translation",
     )
-    n_best: int | None = _option(
-        "Write so many {word}s of each text, with scores.  [default: 1]",
-        "Write so many texts behind each prompt.  [default: 1]",
-        least=1,
-    )
+    n_best: int | None = _option("Write so many answers to each text, with scores.  [default: 1]", least=1)
     groups: int | None = _option(
         "Divide the beams into so many groups that avoid each other's tokens.  [default: 1]", least=1, of="translation"
     )
@@ -78,25 +75,25 @@ class WritingOptions:
     min_p: float | None = _option(
         "Draw among tokens with at least this share of the largest probability.  [default: none]"
     )
-    seed: int | None = _option("Seed of what is drawn.  [default: 0]")
+    seed: int | None = _option("Seed of all random choices.  [default: 0]")
     repetition_penalty: float | None = _option(
         "Above 1, tokens that were written before become less likely.  [default: 1]"
     )
     no_repeat_ngram: int | None = _option("Write no sequence of so many tokens twice.  [default: none]", least=1)
-    prefix: str | None = _option("Begin each {word} with this.  [default: none]", of="translation")
+    prefix: str | None = _option("Begin each translation with this.  [default: none]", of="translation")
     forced: Sequence[str] = _option(
-        "Write this somewhere in each {word} (repeatable).  [default: none]", default=(), flags=("--force",)
+        "Write this somewhere in each answer (repeatable).  [default: none]", default=(), flags=("--force",)
     )
     forbidden: Sequence[str] = _option(
         "Write this nowhere (repeatable).  [default: none]", default=(), flags=("--forbid",)
     )
-    stop: Sequence[str] = _option("End each {word} before this (repeatable).  [default: none]", default=())
+    stop: Sequence[str] = _option("End each answer before this (repeatable).  [default: none]", default=())
     max_tokens: int | None = _option(
-        "The most tokens of a {word}.  [default: by its length]",
-        "The most tokens behind a prompt.  [default: 256, and what the model reads at once]",
+        f"{_MOST}  [default: by its length]",
+        f"{_MOST}  [default: 256, and what the model reads at once]",
         least=1,
     )
-    min_tokens: int | None = _option("The fewest tokens of a {word}.  [default: 0]", least=0)
+    min_tokens: int | None = _option("The fewest tokens of an answer.  [default: 0]", least=0)
     paragraphs: bool = _option("Translate the sentences of each text one by one.", default=False, of="translation")
     alignment: bool | None = _option(
         "Show which words belong to which.  [default: with --json]",

@@ -125,7 +125,7 @@ def check_labels(
         raise DataError(
             "to compare features there must be at least two labels",
             got=f"{len(names)} in {len(of):,} examples" + (f", always {names[0]!r}" if len(names) else ""),
-            do="check which column holds the labels (--label)",
+            do="check which column holds the labels (--label-column)",
         )
     counts = np.bincount(of, minlength=len(names))  # [L]
     if (alone := int((counts == 1).sum())) * 2 > len(of):
@@ -133,7 +133,7 @@ def check_labels(
         raise DataError(
             "labels must repeat, so that each is learned from some examples and guessed of others",
             got=f"{len(names):,} labels in {len(of):,} examples, {alone:,} of them once: {shown} …",
-            do="check which column holds the labels (--label): this one may hold numbers or names of rows",
+            do="check which column holds the labels (--label-column): this one may hold numbers or names of rows",
         )
     second = sorted(counts.tolist())[-2]
     if second < folds:

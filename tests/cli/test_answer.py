@@ -48,7 +48,7 @@ def reader(squad: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_answer_is_shown_in_its_passage_with_the_best_spans(run: Run, reader: Path) -> None:
-    (record,) = run("answer", reader, "Who cooks?", "--context", PASSAGE, "--json", "--top", "3").records
+    (record,) = run("answer", reader, "Who cooks?", "--pair", PASSAGE, "--json", "--top", "3").records
     found = load(reader).answer("Who cooks?", PASSAGE, top=3)
     assert record["answer"] == found.text
     assert record["no_answer_probability"] == pytest.approx(found.no_answer_probability, abs=1e-6)
@@ -56,7 +56,7 @@ def test_an_answer_is_shown_in_its_passage_with_the_best_spans(run: Run, reader:
         PASSAGE[each["start"] : each["end"]] for each in record["best"]
     ]
     assert len(record["best"]) == 3
-    done = run("answer", reader, "Who cooks?", "--context", PASSAGE, "--top", "3")
+    done = run("answer", reader, "Who cooks?", "--pair", PASSAGE, "--top", "3")
     assert "Who cooks?" in done.out
     assert all(span.text in done.out for span in found.spans)
     assert f"{found.no_answer_probability:.1%}" in done.out
@@ -112,11 +112,11 @@ def test_bad_input_is_refused_in_one_line(run: Run, reader: Path, trained: Path,
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"question": "Who?", "context": "She."}\n{"question": "Who?", "context": ""}\n')
     for words, told in (
-        (("answer", reader, "Who?"), "--context"),
-        (("answer", reader, " ", "--context", "She."), "question"),
+        (("answer", reader, "Who?"), "--pair"),
+        (("answer", reader, " ", "--pair", "She."), "question"),
         (("answer", reader, "--file", broken), "line 2"),
         (("answer", reader, "--file", rows), f"{rows}, line 2"),
-        (("answer", trained, "Who?", "--context", "She."), "train answer"),
+        (("answer", trained, "Who?", "--pair", "She."), "train answer"),
         (("train", "answer", broken, "--out", tmp_path / "run"), "line 2"),
         (("fill", reader, "She [MASK]."), "train masked-lm"),
     ):

@@ -30,7 +30,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def classifier(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "pairs"
-    words = ["--text", "0", "--pair", "1", "--label", "2", *TINY, "--out", str(folder)]
+    words = ["--text-column", "0", "--pair-column", "1", "--label-column", "2", *TINY, "--out", str(folder)]
     assert main(["train", "classify", str(table), *words]) == 0
     return folder
 
@@ -51,7 +51,7 @@ def test_many_pairs_in_order_from_a_table(run: Run, classifier: Path, tmp_path: 
     path = tmp_path / "rows.jsonl"
     pairs = [(f"She likes day {number}", f"He cooks on day {number % 7}") for number in range(20)]
     path.write_text("".join(json.dumps({"one": one, "two": two}) + "\n" for one, two in pairs))
-    done = run("classify", classifier, "--file", path, "--column", "one", "--pair-column", "two", "--json")
+    done = run("classify", classifier, "--file", path, "--text-column", "one", "--pair-column", "two", "--json")
     expected = load(classifier).classify([one for one, _ in pairs], [two for _, two in pairs])
     assert [record["label"] for record in done.records] == [each.label for each in expected]
     for record, each in zip(done.records, expected, strict=True):

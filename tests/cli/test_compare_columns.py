@@ -17,21 +17,25 @@ from tests.run.heads import TAGS, TEXTS, model_for
 QUESTIONS = [{"said": TEXTS[n % 2], "one": f"day {n}", "two": "Rome", "right": n % 2} for n in range(8)]
 SENTENCES = [{"forms": text.split(), "kinds": [TAGS[n % 2] for n, _ in enumerate(text.split())]} for text in TEXTS]
 TABLES: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[str]]] = {
-    "choose": ({}, QUESTIONS, ["--text", "said", "--choices", "one", "--choices", "two", "--label", "right"]),
-    "tag": ({"labels": TAGS}, SENTENCES, ["--words", "forms", "--tags", "kinds"]),
+    "choose": (
+        {},
+        QUESTIONS,
+        ["--text-column", "said", "--choices-column", "one", "--choices-column", "two", "--label-column", "right"],
+    ),
+    "tag": ({"labels": TAGS}, SENTENCES, ["--words-column", "forms", "--tags-column", "kinds"]),
 }
 
 
 def test_the_options_are_those_of_evaluate() -> None:
     columns = {
-        name: parameter.annotation
+        name: vars(parameter.annotation.__metadata__[0])
         for name, parameter in inspect.signature(evaluate, eval_str=True).parameters.items()
         if "  [default: as in training]"
         in getattr(getattr(parameter.annotation, "__metadata__", [None])[0], "help", "")
     }
-    assert {"text", "choices", "words", "tags", "answers"} <= columns.keys()
+    assert {"text_column", "choices_column", "words_column", "tags_column", "answers_column"} <= columns.keys()
     others = inspect.signature(compare, eval_str=True).parameters
-    assert {name: others[name].annotation for name in columns} == columns
+    assert {name: vars(others[name].annotation.__metadata__[0]) for name in columns} == columns
 
 
 @pytest.mark.parametrize("task", TABLES)

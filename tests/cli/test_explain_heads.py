@@ -30,7 +30,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def given(task: str) -> list[str]:
     if task == "choose":
         return [TEXT, *(word for choice in CHOICES for word in ("--choice", choice))]
-    return ["Who went?", "--context", TEXT] if task == "answer" else [TEXT]
+    return ["Who went?", "--pair", TEXT] if task == "answer" else [TEXT]
 
 
 @pytest.mark.sampled(4)

@@ -18,7 +18,7 @@ from glassformer.parts.activity import activity_matrix
 
 Run = Callable[..., Any]
 SENTENCE = quick_brown_fox().sentence
-PRINTED = ("--features", "printed")
+PRINTED = ("--word-vectors", "printed")
 STEPS = ("words", "words", "features", "empty", "pairs", "masked", "weights", "result")
 
 
@@ -122,7 +122,7 @@ def test_each_line_of_standard_input_is_a_text(run: Run) -> None:
         (("a b", "--hide", "1.5"), "--hide"),
         (("a b", "--hide", "nan"), "--hide"),
         (("a b", "--reading", "identity"), "'identity'"),
-        (("a b", "--features", "learned"), "'learned'"),
+        (("a b", "--word-vectors", "learned"), "'learned'"),
         (("a b", *PRINTED), "9"),
         (("a b", "--nothing-to-see", "nan"), "'nan'"),
         (("a b", "--seed", "-1"), "--seed"),

@@ -34,7 +34,19 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def seeds(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two runs that differ in their seed."""
     folder = tmp_path_factory.mktemp("runs") / "both"
-    words = ["--text", "0", "--label", "1", *TINY, "--seeds", "2", "--validation", "0.3", "--out", str(folder)]
+    words = [
+        "--text-column",
+        "0",
+        "--label-column",
+        "1",
+        *TINY,
+        "--seeds",
+        "2",
+        "--validation",
+        "0.3",
+        "--out",
+        str(folder),
+    ]
     assert main(["train", "classify", str(table), *words]) == 0
     return folder
 
@@ -115,7 +127,7 @@ def test_rejects_and_resume_go_together(
 def test_a_model_for_numbers_sets_bad_rows_aside_too(run: Run, mixed: Path, tmp_path: Path) -> None:
     numbers, folder = tmp_path / "numbers.tsv", tmp_path / "run"
     numbers.write_text("".join(f"{WORDS[n % 4]} {n}\t{n % 5}\n" for n in range(40)))
-    columns = ("--text", "0", "--label", "1")
+    columns = ("--text-column", "0", "--label-column", "1")
     assert run("train", "regress", numbers, *columns, *TINY, "--out", folder).code == 0
     done = run("classify", folder, "--file", mixed, "--json", "--rejects", tmp_path / "rejects.jsonl")
     assert done.code == 0
@@ -153,7 +165,7 @@ def test_rejects_never_replace_what_is_read_or_written(run: Run, model: Path, mi
 def test_an_id_column_of_a_csv_comes_back(run: Run, model: Path, tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text(f"id,text\n12,{WORDS[0]}\n13,{WORDS[1]}\n")
-    done = run("classify", model, "--file", path, "--column", "text", "--json")
+    done = run("classify", model, "--file", path, "--text-column", "text", "--json")
     assert [each["id"] for each in done.records] == ["12", "13"]
 
 
@@ -221,7 +233,9 @@ def test_seeds_give_mean_and_deviation(run: Run, seeds: Path, table: Path) -> No
     assert done.records[0]["seeds"]["scores"] == found["scores"]
     assert done.records[0]["model"] == str(seeds / found["best"])
     assert (seeds / "seed-0" / "model.safetensors").stat().st_mtime_ns == before  # finished runs are kept
-    done = run("train", "classify", table, "--text", "0", "--label", "1", *TINY, "--seeds", "2", "--out", seeds)
+    done = run(
+        "train", "classify", table, "--text-column", "0", "--label-column", "1", *TINY, "--seeds", "2", "--out", seeds
+    )
     assert done.code == 2
 
 

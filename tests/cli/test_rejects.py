@@ -34,7 +34,12 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def model(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that was trained with numbered columns."""
     folder = tmp_path_factory.mktemp("runs") / "run"
-    assert main(["train", "classify", str(table), "--text", "0", "--label", "1", *TINY, "--out", str(folder)]) == 0
+    assert (
+        main(
+            ["train", "classify", str(table), "--text-column", "0", "--label-column", "1", *TINY, "--out", str(folder)]
+        )
+        == 0
+    )
     return folder
 
 
@@ -79,7 +84,7 @@ def test_the_advice_for_a_bad_row_names_what_the_command_has(
     unread = tmp_path / "rows.jsonl"
     unread.write_text('{"text": "She likes"}\n{"text": " "}\n')
     out = ("--out", tmp_path / "run")
-    columns = ("--text", "text", "--label", "label")
+    columns = ("--text-column", "text", "--label-column", "label")
     cases: list[tuple[tuple[object, ...], str, set[str]]] = [
         (("train", "classify", mixed, *TINY, *out), "mixed.csv, line", {ROW}),
         (("train", "masked-lm", damaged, *TINY, *out), "line 10", {TEXT_WAY}),
@@ -105,7 +110,7 @@ def test_lines_of_json_are_measured_by_role_where_the_training_table_had_numbers
     named.write_text(path.read_text().replace('"text"', '"said"'))
     expected = run("evaluate", model, table, "--json").records
     assert run("evaluate", model, path, "--json").records == expected
-    assert run("evaluate", model, named, "--text", "said", "--json").records == expected
+    assert run("evaluate", model, named, "--text-column", "said", "--json").records == expected
     assert run("evaluate", model, named).code == 2
     assert run("compare", model, model, path, "--json").records[0]["count"] == len(ROWS)
 

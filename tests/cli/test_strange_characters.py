@@ -115,7 +115,7 @@ def test_labels_and_columns_of_a_table_that_is_learned(run: Run, tmp_path: Path)
     assert trained.code == 0, trained.err
     shown = [trained, run("evaluate", tmp_path / "run", path), run("info", tmp_path / "run")]
     shown.append(run("classify", tmp_path / "run", EVIL))
-    missing = run("train", "classify", path, "--label", "labels", *words[:-1], tmp_path / "none")
+    missing = run("train", "classify", path, "--label-column", "labels", *words[:-1], tmp_path / "none")
     assert missing.code == 2
     for done in (*shown, missing):
         assert not obeyed(done.out + done.err), done

@@ -97,10 +97,10 @@ def test_columns_of_a_table_that_are_not_read_are_told(run: Run, translator: Pat
         assert done.code == 0
         assert done.err.count("not read") == 1
         assert done.err.splitlines()[0].endswith("not read: 2" if words[0] == "score" else "not read: 1, 2")
-    named = run("translate", translator, "--file", table, "--column", "0", *FEW)
+    named = run("translate", translator, "--file", table, "--text-column", "0", *FEW)
     assert named.code == 0
     assert "not read" not in named.err  # it was asked for
-    wrong = run("translate", translator, "--file", table, "--column", "source", *FEW)
+    wrong = run("translate", translator, "--file", table, "--text-column", "source", *FEW)
     assert (wrong.code, wrong.out) == (2, "")  # the first column is not what was asked for
     for told in (run("evaluate", translator, table), run("compare", translator, translator, table)):
         assert told.code == 0
@@ -185,7 +185,6 @@ def test_empty_translations_are_counted(run: Run, translator: Path) -> None:
         (("--length-penalty", "-inf"), "--length-penalty"),
         (("--force", "food.", "--stop", "."), "food."),
         (("--beams", "0"), "--beams"),
-        (("--beam", "0"), "--beams"),
         (("--beams", "2", "--n-best", "4"), "4"),
         (("--temperature", "0"), "temperature"),
         (("--force", "food", "--forbid", "food"), "food"),

@@ -170,7 +170,7 @@ def test_many_texts_in_order_from_everywhere(run: Run, trained: Path, tmp_path: 
     done = run("fill", trained, "zero [MASK]", "-", *files, "--json", stdin=typed)
     order = [record["text"] for record in done.records]
     assert order == ["zero [MASK]", *(f"line {number} [MASK]" for number in range(70)), "first [MASK]", "second [MASK]"]
-    table = run("fill", trained, "--file", tmp_path / "rows.jsonl", "--column", "said", "--json")
+    table = run("fill", trained, "--file", tmp_path / "rows.jsonl", "--text-column", "said", "--json")
     assert [record["text"] for record in table.records] == ["third [MASK]"]
 
 

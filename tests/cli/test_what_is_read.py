@@ -42,7 +42,7 @@ def test_a_missing_column_names_the_options_of_the_command(run: Run, trained: Pa
     file.write_text('{"said": "She"}\n')
     done = run("embed", trained, "--file", file)
     assert done.code == 2
-    assert "--column" in done.err
+    assert "--text-column" in done.err
     assert "--pair-column" not in done.err
     done = run("export", trained, tmp_path / "onnx", "--to", "onnx", "--pooling", "mean")
     assert done.code == 2

@@ -24,7 +24,7 @@ QUESTION = "Which city does Bob like better than all the others that he has seen
 PASSAGE = " ".join(TEXTS * 3)
 LABELS = ("a label of several words that goes on", "b", "c")
 MODELS: dict[str, dict[str, Any]] = {
-    "answer": {"section": {}, "words": [QUESTION, "--context", PASSAGE]},
+    "answer": {"section": {}, "words": [QUESTION, "--pair", PASSAGE]},
     "choose": {"section": {}, "words": [TEXTS[0], "--choice", TEXTS[1], "--choice", "cold day"]},
     "classify": {"section": {"labels": LABELS}, "words": [*TEXTS]},
     "tag": {"section": {"labels": TAGS}, "words": [PASSAGE]},

@@ -75,7 +75,18 @@ def test_what_the_page_shows_works(
 
 
 def test_a_model_of_columns_answers_a_table_of_columns(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--text", "question", "--choices", "a", "--choices", "b", "--choices", "c", "--label", "right"]
+    words = [
+        "--text-column",
+        "question",
+        "--choices-column",
+        "a",
+        "--choices-column",
+        "b",
+        "--choices-column",
+        "c",
+        "--label-column",
+        "right",
+    ]
     assert main(["train", "choose", "questions.csv", *words, *SMALLER, "--out", "run"]) == 0
     capsys.readouterr()
     assert main(["choose", "run", "--file", "questions.csv", "--json"]) == 0

@@ -71,7 +71,7 @@ def test_the_scores_are_those_of_scikit_learn(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_labels_that_cannot_be_ranked_by_are_refused() -> None:
-    with refused(DataError, got=("1", "'a'"), do="--label"):
+    with refused(DataError, got=("1", "'a'"), do="--label-column"):
         check_labels(["a"], np.zeros(9, np.int64), 3)
     with refused(DataError, wanted="5", got="2"):
         check_labels(["a", "b"], np.array([0] * 9 + [1] * 2), 5)
@@ -80,7 +80,7 @@ def test_labels_that_cannot_be_ranked_by_are_refused() -> None:
     with refused(DataError, wanted="3 different texts", got="2", do="--folds"):
         check_labels(["a", "b"], np.array([0, 1] * 6), 3, np.array([0] * 6 + [1] * 6))
     names = [f"row {number}" for number in range(9)]
-    with refused(DataError, got=("9", "12", "7", "'row 2'"), do="--label"):  # names of rows, two of them twice
+    with refused(DataError, got=("9", "12", "7", "'row 2'"), do="--label-column"):  # names of rows, two of them twice
         check_labels(names, np.array([0, 0, 0, 1, 1, *range(2, 9)]), 2)
 
 
@@ -120,7 +120,7 @@ def test_the_command_refuses_at_once_what_it_could_not_write(
 ) -> None:
     file = tmp_path / "labelled.tsv"
     file.write_text("".join(f"the dog {n}\t{n % 2}\n" for n in range(20)))
-    asked = ["embed", "compare", str(saved), str(file), "--text", "0", "--label", "1"]
+    asked = ["embed", "compare", str(saved), str(file), "--text-column", "0", "--label-column", "1"]
     before = file.read_bytes()
     for more, told in (
         (["--mix-out", str(file)], str(file)),  # it would have replaced the labelled texts
@@ -157,7 +157,20 @@ def test_what_the_labels_lack_is_told_and_rows_without_one_are_set_aside(
     file, aside = tmp_path / "labelled.tsv", tmp_path / "aside.jsonl"
     rows = [f"the {number} dog\t{'yn'[number % 2]}\n" for number in range(40)]
     file.write_text("".join([*rows, "a dog\t\n", "no dog\t0.5\n"]))
-    asked = ["embed", "compare", str(saved), str(file), "--text", "0", "--label", "1", "-s", "last", "-s", "embedding"]
+    asked = [
+        "embed",
+        "compare",
+        str(saved),
+        str(file),
+        "--text-column",
+        "0",
+        "--label-column",
+        "1",
+        "-s",
+        "last",
+        "-s",
+        "embedding",
+    ]
     assert main(asked) == 2
     shown = capsys.readouterr()
     assert f"{file}, line 41" in shown.err
@@ -184,7 +197,20 @@ def test_copies_of_a_text_stay_in_one_fold(
         return rank(*values, **options)
 
     monkeypatch.setattr(ranking, "rank", ranked)
-    asked = ["embed", "compare", str(saved), str(file), "--text", "0", "--label", "1", "--folds", "2", "-s", "last"]
+    asked = [
+        "embed",
+        "compare",
+        str(saved),
+        str(file),
+        "--text-column",
+        "0",
+        "--label-column",
+        "1",
+        "--folds",
+        "2",
+        "-s",
+        "last",
+    ]
     assert main([*asked, "-p", "mean"]) == 0
     assert given == [[*range(8), *range(8)]]
     assert "8 of 16" in capsys.readouterr().err

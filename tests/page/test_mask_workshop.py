@@ -75,7 +75,7 @@ def written(file: Path, *words: str) -> Path:
 
 @pytest.mark.parametrize("reading", READINGS)
 def test_the_page_of_a_matrix_has_pythons_numbers(window: Page, tmp_path: Path, reading: Any) -> None:
-    file = written(tmp_path / "page.html", SENTENCE.masked, "--features", "printed", "--reading", reading)
+    file = written(tmp_path / "page.html", SENTENCE.masked, "--word-vectors", "printed", "--reading", reading)
     show(window, file)
     told = window.locator(".workshop .check")
     told.wait_for(timeout=WAIT)
@@ -85,7 +85,7 @@ def test_the_page_of_a_matrix_has_pythons_numbers(window: Page, tmp_path: Path, 
 
 
 def test_words_are_hidden_and_cells_forbidden_by_hand(window: Page, tmp_path: Path) -> None:
-    file = written(tmp_path / "page.html", SENTENCE.text, "--features", "printed", "--hide", "0")
+    file = written(tmp_path / "page.html", SENTENCE.text, "--word-vectors", "printed", "--hide", "0")
     features = torch.tensor(quick_brown_fox().features)
     show(window, file, "level=mask&options=pairs&at=0,4,1")
     expect(window, 4, gf.activity_matrix(features, [], reading="pairs").weights[4].tolist())

@@ -237,7 +237,7 @@ def test_a_model_or_tokenizer_that_cannot_translate_is_refused() -> None:
 
 
 def test_targets_belong_to_pairs() -> None:
-    with refused(ConfigError, got="--target with classify"):
+    with refused(ConfigError, got="--target-file with classify"):
         requested_recipe("classify", ["a.tsv"], settings={"data.target_files": ["a.fr"]}, assignments=[])
 
 

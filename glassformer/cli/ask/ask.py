@@ -6,9 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from glassformer.base.errors import DataError
 from glassformer.cli.ask.conversation import converse, refuse_beside
@@ -31,12 +29,14 @@ from glassformer.cli.terminal.options import (
     NamedModel,
     Out,
     Pair,
-    Passage,
     Rejects,
     Resume,
     Target,
+    TextFiles,
     Texts,
     Threads,
+    Top,
+    column_option,
 )
 from glassformer.cli.terminal.readers import Reader, reader_of
 from glassformer.cli.terminal.texts import records
@@ -49,63 +49,12 @@ if TYPE_CHECKING:
 
 # The options of verbs that write, by what they write.
 _WRITING = {"reply": CHATTING, "text": WRITING, "translation": DECODING}
-# The column that holds a role where a table is read.
-_COLUMNS: dict[str, tuple[Any, object]] = {
-    "text": (
-        Annotated[
-            str,
-            typer.Option(
-                "--column",
-                help="Column of a table with the text: a name, or a number from 0.  [default: that of the training "
-                "table, else text]",
-            ),
-        ],
-        None,
-    ),
-    "pair": (
-        Annotated[
-            str | None,
-            typer.Option(
-                "--pair-column",
-                "--context-column",
-                help="Column with the second text of a pair, or the passage.  [default: that of the training table, "
-                "else none]",
-            ),
-        ],
-        None,
-    ),
-    "choices": (
-        Annotated[
-            list[str] | None,
-            typer.Option(
-                "--choices-column",
-                help="Column with the list of candidates, or one for each candidate (repeatable).  [default: those of "
-                "the training table]",
-            ),
-        ],
-        None,
-    ),
-    "target": (
-        Annotated[
-            str | None,
-            typer.Option(
-                "--target-column",
-                help="Column with the target, for a model that translates.  [default: that of the training table]",
-            ),
-        ],
-        None,
-    ),
-    "words": (
-        Annotated[
-            str | None,
-            typer.Option(
-                "--words-column",
-                help="Column with the words of a text.  [default: that of the training files, else the first of CoNLL, "
-                "FORM of CoNLL-U, words of JSON lines]",
-            ),
-        ],
-        None,
-    ),
+_TRAINED = "that of the training table"
+# What is read of a table where no column is named, by role.
+_UNNAMED = {
+    "text": f"{_TRAINED}, else text",
+    "pair": f"{_TRAINED}, else none",
+    "words": "that of the training files, else the first of CoNLL, FORM of CoNLL-U, words of JSON lines",
 }
 
 _WAYS: Mapping[Way, Callable[[Job], None]] = {
@@ -114,13 +63,11 @@ _WAYS: Mapping[Way, Callable[[Job], None]] = {
     "tree": show_trees,
     "page": write_story,
 }
-_SECOND: dict[str, Any] = {"pair": Pair, "passage": Passage}
 
 
 def _options(entry: VerbEntry) -> dict[str, tuple[Any, object]]:
-    top = Annotated[int, typer.Option("--top", "-k", min=1, help=entry.top)]
     return {
-        **({"top": (top, 5)} if entry.top else {}),
+        **({"top": (Top, 5)} if entry.top else {}),
         **({"target": (Target, None)} if "target" in entry.of_pairs else {}),
         **_WRITING.get(entry.writes, {}),
     }
@@ -132,10 +79,10 @@ def asking(verb: str) -> Callable[..., None]:
     shared: dict[str, tuple[Any, object]] = {
         "text": (Texts, None),
         "model": (NamedModel, None),
-        **({"pair": (_SECOND[entry.second], None)} if "pair" in entry.columns else {}),
+        **({"pair": (Pair, None)} if "pair" in entry.columns else {}),
         **({"choice": (Choices, None)} if "choices" in entry.columns else {}),
-        "file": (_files(entry.files), None),
-        **{f"{role}_column": _COLUMNS[role] for role in entry.columns},
+        "file": (TextFiles, None),
+        **{f"{role}_column": (column_option(role, _UNNAMED.get(role, _TRAINED)), None) for role in entry.columns},
         **own,
         "out": (Out, None),
         "resume": (Resume, False),
@@ -159,11 +106,6 @@ def asking(verb: str) -> Callable[..., None]:
     )
     command.__annotations__ = {name: kind for name, (kind, _) in shared.items()}
     return command
-
-
-def _files(kinds: str) -> Any:
-    help = f"A file of texts, one a line, or a {kinds}; - and pipes too: texts or JSON (repeatable).  [default: none]"
-    return Annotated[list[str] | None, typer.Option("--file", "-f", help=help)]
 
 
 def _answer(asked: Request) -> None:

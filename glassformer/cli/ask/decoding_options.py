@@ -9,6 +9,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from glassformer.cli.terminal.options import HTML
 from glassformer.decode.options import OPTIONS, WritingOptions
 
 _KINDS = get_type_hints(WritingOptions, localns={"DecodeSettings": object})
@@ -20,39 +21,40 @@ TYPED = {
 """What is typed for each of them."""
 
 
-def decoding_options(writes: str, word: str) -> dict[str, tuple[Any, object]]:
-    """The options of a verb by what it writes, each with its default; `word` is what help calls that."""
+def decoding_options(writes: str) -> dict[str, tuple[Any, object]]:
+    """The options of a verb by what it writes, each with its default."""
     found: dict[str, tuple[Any, object]] = {}
     for name, option in OPTIONS.items():
         if option.of in ("", writes):
             several = _KINDS[name] == Sequence[str]
-            help = (option.texts if writes != "translation" and option.texts else option.help).replace("{word}", word)
+            help = option.texts if writes != "translation" and option.texts else option.help
             typed = typer.Option(*(option.flags or (TYPED[name],)), min=option.least, help=help)
             default = None if several else _DEFAULTS[name]
             found[name] = (Annotated[list[str] | None if several else _KINDS[name], typed], default)
     return found
 
 
+def help_of(name: str, default: str) -> str:
+    """The help of one of them, with another default."""
+    return f"{OPTIONS[name].help.partition('  [')[0]}  [default: {default}]"
+
+
 _TREE = "Show the search as a tree: what went on at each step, what did not, and why."
 _TREES = {"tree": (Annotated[bool, typer.Option("--tree", help=_TREE)], False)}
 _STREAM = typer.Option("--stream/--no-stream", help="Show words as soon as they are decided.  [default: on a screen]")
-_HTML = (
-    "Write a page on which it is written again, token by token: what each looked at, what could have come, and every "
-    "number.  [default: none]"
-)
 _SHOWN = {
     **_TREES,
     "stream": (Annotated[bool | None, _STREAM], None),
-    "html": (Annotated[Path | None, typer.Option("--html", writable=True, help=_HTML)], None),
+    "html": (Annotated[Path | None, typer.Option("--html", writable=True, help=HTML)], None),
 }
-_IN_TURN = typer.Option("--stream", help="Show words as soon as they are decided, text after text.")
+_IN_TURN = typer.Option("--stream/--no-stream", help="Show words as soon as they are decided.")
 _SAVE = "Keep the conversation in this file after each turn; go on with the one that is there.  [default: none]"
 
-DECODING = {**decoding_options("translation", "translation"), "stream": (Annotated[bool, _IN_TURN], False), **_TREES}
-WRITING = {**decoding_options("text", "text"), **_SHOWN}
+DECODING = {**decoding_options("translation"), "stream": (Annotated[bool, _IN_TURN], False), **_TREES}
+WRITING = {**decoding_options("text"), **_SHOWN}
 CHATTING = {
     **WRITING,
-    **decoding_options("reply", "text"),
+    **decoding_options("reply"),
     "save": (Annotated[Path | None, typer.Option("--save", writable=True, help=_SAVE)], None),
 }
 

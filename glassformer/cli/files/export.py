@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from glassformer.base.errors import ConfigError
-from glassformer.cli.terminal.options import DATA_FILES, Json, ModelFolder
+from glassformer.cli.terminal.options import DATA_FILES, Json, ModelFolder, Poolings
 from glassformer.cli.terminal.screen import note, record
 
 if TYPE_CHECKING:
@@ -23,13 +23,8 @@ def export(
     features: Annotated[
         bool, typer.Option("--features", help="onnx: hidden states and the vector of a text, not the head's answers.")
     ] = False,
-    pooling: Annotated[
-        Literal["mean", "first", "max"] | None,
-        typer.Option("--pooling", help="onnx, with --features: how states become that vector.  [default: mean]"),
-    ] = None,
-    int8: Annotated[
-        bool, typer.Option("--int8", help="onnx: also with matrices of 8 bits, and what they cost.")
-    ] = False,
+    pooling: Poolings = None,
+    int8: Annotated[bool, typer.Option("--int8", help="Matrices in 8 bits: smaller and faster, less exact.")] = False,
     text: Annotated[
         list[str] | None,
         typer.Option("--text", help="onnx: compare on this text (repeatable).  [default: some of the package]"),
@@ -54,7 +49,9 @@ def export(
 
     if pooling is not None and not features:
         raise ConfigError("--pooling makes the vector of --features", got="no --features", do="add it, or leave it out")
-    options = ExportOptions(features, pooling or "mean", int8, tuple(text or ()), tuple(data or ()))
+    if len(pooling or ()) > 1:
+        raise ConfigError("a graph has one pooling", got=", ".join(pooling or ()), do="choose one")
+    options = ExportOptions(features, (pooling or ["mean"])[0], int8, tuple(text or ()), tuple(data or ()))
     found = write(open_as_saved(model, Artefact), out, to, options, ConsoleProgress())
     if json:
         more = {} if found.onnx is None else found.onnx.to_dict()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from glassformer.cli.terminal.opened import open_model
+from glassformer.cli.terminal.options import START
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
@@ -33,8 +34,7 @@ StartModel = Annotated[
     str | None,
     typer.Option(
         "--start",
-        help="Put into the page how far each part of the model is from this one, which it was tuned from.  "
-        "[default: none]",
+        help=f"{START}  [default: none]",
     ),
 ]
 

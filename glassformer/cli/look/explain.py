@@ -28,15 +28,18 @@ from glassformer.cli.look.explain_writing import (
 )
 from glassformer.cli.terminal.opened import open_model, second_text, split_model
 from glassformer.cli.terminal.options import (
+    HTML,
     Choices,
     Device,
     HeldOutTexts,
     Json,
     NamedModel,
-    PairOrPassage,
+    Notes,
+    Pair,
     Target,
     Texts,
     Threads,
+    Word,
 )
 from glassformer.cli.terminal.screen import note, record
 from glassformer.cli.terminal.texts import texts_to_explain
@@ -53,7 +56,7 @@ if TYPE_CHECKING:
 def explain(
     text: Texts = None,
     model: NamedModel = None,
-    pair: PairOrPassage = None,
+    pair: Pair = None,
     target: Target = None,
     choice: Choices = None,
     cell: Annotated[
@@ -64,21 +67,18 @@ def explain(
             "[default: none]",
         ),
     ] = None,
-    word: Annotated[
-        str, typer.Option("--word", help="The word whose row is computed: the word, word@3, or its position from 0.")
-    ] = "0",
+    word: Word = None,
     sentence: Annotated[
         int,
         typer.Option("--sentence", min=0, help="Which of several texts, or candidates, the word belongs to, from 0."),
     ] = 0,
-    notes: Annotated[bool, typer.Option("--notes", help="Add where the source documents are imprecise.")] = False,
+    notes: Notes = False,
     html: Annotated[
         Path | None,
         typer.Option(
             "--html",
             writable=True,
-            help="Write a page that shows every number and what it was made of: one file for the browser.  "
-            "[default: none]",
+            help=HTML,
         ),
     ] = None,
     megabytes: Annotated[
@@ -159,7 +159,7 @@ def explain(
             _follow(trace, cell, json=json)
         else:
             given = [each] if isinstance(each, str) else each
-            _walk(opened, given, second, choice or (), trace, sentence, word, notes=notes, json=json)
+            _walk(opened, given, second, choice or (), trace, sentence, word or "0", notes=notes, json=json)
         _note(str(trace.honesty))
 
 

@@ -12,8 +12,9 @@ import typer
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.wrapping import in_one_line
-from glassformer.cli.ask.decoding_options import check_decoding
+from glassformer.cli.ask.decoding_options import check_decoding, help_of
 from glassformer.cli.ask.story import story_page
+from glassformer.cli.terminal.options import WRITE
 from glassformer.cli.terminal.screen import note, record
 from glassformer.tasks import VERBS
 
@@ -28,8 +29,7 @@ Write = Annotated[
     typer.Option(
         "--write",
         min=1,
-        help="Write so many tokens behind the text (of a model that chats: the reply to the texts as its turns) and "
-        "show each step: what it looked at, what came into question, and why one was chosen.  [default: none]",
+        help=f"{WRITE}  [default: none]",
     ),
 ]
 LooksOf = Annotated[
@@ -40,12 +40,12 @@ LooksOf = Annotated[
         "[default: the mean of the last block's heads]",
     ),
 ]
-_AS = "With --write, as of generate.  [default: as the model writes]"
-Beams = Annotated[int | None, typer.Option("--beams", min=1, help=_AS)]
-Temperature = Annotated[float | None, typer.Option("--temperature", help=_AS)]
-TopK = Annotated[int | None, typer.Option("--top-k", min=1, help=_AS)]
-TopP = Annotated[float | None, typer.Option("--top-p", help=_AS)]
-Seed = Annotated[int | None, typer.Option("--seed", help="With --write, seed of what is drawn.  [default: 0]")]
+_AS = "as the model writes, with --write"
+Beams = Annotated[int | None, typer.Option("--beams", min=1, help=help_of("beams", _AS))]
+Temperature = Annotated[float | None, typer.Option("--temperature", help=help_of("temperature", _AS))]
+TopK = Annotated[int | None, typer.Option("--top-k", min=1, help=help_of("top_k", _AS))]
+TopP = Annotated[float | None, typer.Option("--top-p", help=help_of("top_p", _AS))]
+Seed = Annotated[int | None, typer.Option("--seed", help=help_of("seed", "0"))]
 
 
 def refuse_without(options: Mapping[str, object]) -> None:

@@ -13,7 +13,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.bundled.travelling import travelling
 from glassformer.cli.look.beside import IndexFolder, ProbeFile, StartModel, beside
 from glassformer.cli.terminal.opened import open_model, split_model
-from glassformer.cli.terminal.options import Choices, Device, Json, NamedModel, PairOrPassage, Target, Texts, Threads
+from glassformer.cli.terminal.options import Choices, Device, Json, NamedModel, Pair, Target, Texts, Threads
 from glassformer.cli.terminal.screen import note, record
 from glassformer.cli.terminal.texts import texts_to_explain
 from glassformer.tasks import TASKS
@@ -28,7 +28,7 @@ _ANY_TEXT = "She likes the summer better than the winter."
 def explore(
     text: Texts = None,
     model: NamedModel = None,
-    pair: PairOrPassage = None,
+    pair: Pair = None,
     target: Target = None,
     choice: Choices = None,
     probe: ProbeFile = None,

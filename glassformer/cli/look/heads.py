@@ -14,7 +14,7 @@ import typer
 from glassformer.base.errors import DataError
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model, split_model
-from glassformer.cli.terminal.options import Device, HeldOutTexts, Json, NamedModel, Threads
+from glassformer.cli.terminal.options import ROWS, SEED, Device, HeldOutTexts, Json, NamedModel, Threads
 from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record
 
 if TYPE_CHECKING:
@@ -45,14 +45,14 @@ def heads(
     ] = None,
     model: NamedModel = None,
     held_out: HeldOutTexts = None,
-    rows: Annotated[int, typer.Option("--rows", min=1, help="How many texts of --held-out are read.")] = MOST_TEXTS,
+    rows: Annotated[int, typer.Option("--rows", min=1, help=ROWS)] = MOST_TEXTS,
     importance: Annotated[
         bool,
         typer.Option(
             "--importance/--no-importance", help="Whether what is lost without each head is measured: the slow part."
         ),
     ] = True,
-    seed: Annotated[int, typer.Option("--seed", help="Which words are masked for a model of masked words.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help=SEED)] = 0,
     json: Json = False,
     device: Device = "auto",
     threads: Threads = None,

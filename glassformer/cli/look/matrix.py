@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from glassformer.base.errors import ConfigError, DataError, did_you_mean
-from glassformer.cli.terminal.options import Json
+from glassformer.cli.terminal.options import HTML, SEED, Json, Notes
 from glassformer.cli.terminal.screen import record
 from glassformer.cli.terminal.texts import texts_to_explain
 from glassformer.text.tokenizer import MASK
@@ -51,10 +51,10 @@ def matrix(
             f"[default: {_SHARE}, or none where {MASK} is in the text]",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Seed of all random choices.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help=SEED)] = 0,
     reading: Annotated[str, typer.Option("--reading", help="Who sees whom: code, stated or pairs.")] = "stated",
-    features: Annotated[
-        str, typer.Option("--features", help="Word vectors: random, or those printed in the post (nine words).")
+    word_vectors: Annotated[
+        str, typer.Option("--word-vectors", help="Word vectors: random, or those printed in the post (nine words).")
     ] = "random",
     width: Annotated[
         int | None, typer.Option("--width", min=1, max=4096, help="Numbers in a random vector.  [default: 2]")
@@ -62,13 +62,13 @@ def matrix(
     nothing_to_see: Annotated[
         str, typer.Option("--nothing-to-see", help="A word that may see none: it sees itself, or its row is zero.")
     ] = "itself",
-    notes: Annotated[bool, typer.Option("--notes", help="Add where the post is imprecise.")] = False,
+    notes: Notes = False,
     html: Annotated[
         Path | None,
         typer.Option(
             "--html",
             writable=True,
-            help="Write a page on which the mask can be drawn by hand.  [default: none]",
+            help=HTML,
         ),
     ] = None,
     json: Json = False,
@@ -79,7 +79,7 @@ def matrix(
     """
     for option, value, known in (
         ("--reading", reading, tuple(_READINGS)),
-        ("--features", features, _FEATURES),
+        ("--word-vectors", word_vectors, _FEATURES),
         ("--nothing-to-see", nothing_to_see, ("itself", "zero")),
     ):
         if value not in known:
@@ -91,7 +91,7 @@ def matrix(
         raise DataError("--html draws one text", got=str(len(texts)), do="give one text")
     for count, each in enumerate(texts):
         shown = _shown(
-            each, hide, seed, features, width, cast("Reading", reading), cast("NothingToSee", nothing_to_see)
+            each, hide, seed, word_vectors, width, cast("Reading", reading), cast("NothingToSee", nothing_to_see)
         )
         if html is not None:
             shown.write_page(html)
@@ -200,7 +200,7 @@ def _shown(
             raise ConfigError("the printed vectors have their own width", got=f"--width {width}", do="leave it out")
         if len(features) != len(words):
             raise DataError(
-                f"--features printed has vectors for {len(features)} words", got=f"a text of {len(words)}",
+                f"--word-vectors printed has vectors for {len(features)} words", got=f"a text of {len(words)}",
                 do="leave it out, or give as many words",
             )  # fmt: skip
     found = activity_matrix(features, masked_words, reading=reading, nothing_to_see=rule)

@@ -11,12 +11,13 @@ import typer
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model, second_text, split_model
 from glassformer.cli.terminal.options import (
+    WRITE,
     Choices,
     Device,
     Fast,
     Json,
     NamedModel,
-    PairOrPassage,
+    Pair,
     Target,
     Texts,
     Threads,
@@ -41,7 +42,7 @@ _WRITTEN = 8
 def verify(
     text: Texts = None,
     model: NamedModel = None,
-    pair: PairOrPassage = None,
+    pair: Pair = None,
     target: Target = None,
     choice: Choices = None,
     dtype: Annotated[
@@ -52,8 +53,7 @@ def verify(
         typer.Option(
             "--write",
             min=0,
-            help="Write so many tokens behind the text, and check that cache and one run over it have the same "
-            "numbers.  [default: 8 of a model that writes on, else 0]",
+            help=f"{WRITE}  [default: 8 of a model that writes on, else 0]",
         ),
     ] = None,
     fast: Fast = False,

@@ -16,6 +16,7 @@ import typer
 from glassformer.base.errors import DataError
 from glassformer.base.outputs import output_file
 from glassformer.cli.terminal.formats import RECORDS, suffix_of
+from glassformer.cli.terminal.options import signed
 
 # What is replaced by its own rule, with --overwrite or without: a conversation goes on, rejects replace rejects.
 _OWN_RULE = {"save": True, "rejects": None}
@@ -72,12 +73,8 @@ def checking_outputs(command: Callable[..., None]) -> Callable[..., None]:
                 annotation=Annotated[bool, typer.Option("--overwrite", help=_HELP)],
             )
         )
-    checked.__name__, checked.__doc__ = command.__name__, command.__doc__
-    checked.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in every]
-    )
-    checked.__annotations__ = {each.name: each.annotation for each in every}
-    return checked
+    result: Callable[..., None] = signed(checked, command, every)
+    return result
 
 
 def _files_in(values: Iterator[object], out: Path) -> Iterator[Path]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -11,27 +12,19 @@ from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model
 from glassformer.cli.terminal.options import (
     DATA_FILES,
-    AnswersColumn,
-    ChoicesColumn,
     Device,
     Fast,
     HeldOut,
     Json,
-    LabelColumn,
     ModelFolder,
     Out,
-    PairColumn,
-    TagsColumn,
-    TargetColumn,
-    TargetFiles,
-    TextColumn,
     Threads,
-    WordsColumn,
-    columns_named,
+    with_column_options,
 )
 from glassformer.cli.terminal.screen import console, escaped, plain_table, record, results
 
 
+@with_column_options
 def compare(
     model: ModelFolder,
     other: ModelFolder,
@@ -43,20 +36,12 @@ def compare(
         ),
     ] = None,
     split: HeldOut = None,
-    text: TextColumn = None,
-    pair: PairColumn = None,
-    choices: ChoicesColumn = None,
-    label: LabelColumn = None,
-    answers: AnswersColumn = None,
-    words: WordsColumn = None,
-    tags: TagsColumn = None,
-    target: TargetFiles = None,
-    target_column: TargetColumn = None,
     out: Out = None,
     json: Json = False,
     fast: Fast = False,
     device: Device = "auto",
     threads: Threads = None,
+    columns: Mapping[str, Any] | None = None,
 ) -> None:
     """Tell whether one of two models is better: the paired bootstrap of their scores on the same examples."""
     from glassformer.run.compare import compare as measure
@@ -64,10 +49,8 @@ def compare(
     from glassformer.training.progress import ConsoleProgress
 
     first, second = (open_model(each, device=device, fast=fast, threads=threads) for each in (model, other))
-    named = {"text": text, "pair": pair, "choices": choices, "label": label, "answers": answers}
-    columns = columns_named({**named, "words": words, "tags": tags, "target": target_column, "target_files": target})
     with results(out) as handle:
-        found = measure(first, second, *(files or ()), split=split, columns=columns, progress=ConsoleProgress())
+        found = measure(first, second, *(files or ()), split=split, columns=columns or {}, progress=ConsoleProgress())
         if json:
             record({"first": model, "second": other, **found.to_dict()}, handle)
             return

@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from glassformer.base.wrapping import for_stream, width_of, wrapped_command
+from glassformer.cli.terminal.options import OUT
 
 
-def demo(out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the two models.")] = Path("runs")) -> None:
+def demo(out: Annotated[Path, typer.Option("--out", "-o", help=OUT)] = Path("runs")) -> None:
     """Watch two small models learn: the slides' three sentences in seconds, then real English for about two minutes.
     Exit code 1 when one of them has not reached the promised accuracy. After Ctrl-C, the same command resumes.
     """

@@ -11,7 +11,7 @@ import typer
 
 from glassformer.base.errors import ConfigError
 from glassformer.cli.terminal.layout import print_table
-from glassformer.cli.terminal.options import DATA_FILES, Json, Set
+from glassformer.cli.terminal.options import DATA_FILES, OUT, Json, Resume, Set
 from glassformer.cli.terminal.screen import console, plain_table
 from glassformer.cli.train.recipe_options import requested_recipe, with_recipe_options
 from glassformer.cli.train.train import folder_of, recipe_of_run, tell, trained
@@ -38,13 +38,13 @@ Files = Annotated[
 def distil(
     teacher: Teacher,
     files: Files = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run.  [default: runs/NAME]")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help=f"{OUT}  [default: runs/NAME]")] = None,
+    resume: Resume = False,
     layers: Annotated[
         int | None, typer.Option("--layers", help="Layers of the student.  [default: half of the teacher's]")
     ] = None,
     temperature: Annotated[
-        float | None, typer.Option("--temperature", help="Of both models' probabilities.  [default: 2]")
+        float | None, typer.Option("--teacher-temperature", help="Of both models' probabilities.  [default: 2]")
     ] = None,
     soft: Annotated[float | None, typer.Option("--soft", help="Weight of the teacher's answers.  [default: 5]")] = None,
     hard: Annotated[float | None, typer.Option("--hard", help="Weight of the task's own loss.  [default: 2]")] = None,

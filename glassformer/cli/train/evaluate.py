@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, TextIO
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -11,24 +12,15 @@ from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model, split_model
 from glassformer.cli.terminal.options import (
     DATA_FILES,
-    AnswersColumn,
-    ChoicesColumn,
     Device,
     Fast,
     HeldOut,
     Json,
-    LabelColumn,
     NamedModel,
     Out,
-    PairColumn,
     Rejects,
-    TagsColumn,
-    TargetColumn,
-    TargetFiles,
-    TextColumn,
     Threads,
-    WordsColumn,
-    columns_named,
+    with_column_options,
 )
 from glassformer.cli.terminal.screen import console, escaped, plain_table, record, results
 
@@ -36,6 +28,7 @@ if TYPE_CHECKING:
     from glassformer.scoring.score import Scores
 
 
+@with_column_options
 def evaluate(
     files: Annotated[
         list[str] | None,
@@ -48,21 +41,13 @@ def evaluate(
     ] = None,
     model: NamedModel = None,
     split: HeldOut = None,
-    text: TextColumn = None,
-    pair: PairColumn = None,
-    choices: ChoicesColumn = None,
-    label: LabelColumn = None,
-    answers: AnswersColumn = None,
-    words: WordsColumn = None,
-    tags: TagsColumn = None,
-    target: TargetFiles = None,
-    target_column: TargetColumn = None,
     rejects: Rejects = None,
     out: Out = None,
     json: Json = False,
     fast: Fast = False,
     device: Device = "auto",
     threads: Threads = None,
+    columns: Mapping[str, Any] | None = None,
 ) -> None:
     """Measure a model's task, beside the baselines that it has to beat. The result is one record, and nothing of it is
     known before the last text is read: a command that was stopped begins again, there is no --resume.
@@ -74,10 +59,8 @@ def evaluate(
     from glassformer.training.progress import ConsoleProgress
 
     opened = open_model(which, device=device, fast=fast, threads=threads)
-    named = {"text": text, "pair": pair, "choices": choices, "label": label, "answers": answers}
-    columns = columns_named({**named, "words": words, "tags": tags, "target": target_column, "target_files": target})
     with results(out) as handle:  # opened first: an output that cannot be written must be refused before measuring
-        scores = measure(opened, paths, split=split, columns=columns, rejects=rejects, progress=ConsoleProgress())
+        scores = measure(opened, paths, split=split, columns=columns or {}, rejects=rejects, progress=ConsoleProgress())
         best = opened.measured_as.kept_by
         if json:
             record(to_dict(scores, best), handle)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glassformer.base.errors import ConfigError, DataError, did_you_mean
-from glassformer.cli.terminal.options import DATA_FILES
+from glassformer.cli.terminal.options import COLUMNS, DATA_FILES, REJECTS, START, TARGET_FILES, signed
 from glassformer.cli.terminal.screen import note
 from glassformer.cli.train.defaults import told
 from glassformer.tasks import TASKS, data_of, is_alone
@@ -34,81 +34,67 @@ Files = Annotated[
 
 # The sizes that `run/sizes.py` chooses.
 _SIZED = "; chosen by the text and the minutes for masked-lm, language-model and translate"
-# Option with its other names, type, setting, help.
-_OPTIONS: tuple[tuple[tuple[str, ...], Any, str, str], ...] = (
-    (("steps",), int, "train.steps", "Stop after so many steps."),
-    (("epochs",), float, "train.epochs", "Stop after so many epochs."),
-    (("minutes",), float, "train.minutes", "Stop after so many minutes by the clock."),
+# Option, type, setting, help.
+_OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
+    ("steps", int, "train.steps", "Stop after so many steps."),
+    ("epochs", float, "train.epochs", "Stop after so many epochs."),
+    ("minutes", float, "train.minutes", "Stop after so many minutes by the clock."),
     (
-        ("family",),
+        "family",
         str,
         "model.family",
         "bert, distilbert, roberta, modernbert or slides; to translate marian, vaswani2017, tensor2tensor, bart or t5.",
     ),
     (
-        ("size",),
+        "size",
         str,
         "model.size",
         "tiny, mini, small, medium, base or large, for bert also 6x256 ...; of marian tiny, mini, small or base, of "
         "vaswani2017 base or big, of t5 small, base or large; roberta, distilbert, bart and slides have none: "
         f"--set model.settings.layers=6{_SIZED}.",
     ),
-    (("start",), str, "model.start", "A saved model to begin from, with its tokenizer."),
-    (("text", "--column"), str, "data.text", "Column of a table with the text: a name, or a number from 0."),
-    (
-        ("pair", "--pair-column", "--context-column"),
-        str,
-        "data.pair",
-        "Column with the second text of a pair, or the passage.",
+    ("start", str, "model.start", START),
+    *(
+        (f"{role}-column", list[str] if role == "choices" else str, f"data.{role}", line)
+        for role, line in COLUMNS.items()
     ),
+    ("target-file", list[str], "data.target_files", TARGET_FILES),
+    ("rejects", Path, "data.rejects", REJECTS),
+    ("validation", float, "data.validation", "Share of the documents or records to hold out."),
+    ("vocabulary", int, "tokenizer.vocabulary", f"Tokens that the tokenizer learns{_SIZED}."),
+    ("length", int, "data.length", "Tokens in a row."),
     (
-        ("choices", "--choices-column"),
-        list[str],
-        "data.choices",
-        "Column with the list of candidates, or one for each candidate (repeatable).",
-    ),
-    (("label", "--label-column"), str, "data.label", "Column with the label."),
-    (("words", "--words-column"), str, "data.words", "Column with the words of a sentence."),
-    (("tags", "--tags-column"), str, "data.tags", "Column with their tags."),
-    (("answers", "--answers-column"), str, "data.answers", "Column with the words behind the masks, or the answers."),
-    (("target",), list[str], "data.target_files", "File whose line n translates line n of the source file."),
-    (("target-column",), str, "data.target", "Column with the translation."),
-    (("rejects",), Path, "data.rejects", "Set records that cannot be used aside in this file, and go on."),
-    (("validation",), float, "data.validation", "Share of the documents or records to hold out."),
-    (("vocabulary",), int, "tokenizer.vocabulary", f"Tokens that the tokenizer learns{_SIZED}."),
-    (("length",), int, "data.length", "Tokens in a row."),
-    (
-        ("batch",),
+        "batch",
         int,
         "train.batch",
         "Rows in a step; by the text and the minutes where the size is; translate has --set train.batch_tokens.",
     ),
-    (("learning-rate",), float, "train.learning_rate", "The highest learning rate."),
+    ("learning-rate", float, "train.learning_rate", "The highest learning rate."),
     (
-        ("freeze",),
+        "freeze",
         list[str],
         "tune.freeze",
         "What is not trained: all-but-head; gradually (the head first, then block by block); or a pattern of parameter "
         "names, encoder.embed.* (repeatable; one behind ! is trained after all).",
     ),
-    (("layer-decay",), float, "tune.layer_decay", "Learning rate of a layer, as a share of that of the layer above."),
+    ("layer-decay", float, "tune.layer_decay", "Learning rate of a layer, as a share of that of the layer above."),
     (
-        ("adapters",),
+        "adapters",
         int,
         "tune.adapters.rank",
         "Train the head and low-rank adapters (LoRA) of this rank beside query and value; merged in the end.",
     ),
-    (("precision",), str, "train.precision", "auto, float32, bfloat16 or float64."),
-    (("device",), str, "train.device", "auto, cpu, cuda, cuda:1 ..."),
-    (("threads",), int, "train.threads", "Processor threads."),
-    (("seed",), int, "train.seed", "Seed of all random choices."),
+    ("precision", str, "train.precision", "auto, float32, bfloat16 or float64."),
+    ("device", str, "train.device", "auto, cpu, cuda, cuda:1 ..."),
+    ("threads", int, "train.threads", "Processor threads."),
+    ("seed", int, "train.seed", "Seed of all random choices."),
     (
-        ("watch",),
+        "watch",
         list[str],
         "watch.sentences",
         "A sentence whose guesses and heads are kept while the model learns (repeatable): explore RUN shows them.",
     ),
-    (("seeds",), int, "train.seeds", "Train so many models, with the seeds 0, 1 ..., and tell mean and deviation."),
+    ("seeds", int, "train.seeds", "Train so many models, with the seeds 0, 1 ..., and tell mean and deviation."),
 )
 _ENDS = ("train.steps", "train.epochs", "train.minutes")
 
@@ -122,23 +108,20 @@ def with_recipe_options(command: Callable[..., None]) -> Callable[..., None]:
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
             annotation=Annotated[
-                kind | None, typer.Option(f"--{name}", *also, writable=kind is Path, help=f"{line}  {told(setting)}")
+                kind | None, typer.Option(f"--{name}", writable=kind is Path, help=f"{line}  {told(setting)}")
             ],
         )
-        for (name, *also), kind, setting, line in _OPTIONS
+        for name, kind, setting, line in _OPTIONS
     ]
-    others = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters if each.name != "settings"]
+    others = [each for each in parameters if each.name != "settings"]
 
     def gathered(**values: Any) -> None:
-        settings = {setting: values.pop(names[0].replace("-", "_")) for names, _, setting, _ in _OPTIONS}
+        settings = {setting: values.pop(name.replace("-", "_")) for name, _, setting, _ in _OPTIONS}
         given = {setting: value for setting, value in settings.items() if value not in (None, [])}
         command(settings={key: str(of) if isinstance(of, Path) else of for key, of in given.items()}, **values)
 
-    every = [*others, *options]
-    gathered.__name__, gathered.__doc__ = command.__name__, command.__doc__
-    gathered.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
-    gathered.__annotations__ = {each.name: each.annotation for each in every}
-    return gathered
+    result: Callable[..., None] = signed(gathered, command, [*others, *options])
+    return result
 
 
 def requested_recipe(
@@ -173,7 +156,9 @@ def requested_recipe(
     if files:
         changes["data.files"] = list(files)
     if "data.target_files" in changes and what in TASKS and "target_files" not in data_of(what).model_fields:
-        raise ConfigError("files of targets belong to pairs of texts", got=f"--target with {what}", do="leave it out")
+        raise ConfigError(
+            "files of targets belong to pairs of texts", got=f"--target-file with {what}", do="leave it out"
+        )
     teaches = "distil.teacher" in changes
     if what in TASKS and "data.files" not in changes:
         verb = f"distil {changes['distil.teacher']}" if teaches else f"train {what}"

@@ -13,7 +13,7 @@ import typer
 from glassformer.base.errors import ConfigError
 from glassformer.base.wrapping import width_of, wrapped_command
 from glassformer.cli.terminal.layout import print_table
-from glassformer.cli.terminal.options import Json, Set
+from glassformer.cli.terminal.options import OUT, Json, Resume, Set
 from glassformer.cli.terminal.screen import console, note_command, plain_table, record
 from glassformer.cli.train.recipe_options import Files, What, requested_recipe, with_recipe_options
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def train(
     what: What = None,
     files: Files = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run.  [default: runs/NAME]")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help=f"{OUT}  [default: runs/NAME]")] = None,
+    resume: Resume = False,
     set: Set = None,
     json: Json = False,
     settings: Mapping[str, object] | None = None,

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.terminal.destination import (
@@ -31,8 +29,12 @@ from glassformer.cli.terminal.options import (
     Rejects,
     Resume,
     Strategies,
+    TextColumn,
+    TextFiles,
     Texts,
     Threads,
+    Word,
+    Words,
 )
 from glassformer.cli.terminal.readers import Text, reader_of
 from glassformer.cli.terminal.screen import Few, note, note_windows, results
@@ -54,23 +56,12 @@ if TYPE_CHECKING:
 def embed(
     text: Texts = None,
     model: NamedModel = None,
-    file: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--file",
-            "-f",
-            help="A file of texts, one a line, or a .jsonl, .csv, .tsv, .parquet, with --words also .conll, .conllu; - "
-            "and pipes too: texts or JSON (repeatable).  [default: none]",
-        ),
-    ] = None,
-    column: Annotated[str, typer.Option("--column", "--text", help="Column of a table with the text.")] = "text",
+    file: TextFiles = None,
+    text_column: TextColumn = "text",
     strategy: Strategies = None,
     pooling: Poolings = None,
-    words: Annotated[bool, typer.Option("--words", help="A vector for each word, instead of each text.")] = False,
-    word: Annotated[
-        str | None,
-        typer.Option("--word", help="Compare this word wherever it stands in the texts, by layer.  [default: none]"),
-    ] = None,
+    words: Words = False,
+    word: Word = None,
     out: Out = None,
     resume: Resume = False,
     rejects: Rejects = None,
@@ -92,7 +83,7 @@ def embed(
         )
     machine = Machine(device, threads, fast)
     opened = machine.open(which)
-    reader = reader_of({"text": column}, {}, blank=word is None, words=words and word is None)
+    reader = reader_of({"text": text_column}, {}, blank=word is None, words=words and word is None)
     inputs = find_inputs(texts, file, reader)
     told_of(opened, pooling or ("mean",))
     if word is not None:

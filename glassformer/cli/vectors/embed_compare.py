@@ -12,7 +12,22 @@ from glassformer.base.wrapping import printable
 from glassformer.cli.terminal.destination import set_aside
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model, split_model
-from glassformer.cli.terminal.options import Device, Fast, Json, NamedModel, Out, Rejects, Threads
+from glassformer.cli.terminal.options import (
+    COLUMNS,
+    LAYERS,
+    POOLING,
+    ROWS,
+    SEED,
+    Device,
+    Fast,
+    Json,
+    NamedModel,
+    Out,
+    Rejects,
+    TextColumn,
+    Threads,
+    Words,
+)
 from glassformer.cli.terminal.screen import console, note, plain_table, record, results
 from glassformer.cli.vectors.embed import told_of
 from glassformer.cli.vectors.embed_compare_out import Made, write_mix_of, write_probe_of
@@ -40,23 +55,22 @@ def embed_compare(
         ),
     ] = None,
     model: NamedModel = None,
-    text: Annotated[str, typer.Option("--text", "--column", help="Column with the text.")] = "text",
-    label: Annotated[str, typer.Option("--label", "--label-column", help="Column with the label.")] = "label",
-    words: Annotated[bool, typer.Option("--words", help="A label for each word, instead of each text.")] = False,
+    text_column: TextColumn = "text",
+    label_column: Annotated[str, typer.Option("--label-column", help=COLUMNS["label"])] = "label",
+    words: Words = False,
     words_column: Annotated[
-        str | None, typer.Option("--words-column", help="Column with the words.  [default: the first, or FORM]")
+        str | None, typer.Option("--words-column", help=f"{COLUMNS['words']}  [default: the first, or FORM]")
     ] = None,
-    tags: Annotated[
-        str | None,
-        typer.Option("--tags", "--tags-column", help="Column with their tags.  [default: the last, or UPOS]"),
+    tags_column: Annotated[
+        str | None, typer.Option("--tags-column", help=f"{COLUMNS['tags']}  [default: the last, or UPOS]")
     ] = None,
     strategy: Annotated[
         list[str] | None,
         typer.Option(
             "--strategy",
             "-s",
-            help="Layers of the vectors, as of `glassformer embed` (repeatable); mix without a file is learned from "
-            "the labels.  [default: embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4 and mix, all "
+            help=f"{LAYERS}  "
+            "[default: embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4 and mix, all "
             "that the model has layers for]",
         ),
     ] = None,
@@ -65,17 +79,14 @@ def embed_compare(
         typer.Option(
             "--pooling",
             "-p",
-            help="How tokens become one vector: first, mean, max, last-token (repeatable).  [default: first, mean and "
-            "max; with --words first and mean]",
+            help=f"{POOLING}  [default: first, mean and max; with --words first and mean]",
         ),
     ] = None,
-    rows: Annotated[
-        int, typer.Option("--rows", min=10, help="At most so many texts or words, drawn at random.")
-    ] = MOST_ROWS,
+    rows: Annotated[int, typer.Option("--rows", min=10, help=ROWS)] = MOST_ROWS,
     folds: Annotated[int, typer.Option("--folds", min=2, help="Parts, each of which is measured on once.")] = 5,
     repeats: Annotated[int, typer.Option("--repeats", min=1, help="How often all of it is cut into folds.")] = 1,
     score: Annotated[Literal["accuracy", "macro F1"], typer.Option("--score", help="What ranks.")] = "accuracy",
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of what is drawn.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help=SEED)] = 0,
     mix_out: Annotated[
         Path | None,
         typer.Option(
@@ -110,7 +121,7 @@ def embed_compare(
     which, paths = split_model("embed compare", files, model, is_data=lambda path: Path(path).exists())
     if not paths:
         raise DataError("a file with texts and labels is needed", got="none", do="glassformer embed compare --help")
-    read = files_of(paths, text=text, reads="words" if words else "tables")
+    read = files_of(paths, text=text_column, reads="words" if words else "tables")
     if mix_out is not None and strategy and "mix" not in strategy:
         raise ConfigError("a mix is written where one was learned", got="--mix-out without the strategy mix")
     opened = open_model(which, device=device, fast=fast, threads=threads)
@@ -118,7 +129,9 @@ def embed_compare(
     told_of(opened, asked)
     with set_aside(rejects, read) as aside:
         bad = aside or stop_unless("rejects")
-        examples = words_of(read, words_column, tags, bad) if words else texts_of(read, text, label, bad)
+        examples = (
+            words_of(read, words_column, tags_column, bad) if words else texts_of(read, text_column, label_column, bad)
+        )
     with results(out) as handle:  # before the work: what cannot be written is refused at once
         made = _ranked(
             opened, examples, list(strategy or ()), asked, rows, words=words, folds=folds, repeats=repeats,

@@ -11,7 +11,7 @@ from glassformer.cli.terminal.destination import counted
 from glassformer.cli.terminal.inputs import Inputs, find_inputs
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import note_no_text, open_model
-from glassformer.cli.terminal.options import Device, Json, Out, Threads
+from glassformer.cli.terminal.options import Device, Json, Out, TextColumn, TextFiles, Threads, Top
 from glassformer.cli.terminal.readers import reader_of
 from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record, results
 from glassformer.cli.terminal.texts import batches, records
@@ -28,15 +28,12 @@ def search_ask(
             metavar="QUESTION", help="Questions; - reads one a line from standard input.", show_default=False
         ),
     ] = None,
-    file: Annotated[
-        list[str] | None,
-        typer.Option("--file", "-f", help="A file of questions, one a line, or a table (repeatable).  [default: none]"),
-    ] = None,
-    column: Annotated[str, typer.Option("--column", "--text", help="Column of a table with the question.")] = "text",
-    top: Annotated[int, typer.Option("--top", "-k", min=1, help="Texts for each question.")] = 5,
+    file: TextFiles = None,
+    text_column: TextColumn = "text",
+    top: Top = 5,
     model: Annotated[
         str | None,
-        typer.Option("--model", help="Where the model is now that made the index.  [default: as the index says]"),
+        typer.Option("--model", help="The model.  [default: the one that the index names]"),
     ] = None,
     backend: Annotated[
         Literal["auto", "exact", "faiss"],
@@ -55,7 +52,7 @@ def search_ask(
     use_threads(threads)
     opened = None if model is None else open_model(model, device=device)
     found = SearchIndex.open(index, opened, backend=backend, device=device)
-    inputs = find_inputs(question, file, reader_of({"text": column}, {}, blank=True))
+    inputs = find_inputs(question, file, reader_of({"text": text_column}, {}, blank=True))
     if not file:
         note_no_text("search ask", question or ())
     blank: list[str] = []

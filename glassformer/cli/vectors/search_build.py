@@ -12,7 +12,18 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.terminal.destination import counted, request_of, set_aside, told_to_go_on
 from glassformer.cli.terminal.inputs import find_inputs
 from glassformer.cli.terminal.opened import Machine, split_model
-from glassformer.cli.terminal.options import Device, Fast, NamedModel, Rejects, Resume, Threads
+from glassformer.cli.terminal.options import (
+    LAYERS,
+    OUT,
+    POOLING,
+    Device,
+    Fast,
+    NamedModel,
+    Rejects,
+    Resume,
+    TextColumn,
+    Threads,
+)
 from glassformer.cli.terminal.readers import Text, reader_of
 from glassformer.cli.terminal.screen import note
 from glassformer.cli.terminal.texts import records
@@ -39,18 +50,17 @@ def search_build(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", file_okay=False, help="The folder of the index, a new one.  [default: none, needed]"
-        ),
+        typer.Option("--out", "-o", file_okay=False, help=f"{OUT}  [default: none, needed]"),
     ] = None,
     model: NamedModel = None,
-    column: Annotated[str, typer.Option("--column", "--text", help="Column of a table with the text.")] = "text",
+    text_column: TextColumn = "text",
     strategy: Annotated[
         list[str] | None,
-        typer.Option("--strategy", "-s", help="Layers of the vectors, as of glassformer embed.  [default: last]"),
+        typer.Option("--strategy", "-s", help=f"{LAYERS}  [default: last]"),
     ] = None,
     pooling: Annotated[
-        list[str] | None, typer.Option("--pooling", "-p", help="first, mean, max or last-token.  [default: mean]")
+        list[str] | None,
+        typer.Option("--pooling", "-p", help=f"{POOLING}  [default: mean]"),
     ] = None,
     resume: Resume = False,
     rejects: Rejects = None,
@@ -73,7 +83,7 @@ def search_build(
     machine = Machine(device, threads, fast)
     opened = machine.open(which)
     told_of(opened, (pooled,))
-    inputs = find_inputs((), paths, reader_of({"text": column}, {}, blank=True))
+    inputs = find_inputs((), paths, reader_of({"text": text_column}, {}, blank=True))
     if resume and inputs.once:
         raise DataError("--resume needs files that can be read again", got="standard input or a pipe")
 

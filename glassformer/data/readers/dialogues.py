@@ -90,7 +90,7 @@ def _list_in(values: Mapping[str, object], column: str, where: str) -> object:
     raise DataError(
         f"{where} must have a column {column!r} or {MESSAGES!r} with a list of turns",
         got=", ".join(map(repr, list(values)[:8])) or "no column",
-        do="name it with --text COLUMN",
+        do="name it with --text-column COLUMN",
     )
 
 

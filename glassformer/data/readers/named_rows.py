@@ -26,7 +26,7 @@ _COLUMNS_TOLD, _NAME_TOLD = 20, 40
 # The rows of a Parquet file that are in memory together: each may be a book, which the file stores once for all rows.
 _PARQUET_ROWS = 64
 COLUMN_OPTIONS = (
-    "--column", "--pair-column", "--choices-column", "--label-column", "--answers-column", "--target-column",
+    "--text-column", "--pair-column", "--choices-column", "--label-column", "--answers-column", "--target-column",
 )  # fmt: skip
 """The options that name columns, of all verbs that read tables."""
 # What to do where a table has no column of the name that is looked for.

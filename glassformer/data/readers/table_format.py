@@ -107,7 +107,7 @@ def find_format(
         raise DataError(
             f"{path} must be a table",
             got="another file",
-            do="use .jsonl, .csv, .tsv, .parquet, or .txt with delimiters; of parallel files, --target names the other",
+            do="use .jsonl, .csv, .tsv, .parquet, or .txt with delimiters; --target-file names a parallel file",
         )
     sample, whole = _beginning(path)
     if not sample.strip():

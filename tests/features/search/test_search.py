@@ -182,7 +182,7 @@ def test_the_commands(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     file = tmp_path / "texts.jsonl"
     file.write_text("".join(json.dumps({"id": number, "body": text}) + "\n" for number, text in enumerate(TEXTS)))
     index = str(tmp_path / "index")
-    assert main(["search", "build", str(saved), str(file), "--column", "body", "--out", index]) == 0
+    assert main(["search", "build", str(saved), str(file), "--text-column", "body", "--out", index]) == 0
     capsys.readouterr()
     assert main(["search", "ask", index, "the dog", "--top", "2", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

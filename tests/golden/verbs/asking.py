@@ -30,19 +30,19 @@ def _answers() -> Iterator[Case]:
         yield Case(f"score/{name}", f"score models/{name} --file data/lines.txt --json")
     yield Case(
         "score/translate",
-        "score models/translate --file data/translations.tsv --column source --target-column target --json",
+        "score models/translate --file data/translations.tsv --text-column source --target-column target --json",
     )
     for name in ("classify", "classify-pairs", "several", "regress", "sentence-order", "bert"):
         yield Case(f"classify/{name}", f"classify models/{name} {ASKED[f'models/{name}']} --json", code=0)
-    yield Case("classify/table", "classify models/classify --file data/labels.csv --column text --json")
+    yield Case("classify/table", "classify models/classify --file data/labels.csv --text-column text --json")
     yield Case(
         "classify/columns",
-        "classify models/regress --file data/numbers.jsonl --out out/numbers.jsonl --column text --pair-column pair",
+        "classify models/regress --file data/numbers.jsonl --out out/numbers.jsonl --text-column text --pair-column pair",
         ("out/numbers.jsonl",),
     )
     yield Case(
         "classify/rejects",
-        "classify models/classify --file data/bad.csv --column text --rejects out/rejects.jsonl --json",
+        "classify models/classify --file data/bad.csv --text-column text --rejects out/rejects.jsonl --json",
         ("out/rejects.jsonl",),
     )
     yield Case("choose/one", f"choose models/choose {ASKED['models/choose']} --json")
@@ -51,7 +51,7 @@ def _answers() -> Iterator[Case]:
         yield Case(f"tag/{name}", f"tag models/{name} 'Marie Curie likes New York today.' 'Ali paints Bonn.' --json")
     yield Case("tag/table", "tag models/tag-crf --file data/names.conll --json")
     yield Case("tag/written", "tag models/tag --file data/names.conll --out out/tags.jsonl", ("out/tags.jsonl",))
-    yield Case("answer/one", f"answer models/answer 'Who likes the garden?' --context {PASSAGE} --top 3 --json")
+    yield Case("answer/one", f"answer models/answer 'Who likes the garden?' --pair {PASSAGE} --top 3 --json")
     yield Case("answer/table", "answer models/answer --file data/questions.json --json")
 
 
@@ -161,7 +161,7 @@ def _vectors() -> Iterator[Case]:
     yield Case("embed-compare/texts", ranked, ("out/mix.json", "out/probe.json"))
     yield Case(
         "embed-compare/words",
-        "embed compare models/masked-lm data/kinds.jsonl --words --words-column words --tags tags --rows 60 --folds 3 -s last -s embedding --json",
+        "embed compare models/masked-lm data/kinds.jsonl --words --words-column words --tags-column tags --rows 60 --folds 3 -s last -s embedding --json",
     )
     yield Case(
         "embed-compare/english",
@@ -286,7 +286,7 @@ def _converting() -> Iterator[Case]:
         "no-mask": "fill english 'nothing hidden'",
         "other-task": "fill models/classify 'a [MASK]'",
         "no-data": "train classify data/none.csv",
-        "column": "train classify data/labels.csv --label none",
+        "column": "train classify data/labels.csv --label-column none",
         "setting": "train slides --set train.nothing=3 --out out/none",
         "out-taken": "train slides --out models/slides",
         "damaged": "info data/labels.csv",

@@ -21,10 +21,9 @@ VERBS = (
         method=True,
         columns=("text", "pair"),
         tasks=("answer",),
-        files=".json as SQuAD has it, .jsonl, .csv, .tsv, .parquet",
         usual={"text": "question", "pair": "context"},
         second="passage",
-        top="Best spans to show.",
+        top=True,
         watched=WatchEntry(options={"top": 5}, behind="pair", needs=1),
     ),
 )

@@ -84,7 +84,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
     shares = ()
     section: AnswerSection
     sample = ("What is in the passage?", "The answer is in the passage.")
-    sample_option = "--context"
+    sample_option = "--pair"
     reads_several = True
 
     def record_of(self, text: str) -> dict[str, object]:
@@ -155,7 +155,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
     def example(self, values: Mapping[str, object], where: str) -> Question:
         question = text_of(values["text"], where, "question")
         if "pair" not in values:
-            do = "give it with --context" if not where else "name its column with --context-column"
+            do = "give it with --pair" if not where else "name its column with --pair-column"
             raise DataError(located(where, "an answer needs a passage"), got="a question alone", do=do)
         passage = self._passages.encoded(text_of(values["pair"], where, "passage"))
         if not len(passage):

@@ -92,7 +92,8 @@ class Classify(TextPairTask[Labelled, Any]):
         head = model.config.sentence_head
         if head is None or not isinstance(section, ClassifySection) or head.labels != len(section.labels):
             wanted = "a label needs a model that was trained to classify"
-            raise untrained(wanted, model, context, "glassformer train classify TABLE --text 0 --label 1")
+            do = "glassformer train classify TABLE --text-column 0 --label-column 1"
+            raise untrained(wanted, model, context, do)
         segments = two_segments(model.config)
         return cls(section, tokenizer, length=context.length, segments=segments, pairs=pairs, separator=separator)
 

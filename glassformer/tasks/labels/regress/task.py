@@ -117,7 +117,8 @@ class Regress(TextPairTask[Rated, Number]):
         section, head = context.section, model.config.sentence_head
         if head is None or head.labels != 1 or not isinstance(section, RegressSection):
             wanted = "a number needs a model that was trained for it"
-            raise untrained(wanted, model, context, "glassformer train regress TABLE --text 0 --label 1")
+            do = "glassformer train regress TABLE --text-column 0 --label-column 1"
+            raise untrained(wanted, model, context, do)
         pairs = context.data.pair is not None if isinstance(context.data, TextPairData) else None
         return cls(section, tokenizer, length=context.length, segments=two_segments(model.config), pairs=pairs)
 
@@ -157,7 +158,7 @@ class Regress(TextPairTask[Rated, Number]):
                 raise DataError(
                     "to learn numbers there must be at least two different ones",
                     got=f"{len(set(numbers))} in {len(records):,} records",
-                    do="check which column holds the number: --label",
+                    do="check which column holds the number: --label-column",
                 )
             mean, deviation = float(np.mean(numbers)), float(np.std(numbers))
             section = section.model_copy(update={"mean": mean, "deviation": deviation})
@@ -221,5 +222,5 @@ def number_of(value: object, where: str) -> float:
     raise DataError(
         located(where, "a number is needed"),
         got=repr(value)[:60],
-        do="which column has it? (--label); write 3.5, not 3,5",
+        do="which column has it? (--label-column); write 3.5, not 3,5",
     )

@@ -21,7 +21,6 @@ VERBS = (
         method=True,
         columns=("text", "words"),
         tasks=("tag",),
-        files=".conll, .conllu, .jsonl, .csv, .tsv, .parquet",
         watched=WatchEntry(),
     ),
 )

@@ -19,7 +19,7 @@ VERBS = (
         help="guess the words behind [MASK]",
         predictor=".fill:Fill",
         method=True,
-        top="Guesses for each masked word.",
+        top=True,
         masks=True,
         watched=WatchEntry(options={"top": 5}, example="The [MASK] sat on the mat."),
     ),
