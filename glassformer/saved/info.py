@@ -10,6 +10,7 @@ from glassformer.models.families import SLIDES_DO_NOT_DRAW
 from glassformer.models.stack import reach_rule
 from glassformer.parts.mask import visible, window
 from glassformer.saved.artefact import Artefact
+from glassformer.saved.store import changed_files
 
 
 def describe(model: Artefact) -> dict[str, Any]:
@@ -29,6 +30,7 @@ def describe(model: Artefact) -> dict[str, Any]:
         "data": None if model.data is None else model.data.model_dump(mode="json", exclude_none=True),
         "scores": model.metrics.get("scores"),
         "notes": list(model.notes),
+        "changed_files": [] if model.source is None else list(changed_files(model.source)),
     }
     if config.family == "slides":
         facts["not_in_this_document"] = [_not_drawn(name, what, config) for name, what in SLIDES_DO_NOT_DRAW.items()]

@@ -4,8 +4,9 @@
 `model.safetensors` holds the weights, each shared one once; `tokenizer.json`, `recipe.toml`, `metrics.json` and a model
 card are beside them. There is no pickle: opening a model never runs code that came with it.
 
-`glassformer.json` contains its own checksum, and those of the weights and the metrics: damaged files are refused. After
-a change by hand, its line "checksum" must be deleted. A model that was saved without checksums is opened unchecked.
+`glassformer.json` contains its own checksum, and those of weights, metrics, card and recipe. Damaged weights are
+refused, damage of the others is shown by `changed_files`. After a change of glassformer.json by hand, its line
+"checksum" must be deleted. A model that was saved without checksums is opened unchecked.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from glassformer.text.tokenizer import FILE, TARGET_FILE, Tokenizer
 FORMAT = 2
 SETTINGS, WEIGHTS, METRICS, CARD = "glassformer.json", "model.safetensors", "metrics.json", "README.md"
 TOKENIZERS = (FILE, TARGET_FILE)
+_CHECKED = (WEIGHTS, METRICS, CARD, RECIPE)
 FILES = (SETTINGS, WEIGHTS, FILE, RECIPE, METRICS, CARD)
 """Of a model with one vocabulary; TARGET_FILE beside them where translations have their own."""
 # Files that identify a folder with a model, of ours or of others, in one file or in shards; and those that saving one
@@ -148,6 +150,20 @@ def is_ours(directory: str | Path) -> bool:
     return os.path.isfile(current(Path(directory)) / SETTINGS)
 
 
+def changed_files(directory: str | Path) -> tuple[str, ...]:
+    """The files of a saved model that no answer depends on (scores, card, recipe) and that are not as they were saved;
+    none of a model that was saved without their checksums.
+    """
+    directory = current(Path(directory))
+    known = _json(directory / SETTINGS).get("checksums") if (directory / SETTINGS).is_file() else None
+    saved = known if isinstance(known, dict) else {}
+    return tuple(
+        name
+        for name in _CHECKED[1:]
+        if name in saved and not ((directory / name).is_file() and file_checksum(directory / name) == saved[name])
+    )
+
+
 def refuse_a_model(directory: str | Path, what: str) -> None:
     """Raise CheckpointError when a directory holds a model, or a file that one would replace."""
     check_path(directory, CheckpointError, utf8=True)
@@ -156,7 +172,7 @@ def refuse_a_model(directory: str | Path, what: str) -> None:
     if found := sorted(path.name for folder in folders for name in _OF_A_MODEL for path in folder.glob(name)):
         raise CheckpointError(
             f"{what} needs a folder without a model",
-            got=f"{directory}, which holds {found[0]}",
+            got=f"{directory}, which holds {'a model' if set(found) - {METRICS, CARD} else found[0]}",
             do="choose another folder, or remove that one first",
         )
 
@@ -232,7 +248,7 @@ def _write_files(directory: Path, saved: Artefact) -> None:
         chat_templates=None
         if saved.templates is None
         else TemplateFacts(texts=dict(saved.templates.texts), tokens=dict(saved.templates.tokens)),
-        checksums={name: file_checksum(directory / name) for name in (WEIGHTS, METRICS)},
+        checksums={name: file_checksum(directory / name) for name in _CHECKED if (directory / name).is_file()},
     )
     (directory / SETTINGS).write_text(sealed_json(json.loads(facts.model_dump_json())), encoding="utf-8")
 

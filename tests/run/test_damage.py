@@ -11,7 +11,9 @@ import torch
 from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError, ConfigError, GlassformerError
+from glassformer.cli.__main__ import main
 from glassformer.saved.recipe import read_saved_recipe, resolve
+from glassformer.saved.store import changed_files
 from glassformer.tasks.labels.classify.settings import ClassifySection
 from tests.damage import flipped_bits
 from tests.refusals import refused
@@ -97,3 +99,29 @@ def test_who_changes_a_model_by_hand_deletes_the_line_of_the_checksum(model: Mod
     lines = [line for line in changed.splitlines() if not line.startswith('  "checksum":')]
     path.write_text("\n".join(lines), encoding="utf-8")
     assert load(saved).labels == ("no", "yes")
+
+
+@pytest.mark.parametrize("name", ["README.md", "metrics.json", "recipe.toml"])
+def test_damage_where_no_answer_depends_on_it_is_told(
+    model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    model.recipe, model.card, model.metrics = resolve("classify"), "# A card\n", {"scores": {"loss": 1.5}}
+    saved = model.save(tmp_path / "saved")
+    whole = (saved / name).read_bytes()
+    assert (changed_files(saved), load(saved).info()["changed_files"]) == ((), [])
+    for place in flipped_bits(saved / name, count=20):
+        assert changed_files(saved) == (name,), place
+    lines = whole.splitlines(keepends=True)
+    for damaged in (b"".join(lines[:-1]), None):
+        (saved / name).unlink()
+        if damaged is not None:
+            (saved / name).write_bytes(damaged)
+        assert same_weights(model, load(saved))
+        for words in (["info", str(saved)], ["verify", str(saved), "a text"]):
+            main(words)
+            assert name in capsys.readouterr().err
+    facts = json.loads((saved / "glassformer.json").read_text())
+    facts["checksums"] = {"model.safetensors": facts["checksums"]["model.safetensors"]}
+    del facts["checksum"]
+    (saved / "glassformer.json").write_text(json.dumps(facts))
+    assert (load(saved).info()["changed_files"], changed_files(saved)) == ([], ())  # saved by an older version

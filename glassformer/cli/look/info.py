@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -11,12 +11,13 @@ from rich.table import Table
 
 from glassformer.cli.terminal.opened import open_model
 from glassformer.cli.terminal.options import Fast, Json, ModelFolder
-from glassformer.cli.terminal.screen import console, escaped, plain_table, record
+from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record
 
 
 def info(model: ModelFolder, fast: Fast = False, json: Json = False) -> None:
     """Show family, sizes, parameters by part, tokenizer, task, precision of prediction, data and scores."""
     facts = open_model(model, device="cpu", fast=fast).info()
+    note_changed(facts["changed_files"])
     if json:
         record(facts, sys.stdout)
         return
@@ -26,6 +27,12 @@ def info(model: ModelFolder, fast: Fast = False, json: Json = False) -> None:
         _show(screen, title, rows)
     if "not_in_this_document" in facts:
         _show_not_drawn(screen, facts["not_in_this_document"])
+
+
+def note_changed(names: Sequence[str]) -> None:
+    """Note which files of a model are not as they were saved."""
+    for name in names:
+        note(f"{name} is damaged or changed since the model was saved; the model's answers do not depend on it")
 
 
 def _sections(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:

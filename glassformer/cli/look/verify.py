@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from glassformer.cli.look.info import note_changed
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model, second_text, split_model
 from glassformer.cli.terminal.options import (
@@ -67,6 +68,9 @@ def verify(
     """
     which, texts = split_model("verify", text, model)
     opened = open_model(which, device=device, fast=fast, threads=threads)
+    from glassformer.saved.store import changed_files  # not at the top: --help must not import torch
+
+    note_changed(() if opened.source is None else changed_files(opened.source))
     second = second_text(opened, pair, target)
     held = [
         _holds(opened, each, second, choice or [], dtype, write=write, json=json) for each in texts_to_explain(texts)
