@@ -18,7 +18,8 @@ ROWS: list[dict[str, Any]] = [
     {"id": 1, "text": 'a, "b"\tc\nd', "label": "x", "shares": {"x": 0.5, "y": 0.5}, "tags": ["A", "B"]},
     {"text": "\ud800é", "label": None, "score": 2, "tags": []},
     {"id": "two", "text": "\\udc80", "score": 0.25, "shares": {}, "more": "NaN"},
-] + [{"text": "z", "label": "late", "score": -1e300, "new": True}] * 1500
+    *({"text": "z", "label": "late", "score": -1e300, "new": True} for _ in range(1500)),
+]
 
 
 def table_of(path: Path) -> list[dict[str, Any]]:
