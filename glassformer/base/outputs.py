@@ -49,13 +49,14 @@ def output_file(
     write (None: also refused, and not offered), and without `devices` for a device or a pipe.
     """
     check_path(path, error)
-    file = behind_links(Path(path), error)
+    file = Path(path)
     if file.is_dir():
         raise error("a file to write is needed", got=f"{path}, a folder", do="add the name of a file")
-    if file.exists() and not file.is_file():
+    if file.exists() and not file.is_file():  # what a link like /dev/fd/63 leads to has no name
         if devices:
             return file
         raise error("a file to write is needed", got=f"{path}, a device or pipe", do="choose another path")
+    file = behind_links(file, error)
     if file.is_file() and any(Path(each).is_file() and file.samefile(each) for each in inputs):
         raise error("results need a file of their own", got=f"{path}, which is read", do="choose another path")
     ours = not file.is_file() or _is_ours(file)

@@ -116,6 +116,13 @@ def test_a_file_of_the_user_is_replaced_only_on_purpose(run: Run, places: Path) 
     assert (places / "mine.md").read_bytes() != b"words"
 
 
+def test_the_data_of_a_training_are_not_overwritten(run: Run, trained: Path, text_file: Path) -> None:
+    before = text_file.read_bytes()
+    for words in (("evaluate", trained), ("compare", trained, trained)):
+        assert run(*words, "--out", text_file, "--overwrite").code == 2
+    assert text_file.read_bytes() == before
+
+
 def test_python_overwrites_nothing_in_use(places: Path) -> None:
     model = gf.load(places / "run")
     trace, before = model.trace("She [MASK] summer"), content(places)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich import box
 from rich.console import Console
@@ -19,10 +19,13 @@ from rich.table import Table
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import DataError
-from glassformer.base.paths import behind_links, check_path
+from glassformer.base.outputs import output_file
 from glassformer.base.wrapping import CONTROL, for_reading, printable, table_width, width_of, wrapped_command
 from glassformer.cli.terminal.formats import TABLES, suffix_of, write_table
 from glassformer.cli.terminal.streams import is_utf8
+
+if TYPE_CHECKING:
+    from glassformer.data.settings import DataSection
 
 # Characters that a terminal obeys, or at which programs end a line, and that JSON would leave as they are.
 _IN_JSON = {code: f"\\u{code:04x}" for code in CONTROL if code > 126 and not 0xD800 <= code < 0xE000}
@@ -66,19 +69,22 @@ class Few:
 
 
 @contextmanager
-def results(out: Path | None) -> Iterator[TextIO]:
-    """The file, or standard output; an existing file is replaced when all results are written. Raises DataError."""
+def results(out: Path | None, data: DataSection | None = None) -> Iterator[TextIO]:
+    """The file, or standard output; an existing file is replaced when all results are written. Raises DataError, also
+    for one of the files of `data`.
+    """
     if out is None:
         yield sys.stdout
         return
-    check_path(out, DataError)
+    read = () if data is None else (*data.files, *data.validation_files)
+    file = output_file(out, DataError, inputs=read, overwrite=True, devices=True)
     try:
-        if out.exists() and not out.is_file():  # a device or a pipe, which must not be replaced by a file
+        if file.exists() and not file.is_file():  # a device or a pipe, which must not be replaced by a file
             with out.open("w", encoding="utf-8", errors="backslashreplace") as handle:
                 yield handle
         else:
             suffix = suffix_of(out)
-            with atomic_write(behind_links(out, DataError)) as draft:
+            with atomic_write(file) as draft:
                 written = TemporaryFile if suffix in TABLES else partial(open, draft)
                 with written(mode="w+", encoding="utf-8", errors="backslashreplace") as handle:
                     yield handle

@@ -49,7 +49,7 @@ def compare(
     from glassformer.training.progress import ConsoleProgress
 
     first, second = (open_model(each, device=device, fast=fast, threads=threads) for each in (model, other))
-    with results(out) as handle:
+    with results(out, first.data) as handle:
         found = measure(first, second, *(files or ()), split=split, columns=columns or {}, progress=ConsoleProgress())
         if json:
             record({"first": model, "second": other, **found.to_dict()}, handle)

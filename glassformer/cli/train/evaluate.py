@@ -59,7 +59,9 @@ def evaluate(
     from glassformer.training.progress import ConsoleProgress
 
     opened = open_model(which, device=device, fast=fast, threads=threads)
-    with results(out) as handle:  # opened first: an output that cannot be written must be refused before measuring
+    with results(
+        out, opened.data
+    ) as handle:  # opened first: an output that cannot be written must be refused before measuring
         scores = measure(opened, paths, split=split, columns=columns or {}, rejects=rejects, progress=ConsoleProgress())
         best = opened.measured_as.kept_by
         if json:
