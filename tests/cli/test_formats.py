@@ -14,12 +14,13 @@ import pytest
 from glassformer.cli.terminal.formats import RECORDS, write_table
 from tests.cli.conftest import Run
 
-ROWS: list[dict[str, Any]] = [
+_FIRST: list[dict[str, Any]] = [
     {"id": 1, "text": 'a, "b"\tc\nd', "label": "x", "shares": {"x": 0.5, "y": 0.5}, "tags": ["A", "B"]},
     {"text": "\ud800é", "label": None, "score": 2, "tags": []},
     {"id": "two", "text": "\\udc80", "score": 0.25, "shares": {}, "more": "NaN"},
-    *({"text": "z", "label": "late", "score": -1e300, "new": True} for _ in range(1500)),
 ]
+_LATE: dict[str, Any] = {"text": "z", "label": "late", "score": -1e300, "new": True}
+ROWS = [*_FIRST, *[_LATE] * 1500]
 
 
 def table_of(path: Path) -> list[dict[str, Any]]:
