@@ -4,8 +4,6 @@ The temporary name (of a "draft") contains the id of the writing process. The dr
 the next write to the same path; those of running processes are kept.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import re

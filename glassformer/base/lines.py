@@ -1,7 +1,5 @@
 """Lines that fit a screen: text, sums and tables are broken between numbers, never inside one."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import unicodedata

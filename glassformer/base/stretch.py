@@ -3,8 +3,6 @@
 Each stretch changes the rate of a pair's angle; `original_length` is the number of tokens of the first training.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator

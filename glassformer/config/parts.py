@@ -1,7 +1,5 @@
 """Settings of the parts of a layer, as the modules of `parts/` have them."""
 
-from __future__ import annotations
-
 from typing import Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator

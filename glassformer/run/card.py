@@ -1,7 +1,5 @@
 """The model card: what is known about a model, and what is unknown."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A teacher and its student: which layers it starts from, and what must be the same in both."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A verb and a text to try a model with."""
 
-from __future__ import annotations
-
 from glassformer.base.errors import GlassformerError
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks import VERBS, predictor_of, task_named, verb_of

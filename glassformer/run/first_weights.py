@@ -3,8 +3,6 @@
 W width · V vocabulary
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 B sentences · S tokens
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ task with the examples, and in the end the model. The recipe of each record is t
 step has found.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

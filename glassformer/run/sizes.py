@@ -7,8 +7,6 @@ Measured at four minutes of two cores only, where tiny is far ahead of mini: the
 (decisions/2026-11-21-half-the-minutes.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

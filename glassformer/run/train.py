@@ -1,7 +1,5 @@
 """`train`: makes a saved model from a recipe."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The tokens of a run: those of a model or a file that is there, or a vocabulary that is learned from the text."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping
 from itertools import islice

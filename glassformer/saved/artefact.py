@@ -1,7 +1,5 @@
 """What is saved: a model with its tokenizer, its task, and the facts known about how it was made."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Reading and writing models in Hugging Face's format."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args

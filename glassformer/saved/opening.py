@@ -1,7 +1,5 @@
 """Opening a saved model: its folder in our format or Hugging Face's, or the name of a bundled model."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import TypeVar

@@ -8,8 +8,6 @@ card are beside them. There is no pickle: opening a model never runs code that c
 a change by hand, its line "checksum" must be deleted. A model that was saved without checksums is opened unchecked.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -3,8 +3,6 @@
 E examples · L labels · N ones · K statistics
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 

@@ -3,8 +3,6 @@
 L labels · N words
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple

@@ -4,8 +4,6 @@ between a student and its teacher (Hinton et al. 2015).
 B rows · S tokens of a row · N labels · n tokens of a block · L labels of a choice · W width · V vocabulary
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

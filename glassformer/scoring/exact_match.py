@@ -5,8 +5,6 @@ Where the scripts of 1.1 and 2.0 differ, for answers of which nothing is left, i
 E questions
 """
 
-from __future__ import annotations
-
 import math
 import re
 import string

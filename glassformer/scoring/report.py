@@ -1,7 +1,5 @@
 """Parts of `Scores.report`, plain lists and words for JSON: confusion matrix, scores by label, the worst examples."""
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

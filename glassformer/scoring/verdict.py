@@ -1,7 +1,5 @@
 """Whether a model is better than another or than a baseline, in words: the paired bootstrap on the same examples."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any

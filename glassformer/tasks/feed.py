@@ -6,8 +6,6 @@ them (Sanh et al. 2019, §3).
 E examples · B rows of a batch · S tokens of a row
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Mapping

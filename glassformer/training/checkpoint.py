@@ -4,8 +4,6 @@ A checkpoint is a folder of safetensors and one JSON file, `state.json`. This fi
 checksums of all other files and its own: a flipped bit, or a file of another step, is refused.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The training loop."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Warnings early in a run, while its settings can still be changed at little cost."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from glassformer.training.budget import RunProgress

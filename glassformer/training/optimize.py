@@ -1,7 +1,5 @@
 """AdamW, BERT's variant of it, Muon, and averages of weights."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Estimates what a run will need, from a short probe: parameters, memory, time."""
 
-from __future__ import annotations
-
 import statistics
 import sys
 import time

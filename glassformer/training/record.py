@@ -1,7 +1,5 @@
 """The log of a run: `metrics.jsonl`, and optionally TensorBoard."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import math

@@ -1,7 +1,5 @@
 """One training in a folder at a time, and a stop by Ctrl-C or SIGTERM that loses nothing."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

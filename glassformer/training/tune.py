@@ -1,7 +1,5 @@
 """Which parameters are trained, from when on, and at which learning rate: groups with a `scale` of the run's rate."""
 
-from __future__ import annotations
-
 import fnmatch
 import math
 import re

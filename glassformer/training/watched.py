@@ -6,8 +6,6 @@ a long run every second is dropped as often as there are too many, so that the f
 follows from the steps alone: a run that was stopped and resumed keeps the same ones, to the bit.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager

@@ -1,7 +1,5 @@
 """Answers on the screen: each says what is shown of it (`tasks/answered.py`), and this draws it."""
 
-from __future__ import annotations
-
 import re
 from typing import TextIO
 

@@ -1,7 +1,5 @@
 """glassformer cache."""
 
-from __future__ import annotations
-
 import sys
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Where results and notes go: results to standard output or a file, notes to standard error."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys

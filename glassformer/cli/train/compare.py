@@ -1,7 +1,5 @@
 """glassformer compare MODEL_A MODEL_B [FILES]."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

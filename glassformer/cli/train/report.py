@@ -1,7 +1,5 @@
 """A report of an evaluation in at most 80 columns: scores by label, confusion matrix, calibration, worst examples."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TextIO

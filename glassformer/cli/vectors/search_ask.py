@@ -1,7 +1,5 @@
 """glassformer search ask INDEX QUESTION ..."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

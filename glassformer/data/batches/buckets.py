@@ -3,8 +3,6 @@
 R rows in all, B rows in a batch, S tokens of a row, D documents.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from glassformer.base.errors import ConfigError, DataError

@@ -3,8 +3,6 @@
 B rows in a batch
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from typing import Any

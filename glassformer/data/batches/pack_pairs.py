@@ -6,8 +6,6 @@ that are nearly full they waste a twentieth in one or two.
 E pairs · R rows · N shapes · C pairs of a pattern
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Dialogues from files: JSON lines, Parquet, tables of a prompt and its reply, and plain text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple

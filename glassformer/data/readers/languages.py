@@ -3,8 +3,6 @@
 E pairs · N runs of three characters · B buckets of runs
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

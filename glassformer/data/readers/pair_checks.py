@@ -3,8 +3,6 @@
 E pairs
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

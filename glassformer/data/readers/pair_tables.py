@@ -1,7 +1,5 @@
 """Which columns of a table hold a source and its target."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Texts cut into sentences that are translated one by one, and put together again with all that stands between them."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence

@@ -3,8 +3,6 @@
 L lines
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterator
 from pathlib import Path

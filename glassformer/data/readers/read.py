@@ -1,7 +1,5 @@
 """Documents from files: plain text, folders, JSONL, CSV, TSV, Parquet, and `.gz` of each, as a stream."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple

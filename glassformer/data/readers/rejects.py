@@ -1,7 +1,5 @@
 """Rows that cannot be used, set aside in a file: JSON lines with file, line, reason and the row."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

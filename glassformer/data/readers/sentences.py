@@ -1,7 +1,5 @@
 """Where sentences begin: precise enough to split a document for next-sentence pairs."""
 
-from __future__ import annotations
-
 import re
 
 # A run of signs is matched only from its first sign (the lookbehind) and without backtracking (the possessive ++): the

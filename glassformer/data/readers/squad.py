@@ -3,8 +3,6 @@
 The format is that of SQuAD 1.1 and 2.0 (Rajpurkar et al. 2016, 2018): data → paragraphs → qas → answers.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

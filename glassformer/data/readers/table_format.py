@@ -1,7 +1,5 @@
 """The format of a table: kind of file, delimiter, quoting and header, detected from its beginning."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """From the files of a recipe to tokenized stores for training, validation and test."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping

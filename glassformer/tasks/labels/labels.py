@@ -1,7 +1,5 @@
 """What is known of a text's labels: the right ones in the data, and how likely each is in a prediction."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 B rows · L outputs of the sentence head
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
 

@@ -3,8 +3,6 @@
 B rows · S tokens of the prompt
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Self

@@ -3,8 +3,6 @@
 E pairs · R rows · B rows of a batch · S tokens of the source · T tokens of the target · n tokens of a batch
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

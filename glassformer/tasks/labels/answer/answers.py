@@ -3,8 +3,6 @@
 B rows · S tokens of a row · K tokens of the longest answer · N best spans
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

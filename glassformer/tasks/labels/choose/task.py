@@ -3,8 +3,6 @@
 B rows · G groups, one for each window of a record · C candidates of a group
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 B rows · W windows of a text · L labels · M most labels of a text
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence

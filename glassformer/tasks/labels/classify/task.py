@@ -3,8 +3,6 @@
 B rows · L labels · M most labels of a text
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -3,8 +3,6 @@
 B rows · E examples · W windows of a text
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -3,8 +3,6 @@
 E sentences · K statistics of a sentence · T labels of spans
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Self

@@ -3,8 +3,6 @@
 B rows · S tokens of a row · L labels · N words
 """
 
-from __future__ import annotations
-
 import math
 from array import array
 from collections import Counter

@@ -4,8 +4,6 @@
 B rows · S tokens of a row · P pairs
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self

@@ -3,8 +3,6 @@
 L lessons · R rows · B rows of a batch · S tokens of a row · n tokens of a batch
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

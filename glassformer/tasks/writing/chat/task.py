@@ -3,8 +3,6 @@
 B rows · S tokens of the turns · T tokens of the reply · R, E replies · n tokens of E replies
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

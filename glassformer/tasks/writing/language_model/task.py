@@ -3,8 +3,6 @@
 B rows · S tokens of a row · N = B·S · V vocabulary · W width
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self

@@ -3,8 +3,6 @@
 E sentences, or measured pairs · U different sources · K statistics of a sentence · N n-gram orders
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

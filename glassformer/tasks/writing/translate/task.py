@@ -3,8 +3,6 @@
 B rows · R rows of the source · S tokens of the source · T tokens of the target · V vocabulary · N = B·T
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
