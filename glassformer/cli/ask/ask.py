@@ -1,5 +1,3 @@
-"""glassformer fill, score, classify, answer: every verb that answers, made from the table of verbs."""
-
 from __future__ import annotations
 
 import inspect

@@ -1,5 +1,3 @@
-"""glassformer chat MODEL: a conversation in the terminal, with its history, saved and read again."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""glassformer generate, chat or explain with --html: a page on which a text is written again, token by token."""
-
 from __future__ import annotations
 
 from pathlib import Path

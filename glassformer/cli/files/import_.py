@@ -1,5 +1,3 @@
-"""glassformer import HUGGING_FACE_FOLDER OUT."""
-
 import sys
 from pathlib import Path
 from typing import Annotated

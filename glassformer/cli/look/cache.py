@@ -1,5 +1,3 @@
-"""glassformer cache."""
-
 import sys
 from typing import Annotated
 

@@ -1,5 +1,3 @@
-"""glassformer info MODEL."""
-
 import sys
 from collections.abc import Mapping
 from typing import Any

@@ -1,5 +1,3 @@
-"""glassformer models."""
-
 import sys
 from collections.abc import Mapping
 

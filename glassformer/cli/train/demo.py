@@ -1,5 +1,3 @@
-"""glassformer demo."""
-
 import sys
 from pathlib import Path
 from typing import Annotated

@@ -1,5 +1,3 @@
-"""glassformer train RECIPE.toml, and the short form glassformer train masked-lm notes.txt."""
-
 from __future__ import annotations
 
 import os

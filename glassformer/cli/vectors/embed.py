@@ -1,5 +1,3 @@
-"""glassformer embed [MODEL] [TEXT ...]."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence

@@ -33,9 +33,9 @@ def show_vectors(each: Vectors, handle: TextIO) -> None:
 
 def _show_some(each: Vectors, some: slice, screen: Console) -> None:
     spans = None if each.offsets is None else each.offsets[some]
-    table = plain_table(*(["word"] if spans is not None else []), "vector", "numbers", "length", "begins with")
-    for column in table.columns[-3:]:
-        column.justify = "right"
+    table = plain_table(
+        *(["word"] if spans is not None else []), "vector", "numbers", "length", "begins with", right=slice(-3, None)
+    )
     for name, of in each.vectors.items():
         rows = of[some] if spans is not None else of[None]  # [P, F]
         for number, row in enumerate(rows):

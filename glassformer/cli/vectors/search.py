@@ -1,5 +1,3 @@
-"""glassformer search: its two parts are search_build.py and search_ask.py."""
-
 from typing import Annotated
 
 import typer

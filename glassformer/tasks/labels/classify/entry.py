@@ -1,5 +1,3 @@
-"""What recipes and the command line know of this task, without torch."""
-
 from glassformer.tasks import TaskEntry, VerbEntry, WatchEntry
 
 TASK = TaskEntry(

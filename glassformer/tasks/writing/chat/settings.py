@@ -1,5 +1,3 @@
-"""The tables `task` and `data` of its recipes; without torch."""
-
 from typing import ClassVar, Literal
 
 from pydantic import Field
