@@ -23,9 +23,8 @@ _BLANKS = ("Ġ", "▁")
 
 
 def adapt(start: Transformer, config: ModelConfig, *, seed: int, same_labels: bool) -> tuple[Transformer, str]:
-    """A model of `config` with each parameter of `start` that has an equal name and shape; the others are drawn from
-    the seed, and so are the rows of labels unless these are the `same_labels`. The second value says in a sentence
-    which parameters were taken, which are fresh and which were left behind.
+    """A model of `config` with what `start` has in equal name and shape; the rest is drawn from the seed, rows of
+    labels too unless they are the `same_labels`. And a sentence about it.
     """
     if config == start.config and same_labels:
         return start, ""
@@ -59,9 +58,8 @@ def _short(names: list[str]) -> str:
 
 
 def use_vectors(module: Transformer, tokenizer: Tokenizer, path: str | Path, *, freeze: bool) -> str:
-    """Copy the vector of each token that is a word of the file, of source and target where each has its vocabulary; the
-    others stay random. Returns how many were found. With `freeze` no word vector is trained. Raises DataError for a
-    file that cannot be read, ShapeError when its vectors are not as long as the model's.
+    """Copy the vectors of tokens that are words of the file, and return a sentence; with `freeze` no word vector is
+    trained. Raises DataError, and ShapeError for vectors of another length.
     """
     sides = _sides(module, tokenizer)
     places: dict[str, list[tuple[int, int]]] = {}  # side and row of its table

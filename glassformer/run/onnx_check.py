@@ -69,10 +69,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Score:
-    """A score on labelled data with its 95 % intervals: of the model, of the graph in float32 and, where there is one,
-    of that in 8 bits; and the last less the one before, with its interval by the paired bootstrap where the examples
-    were measured one by one.
-    """
+    """A score with 95 % intervals of the model, of the graph in float32 and in 8 bits, and what the latter loses."""
 
     name: str
     glassformer: Interval

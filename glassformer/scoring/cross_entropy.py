@@ -43,9 +43,8 @@ def widened(logits: Tensor) -> Tensor:
 
 
 class _Compiled(torch.autograd.Function):
-    """The same sum with its gradient in closed form, softmax(logits) − one-hot(label). Compiled, this needs one pass
-    over the logits, and torch's own derivative needs three. It is used only when compiled: torch's eager kernels are
-    faster, and can be differentiated twice.
+    """The same sum with its gradient, softmax(logits) − one-hot(label), in one pass when compiled, where torch needs
+    three.
     """
 
     @staticmethod

@@ -54,9 +54,8 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """The checkpoints of one run, and the best model found so far. Kept are the newest checkpoint, and the newest
-    `keep` of those whose step is a multiple of `every`: a checkpoint at any other step, written by the clock or on
-    Ctrl-C, does not replace one of these.
+    """The checkpoints of one run, and the best model. Kept are the newest, and the newest `keep` at multiples of
+    `every`.
     """
 
     def __init__(self, folder: Path, *, keep: int = 1, every: int = 1) -> None:

@@ -224,9 +224,8 @@ class Run:
             )
 
     def keep_best(self, *steps: int) -> None:
-        """Remove the best models of all other steps, once this run has evaluated one. Until then an existing best model
-        is kept: it may be all that is left of a run that was killed before its first checkpoint. The first model that
-        this run evaluates replaces it.
+        """Remove the best models of other steps, once this run has evaluated one: an older one may be all that is left
+        of a run that was killed before its first checkpoint.
         """
         if self.progress.best is not None:
             self.checkpoints.keep_best(*steps)

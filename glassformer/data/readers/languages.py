@@ -67,10 +67,8 @@ def in_other_writing(texts: Sequence[str]) -> Flags:
 
 
 def like_the_other_side(sources: Sequence[str], targets: Sequence[str]) -> tuple[Reals, Reals]:
-    """How much more each source looks like the targets than like the other sources, and each target like the sources:
-    the logarithm of how many times more likely its runs of three letters are there, each counted by itself. [E], [E]
-    Both profiles are learned from these texts; a run does not count itself, so that a rare one says nothing. Where most
-    texts of a side are of the wrong language, that language is taken for the right one.
+    """How much more each source looks like the targets than like other sources, and the reverse: log likelihood ratios
+    of its runs of three letters, learned from these texts without itself. [E], [E]
     """
     one, two = _counts(sources), _counts(targets)
     seen = max(1, int(np.count_nonzero(one + two))) * _UNSEEN

@@ -39,9 +39,8 @@ def read_pairs(path: str | Path, columns: tuple[str, str], *, bad: OnBad = stop)
 
 
 def read_parallel(source: str | Path, target: str | Path, *, bad: OnBad = stop) -> Iterator[Row]:
-    """The pairs of two files with a sentence on each line; rows have the values `source` and `target`. Raises DataError
-    before the first pair where the files have not the same number of lines, with the line where they part if it can be
-    told, and for a file that cannot be read. A pair of which one line cannot be used goes to `bad`.
+    """The pairs of two files, a sentence a line. Raises DataError where they have not the same number of lines, with
+    the line where they part if found. A line that cannot be used goes to `bad`.
     """
     source, target = Path(source), Path(target)
     check_parallel(source, target)

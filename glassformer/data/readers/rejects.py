@@ -79,9 +79,8 @@ class RejectsFile(Skipped):
 
 @contextmanager
 def rejecting(path: str | Path, inputs: Iterable[str | Path] = ()) -> Iterator[RejectsFile]:
-    """Inside, bad rows are written to the file at `path`, which replaces an older one at the end, also after an error
-    or Ctrl-C. `inputs` are the files that are read, in this order. Raises DataError when it cannot be written, or is
-    one of the inputs.
+    """Inside, bad rows are written to `path`, which replaces an older one also after an error. `inputs` are the files
+    read, in order. Raises DataError.
     """
     check_path(path, DataError)
     path, inputs = Path(path), list(inputs)

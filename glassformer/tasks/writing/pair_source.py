@@ -59,9 +59,8 @@ class TextPairs(Sequence[TextPair]):
 
 
 class PairSource:
-    """Pairs packed into rows of few shapes (`data/batches/pack_pairs.py`): an example is a row. Tokens see those of
-    their own pair alone: the number of the pair in its row is their document. The decoder reads `start`, then the
-    target without its last token, and learns the target.
+    """Pairs packed into rows of few shapes. Tokens see those of their own pair alone (its number is their document).
+    The decoder reads `start`, then the target without its last token.
     """
 
     rows_of_each = 1

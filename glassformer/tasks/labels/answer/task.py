@@ -43,9 +43,8 @@ _NAMED = 3
 
 
 class Question(NamedTuple):
-    """A question about a passage. `answers` are all that count as right, none where the passage has no answer, None
-    where they are not known; `span` are the first and the last token of the one that is learned. `cut`: how many of the
-    question's tokens were left out.
+    """`answers` are all that count as right, none where the passage has none, None where they are not known; `span` is
+    the first and last token that are learned; `cut` tokens of the question were left out.
     """
 
     question: str
@@ -67,9 +66,8 @@ def _of_ends(side: int) -> Callable[[Any, Both], Tensor]:
 
 
 class AnswerQuestions(RecordTask[Question, Answer]):
-    """The answer as a span of a passage: a score for each token to be its first, and one to be its last. A long passage
-    has several windows, each with the whole question. In training the windows without the whole answer, and those of a
-    question that has none, learn the first token, [CLS], as start and end.
+    """A score for each token to be the first, and the last, of the answer. Windows without the whole answer learn
+    [CLS].
     """
 
     Section = AnswerSection
