@@ -25,7 +25,7 @@ from glassformer.saved.artefact import Artefact
 from glassformer.scoring.score import THIS_MODEL, Interval, Scores, interval
 from glassformer.scoring.verdict import Difference, differences, intervals
 from glassformer.tasks import task_named, task_where, verb_of
-from glassformer.tasks.labels.text_pair import two_segments
+from glassformer.tasks.labels.labels import two_segments
 from glassformer.tasks.predictor import SENTENCES, Predictor, grouped, predict
 from glassformer.tasks.rows import Row, collate
 from glassformer.text.windows import text_rows

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from glassformer.base.errors import DataError
 from glassformer.base.paths import check_path
 from glassformer.cli.ask.job import Job
-from glassformer.cli.ask.show_tree import given
+from glassformer.cli.ask.show import given
 from glassformer.cli.terminal.screen import note
 
 if TYPE_CHECKING:

@@ -97,7 +97,7 @@ class TableReader:
             yield from _by_role(row, columns, bad, lists=self._lists)
 
     def _of_pairs(self, columns: Mapping[str, Columns], path: Path) -> Mapping[str, Columns]:
-        from glassformer.data.readers.pair_tables import pair_columns, unread_told
+        from glassformer.data.readers.parallel import pair_columns, unread_told
         from glassformer.data.readers.rows import names_of
         from glassformer.data.readers.table_format import find_format, names_columns
 

@@ -28,7 +28,7 @@ from glassformer.scoring.score import Scores
 from glassformer.tasks.labels.answer.answers import BEST, Answer, Reals, answer_scores, best_spans, merged
 from glassformer.tasks.labels.answer.passage import Passage, Passages, right_answers
 from glassformer.tasks.labels.answer.settings import AnswerData, AnswerSection
-from glassformer.tasks.labels.text_pair import check_encoder, two_segments
+from glassformer.tasks.labels.labels import check_encoder, two_segments
 from glassformer.tasks.predictor import Context, evaluating, predict, untrained
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row, check_columns, located, text_of

@@ -18,8 +18,8 @@ from glassformer.data.batches.corrupt import IGNORED
 from glassformer.scoring import agreement
 from glassformer.scoring.calibration import Reliability, log_mean, log_sigmoid, log_softmax
 from glassformer.scoring.cross_entropy import cross_entropy
-from glassformer.scoring.report import Worst, by_label, confusion
 from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores
+from glassformer.scoring.verdict import Worst, by_label, confusion
 from glassformer.tasks.labels.labels import Class, Classes, Labelled
 
 

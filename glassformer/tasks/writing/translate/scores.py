@@ -13,8 +13,8 @@ import numpy as np
 
 from glassformer.base.errors import ShapeError
 from glassformer.data.batches.batch import Integers
-from glassformer.scoring.report import QUOTES, WORST, quoted
 from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, Unigram
+from glassformer.scoring.verdict import QUOTES, WORST, quoted
 from glassformer.tasks.writing.pair_source import PairSource, TargetLosses
 
 # The most words of the answer that are kept with a model.
