@@ -26,12 +26,11 @@ from glassformer.training.budget import (
     enough_learned,
     evaluations,
 )
-from glassformer.training.checkpoint import Checkpoint, Checkpoints, restore, weights
+from glassformer.training.checkpoint import Checkpoint, Checkpoints, State, circumstances, differences, restore, weights
 from glassformer.training.compiled import LossAndGradient, worth_compiling
+from glassformer.training.optimize import Tuned
 from glassformer.training.settings import TrainSection, TuneSection
-from glassformer.training.state import State, circumstances, differences
 from glassformer.training.tune import choose
-from glassformer.training.tuned import Tuned
 
 # Steps of an epoch that are sampled for the mean number of tokens: with rows in buckets, steps have different lengths.
 _SAMPLED_STEPS = 32
