@@ -100,7 +100,7 @@ def test_imports_go_down_the_order() -> None:
         ("base.errors", "from glassformer.config import ModelConfig"),
         ("scoring.verdict", "from glassformer.tasks.task import Task"),
         ("tasks.labels.tag.task", "from glassformer.tasks.labels.answer.answers import Span"),
-        ("tasks.labels.text_pair", "from glassformer.tasks.labels.answer.answers import Span"),
+        ("tasks.labels.labels", "from glassformer.tasks.labels.answer.answers import Span"),
         ("run.train", "from glassformer.api.model import Model"),
         ("page.server.app", "from glassformer.cli.ask import ask"),
     ],

@@ -71,7 +71,7 @@ def made(models: Models) -> tuple[Path, int]:
     from glassformer.base.json_text import sealed_line
     from glassformer.look.texts.watched import Sentences
     from glassformer.page.page import write_page
-    from glassformer.training.watched import FORMAT, due_steps
+    from glassformer.training.record import FORMAT, due_steps
 
     model: Model = load("english")
     place, due = models.folder / "replay.html", due_steps()

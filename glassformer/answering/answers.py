@@ -1,7 +1,5 @@
 """Predictions of a model for the verbs that answer."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, cast

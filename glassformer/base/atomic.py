@@ -4,8 +4,6 @@ The temporary name (of a "draft") contains the id of the writing process. The dr
 the next write to the same path; those of running processes are kept.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import re
@@ -26,9 +24,8 @@ _WAITS = (0.01, 0.03, 0.06, 0.1, 0.2, 0.25, 0.35)
 
 @contextmanager
 def atomic_write(target: Path) -> Iterator[Path]:
-    """Inside, write a file or a folder to the path given; at the end it is renamed to `target`. A file replaces an
-    older one; a folder that is not empty is not replaced. After an exception nothing has changed. Raises OSError when
-    writing fails.
+    """Inside, write a file or folder to the path given; at the end it is renamed to `target`, which must not be a full
+    folder. After an exception nothing has changed. Raises OSError.
     """
     clear_drafts(target.parent, target.name.removeprefix("."))
     draft = _beside(target, "draft")

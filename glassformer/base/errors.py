@@ -1,7 +1,5 @@
 """The errors a user can get. Each says what was wanted, what was got, and what to do."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 from pickle import PicklingError

@@ -3,8 +3,6 @@
 Every word is escaped. Colours are those of the page, and shades are transparent: the same in light and dark.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from html import escape

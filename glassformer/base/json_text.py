@@ -1,7 +1,5 @@
 """JSON as text: read without repeated keys, and written with its own checksum."""
 
-from __future__ import annotations
-
 import json
 import re
 import zlib

@@ -1,7 +1,5 @@
 """Lines that fit a screen: text, sums and tables are broken between numbers, never inside one."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import unicodedata
@@ -47,9 +45,8 @@ def indented(lines: Iterable[str], by: int = 3) -> Iterator[str]:
 
 
 def wrapped(text: str, width: int, *, first: int = 0, rest: int = 2) -> Iterator[str]:
-    """A text on lines of at most `width` columns; `first` and `rest` are the blanks in front. A product stays whole and
-    an operator stays with what follows it. What is longer than a line is a name or a word, and broken at a comma, a
-    bracket or a dot, else where the line ends.
+    """A text on lines of at most `width` columns after `first` and `rest` blanks. Products stay whole, operators with
+    what follows; longer words are broken at a comma, bracket or dot.
     """
     text = text.replace(" · ", f"{_HELD}·{_HELD}")
     text = re.sub(r"(?<= )([-+−=×→/]) ", rf"\1{_HELD}", text)
@@ -79,9 +76,8 @@ def _parts(word: str, width: int) -> Iterator[str]:
 def grid(
     rows: Sequence[Sequence[str]], width: int, *, marks: Sequence[str] = (), left: Sequence[int] = ()
 ) -> Iterator[str]:
-    """Rows as aligned columns; the first row holds the headings, the first column the labels. Columns that do not fit
-    beside the others follow below, with the labels again. `marks` are written behind the rows. `left` are the columns,
-    other than the labels, whose cells are words.
+    """Aligned columns: the first row are headings, the first column labels. What does not fit follows below, with the
+    labels. `marks` end the rows; `left` are columns of words.
     """
     marks = marks or ("",) * len(rows)
     widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]

@@ -1,7 +1,5 @@
 """Paths as users give them, checked before anything is opened."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

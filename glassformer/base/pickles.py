@@ -1,7 +1,5 @@
 """Weights in a pickle are refused: opening a pickle runs any code that it contains."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from glassformer.base.errors import CheckpointError

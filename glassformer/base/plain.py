@@ -1,7 +1,5 @@
 """Checks that values from a file or a command line have only types that settings have, before they are used."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from glassformer.base.errors import ConfigError

@@ -3,8 +3,6 @@
 An unknown key is refused with the nearest known name. Every other error is reported in one sentence as well.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

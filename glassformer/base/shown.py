@@ -1,7 +1,5 @@
 """What is shown of an answer, before anything draws it: lines, tables and bars."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal

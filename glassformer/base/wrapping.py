@@ -1,7 +1,5 @@
 """Messages in lines that fit a terminal and end between words: a terminal itself breaks inside them."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import textwrap

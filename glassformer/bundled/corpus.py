@@ -3,8 +3,6 @@
 Files are parsed with `ast`, never imported or run.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import sysconfig

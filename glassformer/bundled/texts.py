@@ -1,7 +1,5 @@
 """The small texts of the source documents, with the numbers printed beside them. They are files of the package."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from functools import cache

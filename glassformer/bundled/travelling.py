@@ -3,8 +3,6 @@
 Only their JSON is read here, so that neither a list nor the choice of a model has to import torch.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

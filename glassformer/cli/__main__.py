@@ -5,8 +5,6 @@ also when standard output is closed or full); 130 and 143 stopped by Ctrl-C and 
 output has closed it (without a message, as usual for programs in a pipe).
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib

@@ -1,7 +1,5 @@
 """The verbs of the command line."""
 
-from __future__ import annotations
-
 from glassformer.tasks import VERBS as ANSWERS
 
 # The verbs by purpose. Verbs that answer are made in ask/ask.py from the table in tasks/; each other verb is a function

@@ -4,8 +4,6 @@ A parent does not repeat its child's settings. All rules are checked before any 
 JSON beside the weights and is enough to rebuild the model.
 """
 
-from __future__ import annotations
-
 from glassformer.config.heads import HeadUse, SentenceHeadConfig, TokenHeadConfig, TransformConfig, VocabularyHeadConfig
 from glassformer.config.model import BlockConfig, InitialConfig, ModelConfig, StackConfig
 from glassformer.config.parts import (

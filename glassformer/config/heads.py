@@ -1,7 +1,5 @@
 """Settings of the heads, as the modules of `models/heads.py` have them."""
 
-from __future__ import annotations
-
 from typing import Literal, Self
 
 from pydantic import Field, model_validator

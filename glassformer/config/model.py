@@ -1,7 +1,5 @@
 """Settings of stacks and of the whole model, as the modules of `models/` have them."""
 
-from __future__ import annotations
-
 from typing import Literal, Self
 
 from pydantic import Field, model_validator

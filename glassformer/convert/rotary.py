@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from glassformer.base.errors import CheckpointError, did_you_mean
-from glassformer.base.stretch import DynamicStretch, LinearStretch, Llama3Stretch, Stretch, YarnStretch
 from glassformer.config import RotaryConfig
+from glassformer.config.parts import DynamicStretch, LinearStretch, Llama3Stretch, Stretch, YarnStretch
 
 Table = Mapping[str, Any]
 

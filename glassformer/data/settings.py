@@ -1,7 +1,5 @@
 """The `[data]` table of a recipe: which files, how they are split, how long a row is."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from pydantic import Field

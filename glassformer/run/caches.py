@@ -4,8 +4,6 @@ docs/stable.md names every place that is written to outside the folders that a u
 a training really writes.
 """
 
-from __future__ import annotations
-
 import getpass
 import os
 import re

@@ -2,8 +2,6 @@
 bootstrap.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,9 +66,8 @@ def compare(
     columns: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compare two models on these files; without files, on what both held out in training. Models are opened ones,
-    folders, or names. Raises ConfigError for models of different tasks or labels, for a task that is not measured
-    example by example, and where both did not hold out the same records.
+    """Compare two models on these files, else on what both held out. Raises ConfigError for different tasks, labels or
+    held-out records, and for tasks that are not measured example by example.
     """
     pair = [each if isinstance(each, Artefact) else open_model(each, Artefact) for each in (model, other)]
     _check_comparable(pair[0], pair[1], files=bool(files))

@@ -1,7 +1,5 @@
 """Measuring a model on data it has not learned from, and the baselines that it has to beat."""
 
-from __future__ import annotations
-
 import filecmp
 import os
 import tempfile

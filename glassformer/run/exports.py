@@ -1,7 +1,5 @@
 """The formats that a model is exported to: one row of a table each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path

@@ -3,8 +3,6 @@
 B sentences · S tokens
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +25,7 @@ from glassformer.saved.artefact import Artefact
 from glassformer.scoring.score import THIS_MODEL, Interval, Scores, interval
 from glassformer.scoring.verdict import Difference, differences, intervals
 from glassformer.tasks import task_named, task_where, verb_of
-from glassformer.tasks.labels.text_pair import two_segments
+from glassformer.tasks.labels.labels import two_segments
 from glassformer.tasks.predictor import SENTENCES, Predictor, grouped, predict
 from glassformer.tasks.rows import Row, collate
 from glassformer.text.windows import text_rows
@@ -71,10 +69,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Score:
-    """A score on labelled data with its 95 % intervals: of the model, of the graph in float32 and, where there is one,
-    of that in 8 bits; and the last less the one before, with its interval by the paired bootstrap where the examples
-    were measured one by one.
-    """
+    """A score with 95 % intervals of the model, of the graph in float32 and in 8 bits, and what the latter loses."""
 
     name: str
     glassformer: Interval

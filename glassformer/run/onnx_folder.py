@@ -1,7 +1,5 @@
 """A model as a folder for onnxruntime: written, checked, and only then put in its place."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json

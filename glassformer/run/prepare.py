@@ -5,8 +5,6 @@ task with the examples, and in the end the model. The recipe of each record is t
 step has found.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +17,7 @@ from glassformer.data.readers.files import find_files
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
 from glassformer.models.transformer import Transformer, build
-from glassformer.run.distil import check_pair, student_of, teacher_of
-from glassformer.run.first_weights import adapt, use_vectors
+from glassformer.run.first_weights import adapt, check_pair, student_of, teacher_of, use_vectors
 from glassformer.run.vocabulary import (
     body_config,
     check_length,

@@ -1,7 +1,5 @@
 """The folder of a training: which run may begin or go on in it, and what one that is refused leaves behind."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Several runs of one recipe that differ in their seed only: their scores, mean and deviation, and the best of them."""
 
-from __future__ import annotations
-
 import json
 import statistics
 from collections.abc import Mapping, Sequence

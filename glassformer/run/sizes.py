@@ -7,8 +7,6 @@ Measured at four minutes of two cores only, where tiny is far ahead of mini: the
 (decisions/2026-11-21-half-the-minutes.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -81,10 +79,8 @@ def cores_of(settings: TrainSection) -> int:
 def sizes_for(
     files: Sequence[str], core_minutes: float | None, *, size: str | None = None, tokenizer: bool = True
 ) -> Choice:
-    """Size, vocabulary and batch for a training on these files: a function of their bytes and the time alone.
-    `core_minutes` are the minutes times the cores; None = bounded by steps or epochs, which leaves the size to the
-    recipe. `size` is one that the user has chosen; without `tokenizer` none is to be learned. Raises DataError for
-    files that are not there.
+    """Size, vocabulary and batch by the bytes of these files and the minutes times the cores (None: not chosen). `size`
+    is the user's; without `tokenizer` none is learned. Raises DataError.
     """
     text = sum(path.stat().st_size for path in find_files(files).used)
     settings: dict[str, object] = {}
@@ -112,9 +108,8 @@ def translator_sizes(
     epochs: float | None = None,
     step_tokens: int | None = None,
 ) -> Choice:
-    """Size, vocabulary, dropout and tokens of a step for a training on pairs in these files, as `sizes_for`. With a
-    vocabulary for each side that is not `shared`, each is learned from half of the text. A run of so many `steps` or
-    `epochs` has the dropout and, unless `step_tokens` are asked for, the steps of a run by the minutes that it takes.
+    """Size, vocabulary, dropout and tokens of a step for pairs, as `sizes_for`; not `shared`: each vocabulary is of
+    half the text. `steps` or `epochs` decide the dropout and, without `step_tokens`, the steps.
     """
     paths = find_files(files).used
     text = sum(path.stat().st_size * (_UNPACKED if path.suffix.lower() == ".gz" else 1.0) for path in paths)

@@ -1,7 +1,5 @@
 """`train`: makes a saved model from a recipe."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ from glassformer.base.paths import check_path
 from glassformer.look.texts.watched import Sentences
 from glassformer.run import seeds
 from glassformer.run.card import write_card
-from glassformer.run.distil import taught_by
+from glassformer.run.first_weights import taught_by
 from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.run.resuming import CHECKPOINTS, begin, holds_a_run, recorded, remove_files_if_refused
 from glassformer.runtime.device import Log, choose_device

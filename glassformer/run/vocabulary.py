@@ -1,7 +1,5 @@
 """The tokens of a run: those of a model or a file that is there, or a vocabulary that is learned from the text."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping
 from itertools import islice
@@ -27,9 +25,8 @@ from glassformer.training.progress import Progress
 def body_config(
     section: ModelSection, length: int, vocabulary: int, target: int | None = None, *, pad_id: int | None = None
 ) -> ModelConfig:
-    """The model of these settings for rows of `length` tokens, for a vocabulary of this size, and one of the size
-    `target` where targets have their own; raises ConfigError for an impossible one. A family that counts positions from
-    its padding on (RoBERTa) begins after `pad_id`: otherwise it could not be exported.
+    """The model for rows of `length` tokens and vocabularies of these sizes, positions after `pad_id` where a family
+    counts so (RoBERTa); raises ConfigError for an impossible one.
     """
     settings = dict(section.settings)
     if section.size is not None:

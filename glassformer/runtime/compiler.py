@@ -3,8 +3,6 @@
 B rows · S tokens
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The device, precision and threads of the computation."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import os

@@ -1,7 +1,5 @@
 """Matrices in another layout or type than they are learned in, for prediction on a processor."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """What is saved: a model with its tokenizer, its task, and the facts known about how it was made."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from dataclasses import replace
@@ -208,9 +206,8 @@ class Artefact:
 
     @cached_property
     def search(self) -> tuple[SearchDefaults | None, Mapping[str, str]]:
-        """How an imported model that writes is searched by the settings that came with it, and why those are left
-        aside that have no counterpart; None for a model that was trained here. A decoder alone of which nothing is
-        told but its tokens is drawn from as those that are trained here.
+        """How an imported model that writes is searched by its settings, and why others are left aside; None for a
+        model trained here.
         """
         writes = self.config.decoder is not None and self.config.head is not None
         if self.task is not None or not writes or not (self.generation or self.token_settings):

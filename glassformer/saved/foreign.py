@@ -1,7 +1,5 @@
 """Reading and writing models in Hugging Face's format."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args
@@ -28,9 +26,8 @@ LAST, LAST_BIAS = "sentence_head.output.weight", "sentence_head.output.bias"
 
 
 def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
-    """The model in a Hugging Face folder, with its weights in the type in which they are stored, and a report of what
-    was left aside and why. `hub:owner/name` fetches it first. Raises CheckpointError for what cannot be read,
-    MissingExtraError for a hub id without huggingface_hub.
+    """The model in a Hugging Face folder (`hub:owner/name` is fetched), and a report of what was left aside. Raises
+    CheckpointError, MissingExtraError.
     """
     folder = Path(path)
     if str(path).startswith(HUB):
@@ -80,9 +77,8 @@ def use_of(model: Artefact) -> LabelUse:
 
 
 def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
-    """Write a folder that `transformers` loads as a model with the same outputs. Returns what stays behind, such as the
-    scores of a CRF, in sentences. Raises ConfigError for a family or a head that Hugging Face does not have,
-    CheckpointError when the folder cannot be written, or holds a model, which may be the only copy.
+    """Write a folder that `transformers` loads with the same outputs; returns what stays behind, in sentences. Raises
+    ConfigError, CheckpointError, also where a model would be overwritten.
     """
     refuse_a_model(directory, "an export")
     model.needs_weights("an export")

@@ -1,7 +1,5 @@
 """Facts about a model, as plain lists and strings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

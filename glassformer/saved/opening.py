@@ -1,7 +1,5 @@
 """Opening a saved model: its folder in our format or Hugging Face's, or the name of a bundled model."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import TypeVar
@@ -34,9 +32,8 @@ def open_model(
     *,
     fast: bool = False,
 ) -> Kind:
-    """Open a saved model as a record of this `kind`: a folder in our format or in Hugging Face's, or the name of a
-    bundled model, unless the current folder has a model of this name. `api.load.load` explains the options. Raises
-    CheckpointError for what is not a model, DeviceError for a device that is not available.
+    """Open a model as this `kind`: a folder of ours or Hugging Face's, or a bundled name, unless the current folder has
+    a model of this name. Raises CheckpointError, DeviceError.
     """
     where, numbers = choose_device(str(device or "auto")), choose_dtype(dtype)
     check_float64(where, numbers)

@@ -3,8 +3,6 @@
 The tables `[task]` and `[data]` are those of the task that `task.name` chooses.
 """
 
-from __future__ import annotations
-
 import os
 import tomllib
 from collections.abc import Mapping, Sequence

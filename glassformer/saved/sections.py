@@ -1,7 +1,5 @@
 """Tables of a recipe, apart from what needs torch: --help shows their defaults."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator

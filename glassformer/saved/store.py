@@ -9,8 +9,6 @@ refused, damage of the others is shown by `changed_files`. After a change of gla
 "checksum" must be deleted. A model that was saved without checksums is opened unchecked.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -113,9 +111,8 @@ def write(directory: str | Path, saved: Artefact) -> Path:
 
 
 def read(directory: str | Path, kind: type[Kind]) -> Kind:
-    """Read a model on the CPU, with its weights in the saved type; its recipe is read on first access. Damaged metrics
-    are left out and reported in `notes`: the model works without them. Raises CheckpointError when the directory is not
-    in our format, lacks a file, is damaged, or is of another version.
+    """Read a model on the CPU in its saved type; the recipe is read on first access, and damaged metrics are a note.
+    Raises CheckpointError.
     """
     given = Path(directory)
     directory = current(given)

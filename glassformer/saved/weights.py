@@ -51,10 +51,8 @@ def blocks_in(header: Header, stack: str) -> int:
 
 
 def build_with(config: ModelConfig, path: Path, header: Header, *, checksum: str | None = None) -> Transformer:
-    """The model of a config with the weights in a file, on the CPU and in eval mode. `header` is the result of
-    `read_weights_header` for the file: the config is compared with it before the weights are read. Raises
-    CheckpointError unless the file holds each parameter of the model in its shape and in floating point, and nothing
-    else, and has this `checksum`.
+    """The model of a config with the weights in a file, on the CPU, in eval mode. Raises CheckpointError unless
+    `header` and file hold each parameter, nothing else, and the `checksum`.
     """
     try:
         with torch.device("meta"):  # without memory for weights: they come from the file

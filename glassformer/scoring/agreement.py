@@ -3,8 +3,6 @@
 E examples · L labels · N ones · K statistics
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 
@@ -67,10 +65,8 @@ def several_labels(
 
 
 def macro_f1(both: Reals, ours_and_theirs: Reals, occurring: npt.NDArray[np.bool_]) -> Reals:
-    """The mean of the labels' F1: how often each was guessed rightly, and how often it was guessed or right, added up
-    [..., L]; over the labels that occur among all examples, [L]. -> [...] A bootstrap sample in which a label does not
-    occur counts it as 0, as scikit-learn does where `labels` names it, so that all samples are means over the same
-    labels; 0 where no label occurs.
+    """The mean F1 of the labels that occur among all examples [L], from counts [..., L] -> [...]; one that a bootstrap
+    sample lacks counts as 0, as in scikit-learn with `labels`.
     """
     f1 = np.nan_to_num(_divided(2 * both, ours_and_theirs))[..., occurring]  # [..., O]
     return np.asarray(f1.sum(axis=-1) / max(1, f1.shape[-1]))

@@ -3,8 +3,6 @@
 E examples · L labels · F features
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections import Counter

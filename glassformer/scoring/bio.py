@@ -3,8 +3,6 @@
 L labels · N words
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
@@ -98,9 +96,8 @@ def scheme_of(sentences: Iterable[Sequence[str]]) -> Scheme:
 
 
 def legal_steps(labels: Sequence[str]) -> Chain:
-    """0 where a label may follow another [L, L], be the first [L], be the last [L]; −∞ where not. A label that goes on
-    with a span needs one of its type before it, as far as the labels can begin one; where a scheme closes its spans
-    (BIOES), an open one needs a label that goes on. All 0 where labels do not mark spans.
+    """0 where a label may follow another [L, L], be the first [L], be the last [L]; −∞ where a span would begin or end
+    within, as far as the scheme says so.
     """
     count = len(labels)
     steps, first, last = np.zeros((count, count)), np.zeros(count), np.zeros(count)

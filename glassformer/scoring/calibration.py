@@ -3,8 +3,6 @@
 L labels
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

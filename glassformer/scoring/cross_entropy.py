@@ -4,8 +4,6 @@ between a student and its teacher (Hinton et al. 2015).
 B rows · S tokens of a row · N labels · n tokens of a block · L labels of a choice · W width · V vocabulary
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -45,9 +43,8 @@ def widened(logits: Tensor) -> Tensor:
 
 
 class _Compiled(torch.autograd.Function):
-    """The same sum with its gradient in closed form, softmax(logits) − one-hot(label). Compiled, this needs one pass
-    over the logits, and torch's own derivative needs three. It is used only when compiled: torch's eager kernels are
-    faster, and can be differentiated twice.
+    """The same sum with its gradient, softmax(logits) − one-hot(label), in one pass when compiled, where torch needs
+    three.
     """
 
     @staticmethod

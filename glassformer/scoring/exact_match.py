@@ -5,8 +5,6 @@ Where the scripts of 1.1 and 2.0 differ, for answers of which nothing is left, i
 E questions
 """
 
-from __future__ import annotations
-
 import math
 import re
 import string
@@ -73,9 +71,8 @@ def _with_kinds(sums: Reals) -> Mapping[str, Reals]:
 
 
 def best_threshold(scores: Sequence[float], gains: Sequence[float]) -> float:
-    """The threshold above which answering is best: the sum of the `gains` of all questions whose score is above it is
-    the largest. A gain is the F1 of answering minus that of giving no answer. Between two scores it is in their middle;
-    among equals the highest, which answers the fewest questions.
+    """The threshold with the largest sum of `gains` (F1 of answering minus that of not answering) above it; between two
+    scores in their middle, and the highest of equals.
     """
     order = sorted(range(len(scores)), key=lambda number: -scores[number])
     best, total, threshold = 0.0, 0.0, scores[order[0]] if order else 0.0
@@ -100,9 +97,8 @@ _FUNCTION_WORDS = frozenset(_EVERYWHERE.split())
 
 
 def answer_by_overlap(question: str, context: str) -> tuple[int, int]:
-    """The characters [start, end) of the candidate in whose neighbourhood the words of the question weigh most. A word
-    of the question weighs log(1 + 1 / its count in the passage) where it occurs. The first is taken among equals; (0,
-    0) where there is no candidate.
+    """The characters [start, end) of the candidate with the most words of the question around it, each weighing log(1 +
+    1 / its count in the passage); (0, 0) without a candidate.
     """
     words = [(found.group().lower(), found.start(), found.end()) for found in _WORD.finditer(context)]
     counts = Counter(word for word, _, _ in words)

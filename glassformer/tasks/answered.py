@@ -1,7 +1,5 @@
 """What a verb answers about one record: as JSON, on a screen, in words, and as what is watched while a model trains."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

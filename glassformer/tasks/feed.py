@@ -6,8 +6,6 @@ them (Sanh et al. 2019, §3).
 E examples · B rows of a batch · S tokens of a row
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Mapping
@@ -64,10 +62,9 @@ class Feed(Protocol):
 
 
 class TaskFeed:
-    """A task's source as batches of `batch` examples, or of as many as have `tokens` tokens with their padding. Rows of
-    one length come in one shape. Rows of many lengths are sorted into at most twelve lengths that are fixed here,
-    before training; the last batch of each is padded with rows of weight 0, so that a compiled step sees no other
-    shape. `tokens` are those of the target where there is one.
+    """A task's source as batches of `batch` examples, or of `tokens` tokens with padding (of the target where there is
+    one). Rows are sorted into at most twelve lengths, filled with rows of weight 0: a compiled step sees no other
+    shape.
     """
 
     def __init__(

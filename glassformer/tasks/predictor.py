@@ -49,9 +49,8 @@ Options = Mapping[str, Any] | WritingOptions
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What a predictor may know in addition to the model: the task and data it was trained on, the longest row it reads
-    at once (tokens, None for any), the options of the verb by name (of one that writes as one object, `asked`), of an
-    imported model how it is searched by default, and of a decoder that chats how it writes turns.
+    """What a predictor may know in addition to the model: task, data, the longest row, the options of the verb (`asked`
+    of one that writes), the search of an imported model, how a decoder writes turns.
     """
 
     section: TaskSection | None = None
@@ -179,10 +178,8 @@ def predict(
     within: Within = lambda done, total: None,
     merge: Callable[[Example, Sequence[Any]], Any] | None = None,
 ) -> Iterator[Prediction]:
-    """A prediction for each example, in order; in bfloat16 arithmetic when `fast`. The memory is bounded by
-    `read_ahead` rows, by default those of the predictor, and by the tokens that it reads ahead, whatever the number of
-    examples; of one with more rows than that, by what the predictor keeps of them. `within` is told how far an example
-    with many rows is; `merge` takes the place of the predictor's.
+    """A prediction for each example, in order, in bfloat16 when `fast`. At most `read_ahead` rows are in memory.
+    `within` hears how far a long example is; `merge` takes the place of the predictor's.
     """
     waiting: deque[_Waiting[Example]] = deque()
     ahead: list[tuple[_Waiting[Example], int, Row]] = []

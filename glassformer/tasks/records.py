@@ -124,9 +124,8 @@ class RecordSource(Generic[Example]):
 
 
 class RecordTask(Task, Predictor[Example, Prediction]):
-    """A task whose examples are the records of tables. A new one says which columns it reads and what they mean.
-    `columns` gives the column of each role. Roles that begin with `text` or `pair` are what the tokenizer learns from
-    and what decides which split a record is in.
+    """A task whose examples are records of tables. Roles that begin with `text` or `pair` are what the tokenizer learns
+    from and what decides the split.
     """
 
     Data = RecordSection

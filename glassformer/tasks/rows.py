@@ -4,8 +4,6 @@ role, of which rows are made: refused with file and line.
 B rows · S tokens of a row, padding included · N tokens whose vocabulary scores are asked for · M most labels of a set
 """
 
-from __future__ import annotations
-
 import math
 from array import array
 from collections.abc import Mapping, Sequence

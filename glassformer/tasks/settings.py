@@ -1,7 +1,5 @@
 """The `[task]` table of a recipe, and what follows from it alone; without torch."""
 
-from __future__ import annotations
-
 from typing import ClassVar, NamedTuple
 
 from glassformer.base.settings import Settings

@@ -3,8 +3,6 @@
 B rows · S tokens of a row · N tokens whose vocabulary scores are asked for
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager

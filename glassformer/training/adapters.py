@@ -1,7 +1,5 @@
 """Low-rank adapters of a run (Hu et al. 2021): put beside its layers, kept in a file, and added to the weights."""
 
-from __future__ import annotations
-
 import fnmatch
 from pathlib import Path
 

@@ -90,9 +90,8 @@ _FIRST_RISE = 0.01
 
 @dataclass(frozen=True)
 class Schedule:
-    """Rises linearly over the warm-up, then falls as `shape` says. A schedule depends on the recorded progress only, so
-    that it also works for a run that is bounded by minutes. `rising` is the number of warm-up steps, None where only
-    its share of the run is known; `share` is that share, 0 where only the steps are known.
+    """Rises linearly over `rising` steps, or a `share` of the run, then falls as `shape` says: by the recorded progress
+    alone, also for a run bounded by minutes.
     """
 
     shape: Callable[[float, float, float], float]
@@ -189,9 +188,8 @@ def enough_learned(steps: int, batch: int) -> bool:
 
 @dataclass
 class Cadence:
-    """When a checkpoint is due by the clock. `usual` is the time between two in seconds, `cost` what the last one took.
-    The first checkpoint of a process comes after a minute at the latest, also in a resumed run: a run that is killed
-    every few minutes must still make progress.
+    """When a checkpoint is due: `usual` seconds apart, more by its `cost`. The first of a process comes after a minute:
+    a run that is killed every few minutes must make progress.
     """
 
     usual: float

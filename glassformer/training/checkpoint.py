@@ -6,14 +6,16 @@ checksums of all other files and its own: a flipped bit, or a file of another st
 
 from __future__ import annotations
 
+import platform
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
@@ -22,7 +24,123 @@ from glassformer.base.atomic import atomic_write, clear_drafts, flush, remove
 from glassformer.base.errors import CheckpointError
 from glassformer.base.json_text import file_checksum, read_sealed_json, sealed_json
 from glassformer.base.pickles import refuse_pickles
+from glassformer.models.transformer import Transformer
+from glassformer.runtime.device import Machine
+from glassformer.training.budget import RunProgress
+from glassformer.training.optimize import MovingAverage, Optimizers, build_optimizer, optimizer_tensors
 from glassformer.training.record import refuse_removed_folder
+from glassformer.training.settings import TrainSection, TuneSection
+
+# Settings that change which weights are kept, not what is learned.
+_HARMLESS = {"checkpoint_minutes", "checkpoint_every", "keep", "tensorboard"}
+
+
+@dataclass
+class State:
+    """A model with its optimizer, optionally the moving average of its weights, and the progress of the run."""
+
+    model: Transformer
+    optimizer: Optimizers
+    average: MovingAverage | None
+    progress: RunProgress
+
+    @classmethod
+    def fresh(
+        cls,
+        model: Transformer,
+        settings: TrainSection,
+        *,
+        tune: TuneSection | None = None,
+        products: torch.dtype = torch.float32,
+    ) -> State:
+        """The state before the first step; `products` is the type of the machine's matrix products."""
+        return cls(
+            model,
+            build_optimizer(model, settings, tune=tune, products=products),
+            None if settings.ema is None else MovingAverage(model, settings.ema),
+            RunProgress(),
+        )
+
+    def tensors(self) -> dict[str, dict[str, Tensor]]:
+        return {
+            "model": weights(self.model),
+            "optimizer": optimizer_tensors(self.model, self.optimizer),
+            "average": {} if self.average is None else self.average.tensors,
+            "random": _random_states(),
+        }
+
+    @property
+    def finite(self) -> bool:
+        """Whether all learned tensors are finite: a diverged run must not overwrite good weights."""
+        groups = self.tensors()
+        learned = (tensor for group in ("model", "optimizer", "average") for tensor in groups[group].values())
+        return all(bool(tensor.isfinite().all()) for tensor in learned)
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Restore the state of a checkpoint. Raises CheckpointError when it is damaged or of another model."""
+        mine = self.tensors()
+        for group in ("model", "optimizer", "average"):
+            restore(mine[group], checkpoint.tensors(group), what=f"{group} in {checkpoint.folder}")
+        try:
+            self.progress = TypeAdapter(RunProgress).validate_python(checkpoint.facts["progress"])
+        except (KeyError, ValidationError):
+            raise damaged(checkpoint.folder, "a state.json without the run's progress") from None
+        _set_random_states(checkpoint.tensors("random"))
+
+    @contextmanager
+    def evaluated_model(self) -> Iterator[Transformer]:
+        """Inside, the model as it is evaluated and kept: with the moving average of its weights where there is one."""
+        if self.average is None:
+            yield self.model
+        else:
+            with self.average.in_place(self.model):
+                yield self.model
+
+
+def circumstances(
+    settings: TrainSection, tune: TuneSection, machine: Machine, *, task: str, data: str, compiled: bool
+) -> dict[str, Any]:
+    """The facts that must not change if a resumed run is to give the same weights to the bit."""
+    return {
+        "task": task,
+        "data": data,
+        "compiled": compiled,
+        "device": str(machine.device),
+        "threads": machine.threads,
+        "versions": {"torch": torch.__version__, "python": platform.python_version()},
+        "processor": torch.backends.cpu.get_cpu_capability(),
+        "bfloat16": machine.autocast,
+        "settings": settings.model_dump(mode="json"),
+        "tune": tune.model_dump(mode="json"),
+    }
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any], *, within: str = "") -> Iterator[str]:
+    for name in now:
+        if name in _HARMLESS:
+            continue
+        was, is_now = before.get(name), now[name]
+        if isinstance(was, Mapping) and isinstance(is_now, Mapping):
+            yield from differences(was, is_now, within=f"{name}.")
+        elif name == "data" and was != is_now:  # hashes, which mean nothing to a reader
+            yield "the text, or how it is cut and masked, has changed since"
+        elif was != is_now:
+            yield f"{within}{name} was {was} and is now {is_now}"
+
+
+def _random_states() -> dict[str, Tensor]:
+    states = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        states["cuda"] = torch.cuda.get_rng_state()
+    return states
+
+
+def _set_random_states(states: Mapping[str, Tensor]) -> None:
+    if "cpu" in states:
+        torch.set_rng_state(states["cpu"])
+    if "cuda" in states and torch.cuda.is_available():
+        torch.cuda.set_rng_state(states["cuda"])
+
 
 # Format 2 has checksums. A checkpoint without them is refused: damage to it could not be detected.
 FORMAT = 2
@@ -56,9 +174,8 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """The checkpoints of one run, and the best model found so far. Kept are the newest checkpoint, and the newest
-    `keep` of those whose step is a multiple of `every`: a checkpoint at any other step, written by the clock or on
-    Ctrl-C, does not replace one of these.
+    """The checkpoints of one run, and the best model. Kept are the newest, and the newest `keep` at multiples of
+    `every`.
     """
 
     def __init__(self, folder: Path, *, keep: int = 1, every: int = 1) -> None:

@@ -1,7 +1,5 @@
 """The losses of a batch as one function: compiled where that saves time, else eager."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The training loop."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -23,11 +21,10 @@ from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Log, keep_freed_memory, recomputing, repeatable
 from glassformer.tasks.feed import Feed
 from glassformer.training.notices import plateau
-from glassformer.training.record import Record, Step, running_means
+from glassformer.training.record import Record, Step, Unwatched, WatchedSentences, Watching, running_means
 from glassformer.training.run import Run, finish, to_standard_error
 from glassformer.training.settings import TrainSection, TuneSection
 from glassformer.training.stopping import Interrupted, stop_signals
-from glassformer.training.watched import Unwatched, WatchedSentences, Watching
 
 
 def fit(

@@ -1,7 +1,5 @@
 """Warnings early in a run, while its settings can still be changed at little cost."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from glassformer.training.budget import RunProgress
@@ -22,9 +20,8 @@ def plateau(
     settings: TrainSection,
     causes: Sequence[str] = (),
 ) -> str | None:
-    """Add a step's loss; returns a warning with likely causes once the loss was at the baseline's for a fifth of the
-    run, unless the held-out loss has been below it; the warm-up does not count. `causes` are those that only the task
-    of the run has.
+    """Add a step's loss; a warning with likely causes once the loss was the baseline's for a fifth of the run, unless
+    the held-out loss was below it; without the warm-up.
     """
     progress.smoothed = _SMOOTHING * (progress.smoothed or 0.0) + (1 - _SMOOTHING) * loss
     if baseline_loss is None or progress.noticed:

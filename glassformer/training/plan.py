@@ -1,7 +1,5 @@
 """Estimates what a run will need, from a short probe: parameters, memory, time."""
 
-from __future__ import annotations
-
 import statistics
 import sys
 import time
@@ -73,10 +71,8 @@ def plan(
     steps: int = 3,
     log: Log = to_standard_error,
 ) -> Plan:
-    """Do a few steps as a run would, with a learning rate of zero, and estimate what the whole run will need; where
-    blocks are added while it goes on, what the steps with all of them need. Each step is done twice: the first time
-    compiles and allocates, the second is measured. The weights stay unchanged. Raises DeviceError and ConfigError as a
-    run would.
+    """Do a few steps with a learning rate of zero, each twice as the first compiles and allocates, and estimate the
+    whole run, with all its blocks. Raises DeviceError, ConfigError.
     """
     machine = choose_machine(settings.device, settings.precision, settings.threads)
     tune = TuneSection() if tune is None else tune

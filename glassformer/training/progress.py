@@ -1,7 +1,5 @@
 """Progress of a training as it is shown: notes, and a bar for every long stage. All on standard error."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager

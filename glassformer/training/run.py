@@ -26,12 +26,11 @@ from glassformer.training.budget import (
     enough_learned,
     evaluations,
 )
-from glassformer.training.checkpoint import Checkpoint, Checkpoints, restore, weights
+from glassformer.training.checkpoint import Checkpoint, Checkpoints, State, circumstances, differences, restore, weights
 from glassformer.training.compiled import LossAndGradient, worth_compiling
+from glassformer.training.optimize import Tuned
 from glassformer.training.settings import TrainSection, TuneSection
-from glassformer.training.state import State, circumstances, differences
 from glassformer.training.tune import choose
-from glassformer.training.tuned import Tuned
 
 # Steps of an epoch that are sampled for the mean number of tokens: with rows in buckets, steps have different lengths.
 _SAMPLED_STEPS = 32
@@ -224,9 +223,8 @@ class Run:
             )
 
     def keep_best(self, *steps: int) -> None:
-        """Remove the best models of all other steps, once this run has evaluated one. Until then an existing best model
-        is kept: it may be all that is left of a run that was killed before its first checkpoint. The first model that
-        this run evaluates replaces it.
+        """Remove the best models of other steps, once this run has evaluated one: an older one may be all that is left
+        of a run that was killed before its first checkpoint.
         """
         if self.progress.best is not None:
             self.checkpoints.keep_best(*steps)

@@ -1,7 +1,5 @@
 """The tables `[train]` and `[tune]` of a recipe."""
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Literal, Self
 

@@ -1,7 +1,5 @@
 """One training in a folder at a time, and a stop by Ctrl-C or SIGTERM that loses nothing."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
@@ -19,10 +17,8 @@ _FILE = ".lock"
 
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """Inside, no other process trains in this folder: two runs would delete each other's checkpoints. The system's lock
-    on the folder: it leaves no file and ends with the process, however the process ends. On Windows the lock is on a
-    file in the folder, which is removed at the end. Some network disks have no locks; there this does nothing. Raises
-    TrainingError when another training holds the lock.
+    """Inside, no other process trains in this folder, by the system's lock, which ends with the process (on Windows on
+    a file; some network disks have none). Raises TrainingError.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

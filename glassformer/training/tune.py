@@ -1,7 +1,5 @@
 """Which parameters are trained, from when on, and at which learning rate: groups with a `scale` of the run's rate."""
 
-from __future__ import annotations
-
 import fnmatch
 import math
 import re
@@ -117,9 +115,8 @@ def trained(model: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def parameter_groups(model: nn.Module, settings: TrainSection, tune: TuneSection | None = None) -> list[dict[str, Any]]:
-    """Groups for the optimizers. Matrices and tables decay; biases and norms, which are vectors, do not. `scale`
-    multiplies the learning rate of the run. `matrices` is True where Muon steps: the matrices inside the blocks, except
-    those of adapters, which have a rate of their own, as the scores of a CRF may have.
+    """Groups for the optimizers: matrices and tables decay, vectors do not. `scale` multiplies the rate; `matrices` are
+    for Muon: those of blocks without adapters, which have their own rate, as a CRF may.
     """
     muon = settings.optimizer == "muon"
     of_matrices = settings.matrix_learning_rate / settings.rate

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from glassformer.cli.train.report import show_report
 from glassformer.scoring.calibration import Reliability
-from glassformer.scoring.report import MATRIX_LABELS, PAIRS, QUOTED, WORST, Worst, by_label, confusion
+from glassformer.scoring.verdict import MATRIX_LABELS, PAIRS, QUOTED, WORST, Worst, by_label, confusion
 from glassformer.tasks.labels.labels import Labelled
 
 

@@ -60,7 +60,6 @@ def test_a_plan_and_a_run_tell_the_same(run: Run, asked: list[str], tmp_path: Pa
         (("--freeze", "nothing.*"), "nothing.*"),
         (("--freeze", "*"), "none"),
         (("--adapters", "0"), "0"),
-        (("--set", "train.freeze=['*']"), "its older name train.freeze"),
         (("--adapters", "2", "--set", "tune.adapters.layers=['*.gate']"), "*.gate"),
         (
             ("--adapters", "2", "--freeze", "encoder.blocks.0.*"),

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from glassformer.base.stretch import DynamicStretch, LinearStretch, Llama3Stretch, Stretch, YarnStretch
 from glassformer.config import ModelConfig, StackConfig
+from glassformer.config.parts import DynamicStretch, LinearStretch, Llama3Stretch, Stretch, YarnStretch
 from glassformer.models.families import family_config
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from glassformer.base.stretch import YarnStretch
+from glassformer.config.parts import YarnStretch
 from glassformer.convert.families import FAMILY_TABLES
 from glassformer.models.transformer import Transformer
 from tests.contracts import reference as theirs

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from glassformer.base.errors import ConfigError
-from glassformer.base.stretch import DynamicStretch
+from glassformer.config.parts import DynamicStretch
 from glassformer.convert.onnx.heads import head_of
 from glassformer.convert.onnx.network import Network, inputs_of, write_graph
 from glassformer.convert.onnx.session import OnnxTransformer, Session

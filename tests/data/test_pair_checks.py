@@ -9,8 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glassformer.data.readers.languages import in_other_writing, like_the_other_side
-from glassformer.data.readers.pair_checks import PROBLEMS, PairReport, Problem, check_pairs
+from glassformer.data.readers.pair_checks import (
+    PROBLEMS,
+    PairReport,
+    Problem,
+    check_pairs,
+    in_other_writing,
+    like_the_other_side,
+)
 
 ENGLISH = "the man woman child dog is are was sleeping walking through with that which street house window".split()  # noqa: SIM905
 FRENCH = "le une homme femme enfant chien est sont dort marche dans avec que rue maison fenêtre près".split()  # noqa: SIM905

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 from glassformer.base.errors import DataError
 from glassformer.base.json_text import read_sealed_json, sealed_json
-from glassformer.data.readers import sentences
+from glassformer.data.readers import paragraphs
+from glassformer.data.readers.paragraphs import sentence_starts
 from glassformer.data.readers.read import Document
-from glassformer.data.readers.sentences import sentence_starts
 from glassformer.data.stores import write
 from glassformer.data.stores.split import text_hash
 from glassformer.data.stores.store import TokenStore
@@ -106,7 +106,7 @@ _OLD_START = re.compile(
 
 def _old_starts(text: str) -> list[int]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sentences, "_START", _OLD_START)
+        patch.setattr(paragraphs, "_START", _OLD_START)
         return sentence_starts(text)
 
 
@@ -131,7 +131,7 @@ RUNS = """["." * n, '."' * n, "." + '"' * n, ". " + '"' * n, "。" * n, "." * n 
         "\\n" * n, ". (" * n, " " * n, "。" * n + "." * n, "." * n + "…" * n + " x"]"""
 PROGRAM = """
 import sys
-from glassformer.data.readers.sentences import sentence_starts
+from glassformer.data.readers.paragraphs import sentence_starts
 n = 1_000_000
 for text in eval(sys.argv[1]):
     sentence_starts(text)

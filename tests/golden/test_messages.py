@@ -223,7 +223,6 @@ def ids(*shape: int, value: int = 1) -> Inputs:
 
 MESSAGES: dict[str, Callable[[Place], object]] = {
     "unknown key": changed("train.stepps=3"),
-    "a key of before": changed("data.walls=true"),
     "a key of another task": changed("data.label=x"),
     "a value of another type": changed("train.steps=many"),
     "a change without a value": changed("steps"),

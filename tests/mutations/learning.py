@@ -63,14 +63,14 @@ MUTATIONS = (
     ),
     Mutation(
         "resume-without-the-optimizer",
-        "glassformer/training/state.py",
+        "glassformer/training/checkpoint.py",
         '        for group in ("model", "optimizer", "average"):\n            restore(',
         '        for group in ("model", "average"):\n            restore(',
         ("tests/training/test_resumed.py::test_stopped_and_resumed_is_unbroken",),
     ),
     Mutation(
         "resume-without-the-average",
-        "glassformer/training/state.py",
+        "glassformer/training/checkpoint.py",
         '        for group in ("model", "optimizer", "average"):\n            restore(',
         '        for group in ("model", "optimizer"):\n            restore(',
         ("tests/training/test_resumed.py::test_stopped_and_resumed_is_unbroken[muon-0.9-None]",),

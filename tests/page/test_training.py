@@ -20,8 +20,8 @@ from glassformer.api.train import train
 from glassformer.look.summaries.head_measures import MEASURES
 from glassformer.page.sections.training import Training, averaged, is_running, training_sections, watched_texts
 from glassformer.training.progress import NoProgress
+from glassformer.training.record import FILE, read_watched
 from glassformer.training.stopping import exclusive
-from glassformer.training.watched import FILE, read_watched
 from tests.page.judged import judge_places, long_too, needs_axe
 from tests.page.serving import desk_of, served
 from tests.page.test_browser import WAIT

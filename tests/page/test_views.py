@@ -30,7 +30,7 @@ from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.writing.chat.settings import ChatSection
 from glassformer.training.progress import NoProgress
-from glassformer.training.watched import FILE, read_watched
+from glassformer.training.record import FILE, read_watched
 from tests.look.rows import row_named
 from tests.page.test_browser import WAIT, check, follow_one, more_row, same, show
 from tests.page.test_page import record_of

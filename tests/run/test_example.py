@@ -10,7 +10,7 @@ import pytest
 
 from glassformer.base.errors import TokenizerError
 from glassformer.cli.__main__ import main
-from glassformer.run.example import example
+from glassformer.run.card import example
 from glassformer.tasks import TASKS as ALL
 from glassformer.tasks import predictor_of, verb_of
 from glassformer.text.tokenizer import Tokenizer

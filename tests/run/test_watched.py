@@ -19,7 +19,7 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.look.summaries.head_measures import MEASURES
 from glassformer.look.texts.watched import GUESSES, MOST_SENTENCES, Sentences
 from glassformer.tasks import TASKS, VERBS, verb_of
-from glassformer.training.watched import FILE, read_watched
+from glassformer.training.record import FILE, read_watched
 from tests.run.heads import TAGS, model_for
 from tests.run.runs import Listener, recipe, same_weights
 from tests.translators import translating

@@ -184,7 +184,7 @@ def test_float64_is_refused_on_a_device_without_it(tmp_path: Path, monkeypatch: 
     check_float64(torch.device("mps"), torch.float32)
     check_float64(torch.device("cpu"), torch.float64)
     monkeypatch.setattr(machines, "choose_device", lambda name: torch.device("mps"))
-    monkeypatch.setattr("glassformer.saved.artefact.choose_device", lambda name: torch.device("mps"))
+    monkeypatch.setattr("glassformer.saved.opening.choose_device", lambda name: torch.device("mps"))
     with refused(DeviceError, got="mps", do=("float32", "--device cpu")):
         machine_of(toy_settings(precision="float64", device="mps"))
     with refused(DeviceError, got="mps"):  # before anything is read

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from glassformer.tasks.writing.translate.records import table_told
 from glassformer.tasks.writing.translate.settings import TranslateData
+from glassformer.tasks.writing.translate.task import table_told
 
 ROWS = [("Two dogs run.", "Deux chiens courent.", f"note {number}", "x") for number in range(12)]
 HEADER = ("source", "target", "note", "more")

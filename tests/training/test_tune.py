@@ -15,10 +15,10 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.training.checkpoint import weights
 from glassformer.training.loop import fit
+from glassformer.training.optimize import BeforeStep
 from glassformer.training.plan import plan
 from glassformer.training.settings import TuneSection
 from glassformer.training.tune import choose, short
-from glassformer.training.tuned import BeforeStep
 from tests.training.runs import equal
 from tests.training.toy import Toy, toy_model, toy_settings
 

@@ -15,10 +15,10 @@ from glassformer.base.errors import NotFiniteError
 from glassformer.look.trace.watch import watch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import evaluating
-from glassformer.training import watched
+from glassformer.training import record
 from glassformer.training.checkpoint import weights
 from glassformer.training.loop import fit
-from glassformer.training.watched import FILE, MOST, due_steps, kept_steps, next_due, read_watched
+from glassformer.training.record import FILE, MOST, due_steps, kept_steps, next_due, read_watched
 from tests.training.runs import equal
 from tests.training.toy import Toy, toy_model, toy_settings
 
@@ -100,7 +100,7 @@ def test_records_after_an_interruption_are_those_of_an_unbroken_run(tmp_path: Pa
 def test_a_long_run_keeps_few_records_and_the_same_after_an_interruption(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watched.kept_steps, "__defaults__", (8,))
+    monkeypatch.setattr(record.kept_steps, "__defaults__", (8,))
     chosen: dict[str, Any] = {"steps": 40, "checkpoint_every": 7}
     run(tmp_path / "whole", Looks(), **chosen)
     run(tmp_path / "cut", Looks(), stop=19, **chosen)

@@ -50,18 +50,15 @@ class TextClassifier(Tuned, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         out: str | Path | None = None,
         verbose: bool = False,
     ) -> None:
-        self.model = model
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.batch = batch
-        self.length = length
-        self.validation = validation
-        self.class_weight = class_weight
-        self.seed = seed
-        self.device = device
-        self.settings = settings
-        self.out = out
-        self.verbose = verbose
+        self.model, self.epochs, self.learning_rate, self.batch, self.length = (
+            model,
+            epochs,
+            learning_rate,
+            batch,
+            length,
+        )
+        self.validation, self.class_weight, self.seed, self.device = validation, class_weight, seed, device
+        self.settings, self.out, self.verbose = settings, out, verbose
 
     def fit(self, X: object, y: object) -> Self:
         """Fine-tune the model. Raises DataError for what are no texts, and for labels of which there is one alone."""

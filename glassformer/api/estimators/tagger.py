@@ -43,18 +43,15 @@ class Tagger(Tuned, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears 
         out: str | Path | None = None,
         verbose: bool = False,
     ) -> None:
-        self.model = model
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.batch = batch
-        self.length = length
-        self.validation = validation
-        self.crf = crf
-        self.seed = seed
-        self.device = device
-        self.settings = settings
-        self.out = out
-        self.verbose = verbose
+        self.model, self.epochs, self.learning_rate, self.batch, self.length = (
+            model,
+            epochs,
+            learning_rate,
+            batch,
+            length,
+        )
+        self.validation, self.crf, self.seed, self.device = validation, crf, seed, device
+        self.settings, self.out, self.verbose = settings, out, verbose
 
     def fit(self, X: object, y: object) -> Self:
         """Fine-tune the model. Raises DataError for sentences without as many tags as words."""

@@ -1,7 +1,5 @@
 """The recipes in the package: those of one task are in its folder, the others here."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator
 from functools import cache

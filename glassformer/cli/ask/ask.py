@@ -1,5 +1,3 @@
-"""glassformer fill, score, classify, answer: every verb that answers, made from the table of verbs."""
-
 from __future__ import annotations
 
 import inspect
@@ -14,7 +12,7 @@ from glassformer.cli.ask.decoding_options import CHATTING, DECODING, WRITING
 from glassformer.cli.ask.in_batches import answer_records
 from glassformer.cli.ask.job import Job
 from glassformer.cli.ask.request import Request, Way, request_typed
-from glassformer.cli.ask.show_tree import show_trees
+from glassformer.cli.ask.show import show_trees
 from glassformer.cli.ask.story import write_story
 from glassformer.cli.ask.stream_words import stream_words
 from glassformer.cli.terminal.destination import counted, destination, set_aside

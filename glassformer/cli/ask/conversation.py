@@ -1,5 +1,3 @@
-"""glassformer chat MODEL: a conversation in the terminal, with its history, saved and read again."""
-
 from __future__ import annotations
 
 import json
@@ -28,12 +26,9 @@ _ASKED, _ANSWERED = "you: ", "model: "
 
 
 def converse(opened: Model, options: WritingOptions, handle: TextIO, *, kept: Path | None = None) -> None:
-    """Answer line after line of standard input, each after the turns before it; commands begin with a slash.
-
-    Ctrl-C stops a reply that is being written: what is there stays, on the screen and in the conversation. In a
-    terminal the conversation goes on; else, and between two turns, Ctrl-C ends it. A command that cannot be done is
-    told, and the conversation goes on. `kept`: a file that has the conversation after each turn, from the beginning
-    where it is there already. Raises DataError for a file that holds no conversation.
+    """Answer line after line of standard input, each after the turns before it; a slash begins a command. Ctrl-C stops
+    a reply, and between two turns the conversation. `kept` is a file of the turns, old and new. Raises DataError for a
+    file that holds no conversation.
     """
     typed = sys.stdin.isatty()
     turns: list[str] = []

@@ -1,7 +1,5 @@
 """The options of the verbs that write text, as they are typed: made from `WritingOptions`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from glassformer.cli.ask.decoding_options import check_decoding
-from glassformer.cli.ask.show_tree import check_tree
+from glassformer.cli.ask.show import check_tree
 from glassformer.cli.ask.stream_words import can_stream, check_streamed
 from glassformer.cli.terminal.destination import Output
 from glassformer.cli.terminal.inputs import Same

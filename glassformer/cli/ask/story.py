@@ -1,5 +1,3 @@
-"""glassformer generate, chat or explain with --html: a page on which a text is written again, token by token."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -7,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from glassformer.base.errors import DataError
 from glassformer.cli.ask.job import Job
-from glassformer.cli.ask.show_tree import given
+from glassformer.cli.ask.show import given
 from glassformer.cli.terminal.screen import note
 
 if TYPE_CHECKING:

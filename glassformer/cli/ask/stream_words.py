@@ -1,5 +1,3 @@
-"""glassformer translate --stream, generate and chat: words on the screen as soon as they are decided."""
-
 from __future__ import annotations
 
 import sys

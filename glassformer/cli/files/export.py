@@ -1,5 +1,3 @@
-"""glassformer export MODEL OUT --to huggingface, or --to onnx."""
-
 from __future__ import annotations
 
 import sys
@@ -119,9 +117,7 @@ def _show_scores(found: OnnxExport) -> None:
     if not found.scores:
         return
     graphs = ["float32", *(["int8", "int8 less float32"] if found.int8 is not None else [])]
-    table = plain_table("", "glassformer", *graphs)
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = plain_table("", "glassformer", *graphs, right=slice(1, None))
     for each in found.scores:
         cells = ["" if its is None else shown(each.name, its[0]) for its in (each.glassformer, each.float32, each.int8)]
         if each.lost is not None:

@@ -1,7 +1,3 @@
-"""glassformer import HUGGING_FACE_FOLDER OUT."""
-
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,3 @@
-"""glassformer cache."""
-
-from __future__ import annotations
-
 import sys
 from typing import Annotated
 

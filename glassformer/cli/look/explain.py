@@ -1,5 +1,3 @@
-"""glassformer explain MODEL "She [MASK] [MASK] summer better"."""
-
 from __future__ import annotations
 
 import sys

@@ -1,5 +1,3 @@
-"""glassformer explain MODEL PROMPT --write N: a text step by step, while it is written."""
-
 from __future__ import annotations
 
 import sys

@@ -1,5 +1,3 @@
-"""glassformer heads MODEL [TEXT ...]."""
-
 from __future__ import annotations
 
 import math
@@ -161,11 +159,8 @@ def show(found: Sequence[Head], lost: Importance | None, attention_on: str, lost
     screen = console()
     sides = {f"{head.attention.split('.')[0]} {head.attention.split('.')[-1]}" for head in found}
     by_head = {} if lost is None else {(each.attention, each.head): each for each in lost.heads}
-    table = plain_table(
-        "head", "looks mostly", "share", "entropy", "away", *([] if lost is None else ["lost without it"])
-    )
-    for column in table.columns[2:]:
-        column.justify = "right"
+    last = [] if lost is None else ["lost without it"]
+    table = plain_table("head", "looks mostly", "share", "entropy", "away", *last, right=slice(2, None))
     for head in found:
         share = "" if head.job in ("few", "many") else f"{head.value:.0%}"
         away = head.measures["distance"]

@@ -1,7 +1,3 @@
-"""glassformer info MODEL."""
-
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any

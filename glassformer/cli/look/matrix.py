@@ -1,5 +1,3 @@
-"""glassformer matrix "the quick brown fox jumps over the lazy dog" --hide 0.11: the mask-matrix post, step by step."""
-
 from __future__ import annotations
 
 import math

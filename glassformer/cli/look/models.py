@@ -1,7 +1,3 @@
-"""glassformer models."""
-
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 

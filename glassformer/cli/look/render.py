@@ -1,7 +1,5 @@
 """The steps of a walk-through as lines of text, at most so many columns wide."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 

@@ -1,5 +1,3 @@
-"""glassformer verify MODEL TEXT."""
-
 from __future__ import annotations
 
 import sys

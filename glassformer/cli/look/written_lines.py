@@ -2,8 +2,6 @@
 token was chosen.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 

@@ -114,9 +114,8 @@ def set_aside(path: Path | None, inputs: Sequence[str | Path]) -> Iterator[Rejec
 
 @contextmanager
 def counted(out: Path | None, done: int, *, what: str = "answers", total: int | None = None) -> Iterator[Counting]:
-    """Progress on standard error where the answers go to a file; inside, call the function with each number of answers
-    that was just written. `total`: how many there will be, where that is known. Of answers on the screen, which show
-    themselves how many there are, only of one that takes long is it told how far it is.
+    """Progress on standard error, of `total` where known; inside, call the function with numbers of new answers.
+    Answers on the screen show themselves how many they are: only a long one has progress.
     """
     if out is None:
         from glassformer.base.counting import Counting, now_and_then

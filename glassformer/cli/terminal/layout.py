@@ -2,8 +2,6 @@
 the cells of a row stand below each other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

@@ -54,16 +54,9 @@ def split_model(
     is_data: Callable[[str], bool] | None = None,
     data: str = "a file to measure on",
 ) -> tuple[str, list[str]]:
-    """The model for a verb, and the words that are its texts, or its files where `is_data` tells them.
-
-    `data` is what such a file is. `model` is the one of the option --model, beside which all words are texts.
-    Without it the first word is the model when it is a folder, the name of a model in the package, or `hub:...`.
-    Else it is a text, and a model of the package answers, as a note says. Refused as a mistyped model are a path, a
-    file, and a single word before other texts: the answer of another model than the one that was meant would not be
-    noticed. `files` are those of the option --file.
-
-    Raises CheckpointError for a mistyped model, ConfigError when no model of the package answers this verb, DataError
-    when there is neither a model nor a text.
+    """The model for a verb (the option, a folder, a bundled name or `hub:...` as first word, else a bundled one), and
+    the words that are its texts, or files where `is_data`. What may be a mistyped model is refused: a path, a file, one
+    word before texts. Raises CheckpointError, ConfigError, DataError.
     """
     which, texts = _split(verb, list(words or ()), model, files, is_data, data)
     if is_data is None and not files:

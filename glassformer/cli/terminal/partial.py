@@ -111,15 +111,10 @@ class _Counted(io.RawIOBase):
 
 @contextmanager
 def resumable(out: Path, request: Mapping[str, Any], *, resume: bool) -> Iterator[Partial]:
-    """Inside, write the results; at the end they are in `out`, whatever was there before.
-
-    Where the name of `out` is that of a table, they are JSON lines, from which it is made in the end. Results of a
-    command that was stopped or killed stay, and with `resume` the same request goes on after them.
-    `request` is what the results depend on, as JSON: its names are told where one has changed. After an error of the
-    request itself nothing stays.
-
-    Raises DataError when the results cannot be written, when another command is writing them, when they are of
-    another request or damaged, and without `resume` when there are some.
+    """Inside, write the results; at the end they are in `out`, as a table where its name is
+    that of one. What a stopped command leaves stays, and `resume` goes
+    on with it where the `request`, by name as JSON, is the same. Raises DataError for what cannot be written, is of
+    another request or damaged, or is there without `resume`.
     """
     check_path(out, DataError)
     given, out = out, behind_links(out, DataError)

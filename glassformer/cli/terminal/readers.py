@@ -48,9 +48,8 @@ class Reader(Protocol):
 
 
 class TableReader:
-    """Records are the rows of tables; `columns` are their columns by role, `usual` those of a table that names its
-    columns where these are numbers. `pairs`: of a table without these columns the first two are read. `lists`: in the
-    place of a text there may be a list of turns.
+    """Records are rows of tables; `columns` by role, `usual` those of a table with names. `pairs`: else the first two
+    columns; `lists`: turns.
     """
 
     def __init__(
@@ -98,7 +97,7 @@ class TableReader:
             yield from _by_role(row, columns, bad, lists=self._lists)
 
     def _of_pairs(self, columns: Mapping[str, Columns], path: Path) -> Mapping[str, Columns]:
-        from glassformer.data.readers.pair_tables import pair_columns, unread_told
+        from glassformer.data.readers.parallel import pair_columns, unread_told
         from glassformer.data.readers.rows import names_of
         from glassformer.data.readers.table_format import find_format, names_columns
 
@@ -162,9 +161,8 @@ def reader_of(
     turns: bool = False,
     words: bool = False,
 ) -> Reader:
-    """How files are read whose columns are these; `blank`: a text of only blanks has an answer; `pairs`: nobody has
-    asked for these columns, and of a table of pairs without them the first two are read; `turns`: a text may be a list
-    of turns; `words`: records are sentences, whose words may be given.
+    """How files with these columns are read; `blank` texts are answered; `pairs`: else the first two columns; `turns`
+    may be lists; `words` may be given.
     """
     if words:
         return SentenceReader(columns, usual)

@@ -117,10 +117,13 @@ def _in_json(value: Any) -> Any:
     return [_in_json(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def plain_table(*columns: str) -> Table:
+def plain_table(*columns: str, right: slice = slice(0)) -> Table:
+    """A table without a frame, with the columns of numbers to the `right`."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(column)
+    for each in table.columns[right]:
+        each.justify = "right"
     return table
 
 

@@ -26,9 +26,8 @@ _CHARACTERS = 1 << 24
 
 
 def records(inputs: Inputs, *, bad: OnBad = stop, tell: Callable[[str], None] = note) -> Iterator[Text]:
-    """All records for a verb. What is the same for every text belongs to those of the command, and but for a second
-    text to those of files, too. A line or row that cannot be used goes to `bad`; which files of a folder are not read,
-    and what was taken for a table, is told. Raises DataError when there is no input or a file cannot be read.
+    """All records for a verb, with what is the `same` for every text (a second text only for those of the command). A
+    bad row goes to `bad`; files left aside are told. Raises DataError.
     """
     if not inputs.texts and not inputs.sources:
         raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")

@@ -1,7 +1,3 @@
-"""glassformer compare MODEL_A MODEL_B [FILES]."""
-
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -54,9 +50,7 @@ def compare(
         if json:
             record({"first": model, "second": other, **found.to_dict()}, handle)
             return
-        table = plain_table("", "first", "second", "difference", "first is")
-        for column in table.columns[1:4]:
-            column.justify = "right"
+        table = plain_table("", "first", "second", "difference", "first is", right=slice(1, 4))
         for name, each in found.differences.items():
             value, low, high = (difference(name, number) for number in (each.difference, each.low, each.high))
             numbers = shown(name, each.mine), shown(name, each.other), f"{value} ({low} … {high})"

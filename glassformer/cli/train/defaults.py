@@ -1,7 +1,5 @@
 """What --help tells of the defaults of a training: read from the recipes and the settings classes, without torch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import Any

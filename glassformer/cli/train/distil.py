@@ -1,5 +1,3 @@
-"""glassformer distil TEACHER FILES: a smaller model that learns what a larger one answers."""
-
 from __future__ import annotations
 
 import sys

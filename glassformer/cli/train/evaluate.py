@@ -1,5 +1,3 @@
-"""glassformer evaluate MODEL [FILES]."""
-
 from __future__ import annotations
 
 import os
@@ -80,9 +78,7 @@ def _show(scores: Scores, best: str, handle: TextIO) -> None:
     method = "bootstrap over the examples" if bounds else "Wilson"
     if measure is None:
         bounds = {name: interval(scores.of[THIS_MODEL][name], scores.count) for name in scores.shares}
-    table = plain_table("", *scores.of)
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = plain_table("", *scores.of, right=slice(1, None))
     for name in scores.of[THIS_MODEL]:
         cells = [shown(name, values[name]) if name in values else "" for values in scores.of.values()]
         if name in bounds:

@@ -1,5 +1,3 @@
-"""glassformer plan: takes the arguments of train, and estimates what that training would need."""
-
 from __future__ import annotations
 
 import sys

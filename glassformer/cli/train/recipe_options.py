@@ -132,9 +132,8 @@ def requested_recipe(
     assignments: Sequence[str],
     recorded: Recipe | None = None,
 ) -> Recipe:
-    """The recipe that was asked for: a file, a recipe of the package or a task, with single settings changed.
-    `recorded` is that of the run that is resumed. Raises ConfigError for a task or setting that is not there, DataError
-    for a task without files.
+    """A recipe file, a recipe of the package or a task, with single settings changed; `recorded` is that of the run to
+    resume. Raises ConfigError, DataError.
     """
     from glassformer.bundled.recipes import ready_recipes
     from glassformer.saved.recipe import parse_changes, resolve

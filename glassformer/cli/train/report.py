@@ -1,7 +1,5 @@
 """A report of an evaluation in at most 80 columns: scores by label, confusion matrix, calibration, worst examples."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TextIO
@@ -34,9 +32,7 @@ def show_report(report: Mapping[str, Any], handle: TextIO) -> None:
 
 
 def _labels(labels: Sequence[Mapping[str, Any]], screen: Console, report: Mapping[str, Any]) -> None:
-    table = plain_table("label", "count", "precision", "recall", "F1", "")
-    for column in table.columns[1:5]:
-        column.justify = "right"
+    table = plain_table("label", "count", "precision", "recall", "F1", "", right=slice(1, 5))
     for each in labels:
         shares = [each[name] for name in ("precision", "recall", "f1")]
         cells = ["" if share is None else f"{share:.1%}" for share in shares]
@@ -92,9 +88,7 @@ def _calibration(found: Mapping[str, Any], screen: Console, report: Mapping[str,
         f"Calibration: temperature {found['temperature']:.3g} ({fitted}), "
         f"expected error {found['expected_calibration_error']:.2%}",
     )
-    table = plain_table("guessed with", "count", "mean", "came true", "")
-    for column in table.columns[1:4]:
-        column.justify = "right"
+    table = plain_table("guessed with", "count", "mean", "came true", "", right=slice(1, 4))
     for each in found["bins"]:
         between = f"{each['from']:.0%} … {each['to']:.0%}"
         table.add_row(

@@ -1,5 +1,3 @@
-"""glassformer train RECIPE.toml, and the short form glassformer train masked-lm notes.txt."""
-
 from __future__ import annotations
 
 import os
@@ -61,7 +59,7 @@ def trained(recipe: Recipe, folder: Path, *, resume: bool) -> Model:
 
 def tell(model: Model, folder: Path, *, json: bool) -> None:
     """Print where the model is, or its scores as a JSON record; how it may be tried goes to standard error."""
-    from glassformer.run.example import example
+    from glassformer.run.card import example
 
     if "seeds" in model.metrics:
         assert model.source is not None

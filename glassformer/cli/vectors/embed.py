@@ -1,5 +1,3 @@
-"""glassformer embed [MODEL] [TEXT ...]."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,8 +38,7 @@ from glassformer.cli.terminal.readers import Text, reader_of
 from glassformer.cli.terminal.screen import Few, note, note_windows, results
 from glassformer.cli.terminal.texts import batches, records
 from glassformer.cli.vectors.embed_fill import at_least_one, fill, made, note_unread, skip, usable
-from glassformer.cli.vectors.embed_json import JsonRecords
-from glassformer.cli.vectors.embed_show import COMPARED, show_cosines, show_vectors, show_word
+from glassformer.cli.vectors.embed_show import COMPARED, JsonRecords, show_cosines, show_vectors, show_word
 from glassformer.data.readers.lines import stop_unless
 
 # What a file of numbers is called.

@@ -1,5 +1,3 @@
-"""glassformer embed compare [MODEL] FILES."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,7 +1,3 @@
-"""glassformer search: its two parts are search_build.py and search_ask.py."""
-
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

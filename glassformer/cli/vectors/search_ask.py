@@ -1,7 +1,3 @@
-"""glassformer search ask INDEX QUESTION ..."""
-
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -69,9 +65,7 @@ def search_ask(
                     continue
                 screen = console(handle)
                 screen.print(f"[bold]{escaped(text)}[/bold]")
-                table = plain_table("", "cosine", "row", "text")
-                for column_ in table.columns[:3]:
-                    column_.justify = "right"
+                table = plain_table("", "cosine", "row", "text", right=slice(None, 3))
                 if hits is None:
                     screen.print("[dim]no words, so nothing is found[/dim]")
                     continue

@@ -1,5 +1,3 @@
-"""glassformer search build [MODEL] FILES --out INDEX."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

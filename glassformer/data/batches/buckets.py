@@ -3,8 +3,6 @@
 R rows in all, B rows in a batch, S tokens of a row, D documents.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from glassformer.base.errors import ConfigError, DataError
@@ -22,9 +20,8 @@ _CONSIDERED = 128
 
 
 def choose_lengths(lengths: Integers, batch: int, most: int = _MOST_LENGTHS) -> Integers:
-    """At most `most` lengths that rows of these lengths [E] are padded to, so that an epoch computes as few tokens as
-    can be. The last batch of each length is counted as full. Found by dynamic programming over the lengths rounded up
-    to 8.
+    """At most `most` lengths to which rows [E] are padded with the fewest tokens in an epoch, the last batch of each
+    counted as full: by dynamic programming over multiples of 8.
     """
     if not len(lengths):
         raise DataError("training needs at least one row", got="none", do="give more text")

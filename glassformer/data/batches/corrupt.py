@@ -3,8 +3,6 @@
 B rows, S tokens of a row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Set
 from dataclasses import dataclass
 from typing import Self

@@ -3,8 +3,6 @@
 B rows in a batch
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from typing import Any
@@ -61,9 +59,8 @@ def key_of(fingerprint: str, seed: int) -> int:
 
 
 def shuffled(places: Integers, size: int, *, key: int, epoch: int | Integers = 0) -> Integers:
-    """The images of indices under a random permutation of 0 … size-1; any shape. A Feistel network over the next power
-    of four permutes without a table (Luby & Rackoff 1988); it is applied again to a result outside 0 … size-1 until it
-    is inside (Black & Rogaway 2002).
+    """The images of indices under a random permutation of 0 … size-1, any shape: a Feistel network (Luby & Rackoff
+    1988), applied again until the result is below `size` (Black & Rogaway 2002).
     """
     half = np.uint64(max((size - 1).bit_length() + 1, 2) // 2)
     low = np.uint64((1 << int(half)) - 1)

@@ -17,10 +17,7 @@ from glassformer.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class Frame:
-    """Special tokens around each document; `close` also opens and closes each row with them. An encoder sees [CLS] …
-    [SEP] around every text, so a document cut in two gets them on both halves. The rows of a language model are plain
-    slices of one stream.
-    """
+    """Special tokens around each document (or each half of one) and, with `close`, around each row."""
 
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()

@@ -6,8 +6,6 @@ that are nearly full they waste a twentieth in one or two.
 E pairs · R rows · N shapes · C pairs of a pattern
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,9 +41,8 @@ class PackedPairs:
 
 
 def choose_rooms(lengths: Integers, longest: int) -> Integers:
-    """The rows' lengths [N, 2] for pairs of these lengths [E, 2]: short ones that hold more than two mean pairs, and
-    rows of twice and four times the length … up to `longest` for the pairs that are too long for these. The short ones
-    are those into which a sample of the pairs is packed with the least arithmetic.
+    """Lengths [N, 2] of rows for pairs [E, 2]: short ones, packed with the least arithmetic, and twice, four times …
+    these up to `longest` for longer pairs.
     """
     fits = lengths[np.all(lengths <= longest, axis=1)]
     if not len(fits):

@@ -5,8 +5,6 @@ or when it names its columns; in any other file the columns have numbers. Cells 
 where the first line of a word has no tab.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

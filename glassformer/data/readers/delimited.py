@@ -20,9 +20,8 @@ def split_records(path: Path, delimiter: str, *, bad: OnBad = stop) -> Iterator[
 
 
 def quoted_records(path: Path, delimiter: str, *, bad: OnBad = stop) -> Iterator[Record]:
-    """The line where each record begins, and its cells, which may hold delimiters, line ends and doubled quotes. A
-    record takes at most LONGEST_LINE characters. Raises DataError, with the line, for a quote that is never closed, as
-    the rest of the file cannot be split; a record with other wrong quotes goes to `bad`.
+    """The line where each record begins, and its cells, which may hold delimiters, line ends and doubled quotes. Raises
+    DataError for a quote that is never closed; other wrong quotes go to `bad`.
     """
     lines = _Numbered(path, read_lines(path, bad=bad))
     reader = csv.reader(lines, delimiter=delimiter, strict=True)

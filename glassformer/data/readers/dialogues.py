@@ -1,7 +1,5 @@
 """Dialogues from files: JSON lines, Parquet, tables of a prompt and its reply, and plain text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -32,10 +30,9 @@ class Dialogue(NamedTuple):
 
 
 def read_dialogues(path: Path, *, column: str, header: bool | None = None, bad: OnBad = stop) -> Iterator[Dialogue]:
-    """The dialogues of a file, in order; one that cannot be used goes to `bad`. A row of JSON lines or Parquet has a
-    list in `column`, or in `messages`: turns of two people in turn, or objects with `role` and `content`. A row of a
-    table has a `prompt` and its `reply`, or both in its first two columns. In plain text a turn is a line, and a blank
-    line ends a dialogue. Replies are the turns of the assistant, where roles are given, else all turns but the first.
+    """The dialogues of a file: lists of turns in `column` or `messages`, rows of `prompt` and `reply`, or a turn a line
+    and a blank line between dialogues. Learned are the assistant's turns, else all but the first. A bad one goes to
+    `bad`.
     """
     if names_columns(path):
         for row in read_table(path, bad=bad):

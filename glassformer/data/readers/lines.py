@@ -1,7 +1,5 @@
 """Lines of a text file with their numbers and bytes; `.gz` is decompressed."""
 
-from __future__ import annotations
-
 import gzip
 import stat
 import zlib

@@ -1,7 +1,5 @@
 """Documents from files: plain text, folders, JSONL, CSV, TSV, Parquet, and `.gz` of each, as a stream."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -29,10 +27,8 @@ class Document(NamedTuple):
 def read(
     path: str | Path, *, text: str = "text", documents: Documents = "blank-line", bad: OnBad = stop
 ) -> Iterator[Document]:
-    """The documents of one file or folder, in order. In a table each row is one document, in its column `text` (a
-    number, from 0 on, where there is no header); in plain text a document ends at a blank line, at each line, or at the
-    end of the file. Raises DataError for a file that is missing, empty, binary, damaged or of blanks only; a row or
-    line that cannot be used goes to `bad`, and one of several files that cannot be read.
+    """The documents of one file or folder: rows of tables by their column `text`; in plain text separated by a blank
+    line, each line, or the file. Raises DataError; a bad row, or one of several files, goes to `bad`.
     """
     yield from of_each(files_of([path], text=text), lambda file: _of_file(file, text, documents, bad), bad)
 

@@ -1,7 +1,5 @@
 """Rows that cannot be used, set aside in a file: JSON lines with file, line, reason and the row."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -80,9 +78,8 @@ class RejectsFile(Skipped):
 
 @contextmanager
 def rejecting(path: str | Path, inputs: Iterable[str | Path] = ()) -> Iterator[RejectsFile]:
-    """Inside, bad rows are written to the file at `path`, which replaces an older one at the end, also after an error
-    or Ctrl-C. `inputs` are the files that are read, in this order. Raises DataError when it cannot be written, and as
-    `output_file` does: only rejects are replaced.
+    """Inside, bad rows are written to `path`, which replaces an older one also after an error. `inputs` are the files
+    read, in order. Raises DataError, and as `output_file` does.
     """
     inputs = list(inputs)
     path = output_file(path, DataError, inputs=inputs, overwrite=None)

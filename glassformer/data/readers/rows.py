@@ -1,7 +1,5 @@
 """Reading tables of any format: delimited text, JSON lines, Parquet, CoNLL, SQuAD's JSON, and `.gz`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path

@@ -3,8 +3,6 @@
 The format is that of SQuAD 1.1 and 2.0 (Rajpurkar et al. 2016, 2018): data → paragraphs → qas → answers.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -34,10 +32,8 @@ class StatedAnswer(NamedTuple):
 def squad_rows(
     path: Path, columns: Sequence[str] = (), *, optional: Sequence[str] = (), bad: OnBad = stop
 ) -> Iterator[Row]:
-    """A row for each question, with only `columns`, and those of `optional` that it has, where some are given; rows of
-    one passage share its string. The file is read as a whole. Raises DataError, with line and column, for damaged JSON,
-    and for JSON of another shape; an article, a paragraph or a question that cannot be used goes to `bad`, with its
-    place in the file (`data[3].paragraphs[2].qas[0]`, counted from 0).
+    """A row for each question; rows of one passage share its string. The file is read as a whole. Raises DataError for
+    damaged JSON; what cannot be used goes to `bad` with its place (`data[3].paragraphs[2].qas[0]`).
     """
     for paragraph, place in _paragraphs(path, bad):
         context, questions = paragraph.get("context"), paragraph.get("qas")

@@ -1,7 +1,5 @@
 """The format of a table: kind of file, delimiter, quoting and header, detected from its beginning."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -87,10 +85,8 @@ def is_number(column: str) -> bool:
 def find_format(
     path: Path, columns: Sequence[str] = (), *, header: bool | None = None, as_text: bool = False
 ) -> TableFormat:
-    """The format of the table at `path`, for reading `columns`; detected from its first 200 rows. Names in `columns`
-    need a header; where all are numbers, a first row unlike the others is taken for a header, unless `header` says
-    whether there is one. `as_text`: whatever its suffix, as one of .txt. Raises DataError for what is no table or
-    cannot be read.
+    """The format of a table by its first 200 rows. Names in `columns` need a header, else a first row unlike the others
+    is one, unless `header` says so. `as_text`: whatever its suffix. Raises DataError.
     """
     kind = table_kind(path)
     if kind == "squad":
@@ -178,10 +174,8 @@ def _read_with(sample: str, delimiter: str, whole: bool) -> tuple[bool, list[lis
 
 
 def _quoted_rows(sample: str, delimiter: str, whole: bool) -> list[list[str]]:
-    """The rows of a sample whose quotes are those of CSV (RFC 4180), none where they are ordinary characters. With tabs
-    or pipes, one quote that is not CSV's shows that quotes are ordinary. With commas and semicolons most quotes must be
-    wrong: text with commas has to be quoted, so that a single wrong quote is damage, which is reported when its row is
-    read.
+    """The rows of a sample with CSV's quotes (RFC 4180), none where quotes are ordinary: with tabs or pipes after one
+    that is not CSV's, with commas, where text has to be quoted, after most.
     """
     sign = re.escape(delimiter)
     cell = re.compile(rf'(?:"(?P<inner>[^"]*+(?:""[^"]*+)*+)"|(?P<plain>[^"{sign}\n]*+))(?=[{sign}\n]|\Z)')

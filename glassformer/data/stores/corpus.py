@@ -1,7 +1,5 @@
 """From the files of a recipe to tokenized stores for training, validation and test."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -44,9 +42,8 @@ _SKIPPED = "skipped.json"
 
 @dataclass(frozen=True)
 class Corpus:
-    """Tokenized text by split, with facts that a user should know about it. `shares` are the parts of validation and
-    test that were used: with `seed` they find the same documents again. `leaked` counts documents of validation files
-    that are in the training text too.
+    """Tokenized text by split: `shares` and `seed` find the same documents again; `leaked` validation documents are in
+    the training text.
     """
 
     stores: Mapping[Split, TokenStore]
@@ -80,9 +77,8 @@ _MORE: dict[Documents, str] = {
 
 
 def resolve_shares(section: CorpusSection) -> dict[str, float]:
-    """The shares to split documents by: those asked for, or larger ones where so few would leave a split empty; where
-    that would hold out a large part of a small text, the share of its end. Reads only until each split has a document.
-    Raises DataError when there are too few for the splits wanted.
+    """The shares to split documents by, larger than asked for where a split would be empty; of a small text the share
+    of its end. Raises DataError for too few documents.
     """
     shares = {"validation": 0.0 if section.validation_files else section.validation, "test": section.test}
     if section.end:
@@ -175,9 +171,8 @@ def prepare(
     shares: Shares | None = None,
     advance: Callable[[int], None] | None = None,
 ) -> Corpus:
-    """Read, split and tokenize the files of a recipe, or open the stores that an earlier run made from the same files.
-    The stores are in a folder of `cache` that is named after the files' contents, the tokenizer and the settings.
-    Raises DataError for files that cannot be read, and when no text is left for training.
+    """Read, split and tokenize the files of a recipe, or open the stores in `cache` that were made from the same text,
+    tokenizer and settings. Raises DataError, also when nothing is left for training.
     """
     shares = resolve_shares(section) if shares is None else dict(shares)
     bad = on_bad(section)

@@ -1,7 +1,5 @@
 """Which split a document belongs to: decided by a hash of its text, so that repeated documents stay together."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from glassformer.base.atomic import atomic_write, flush, remove
 from glassformer.base.errors import DataError
 from glassformer.base.json_text import sealed_json
+from glassformer.data.readers.paragraphs import sentence_starts
 from glassformer.data.readers.read import Document
-from glassformer.data.readers.sentences import sentence_starts
 from glassformer.data.stores.store import FACTS, FORMAT, TokenStore, read_facts
 from glassformer.text.tokenizer import Tokenizer
 

@@ -64,7 +64,7 @@ class Found(NamedTuple):
 
 
 class Sentences:
-    """The watched sentences of one training: see `training/watched.py`.
+    """The watched sentences of one training: see `training/record.py`.
 
     Raises ConfigError for a task whose sentences cannot be watched, DataError for a sentence that this model cannot
     answer; both before anything is trained.

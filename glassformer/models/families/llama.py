@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from glassformer.base.stretch import Stretch
 from glassformer.config import (
     Activation,
     EmbedConfig,
@@ -15,6 +14,7 @@ from glassformer.config import (
     StackConfig,
     VocabularyHeadConfig,
 )
+from glassformer.config.parts import Stretch
 from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, known_size
 
 # Layers, width, feed-forward width, heads, and those of keys and values. 1b is published; the small ones are ours, with

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 from glassformer.base.errors import ConfigError
-from glassformer.base.stretch import Stretch
 from glassformer.config import (
     Activation,
     BlockConfig,
@@ -18,6 +17,7 @@ from glassformer.config import (
     StackConfig,
     VocabularyHeadConfig,
 )
+from glassformer.config.parts import Stretch
 from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, known_size
 from glassformer.models.families.heads import with_label_heads
 

@@ -17,7 +17,7 @@ from glassformer.base.errors import GlassformerError
 from glassformer.base.json_text import parse_json
 from glassformer.saved.recipe import RECIPE, read_saved_recipe
 from glassformer.tasks import task_named
-from glassformer.training.watched import FILE, read_watched
+from glassformer.training.record import FILE, read_watched
 
 METRICS = "metrics.jsonl"
 SECTION = "training"

@@ -1,7 +1,5 @@
 """What the settings of several tasks of labels share."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -39,10 +39,8 @@ _FEW = 2000
 
 
 class MaskedRows:
-    """Rows with masked words: which words depends on (seed, epoch, row) alone, never on the batch. Special tokens are
-    never masked, not even those that the text itself contains or that replace an unknown word. `labels` are further
-    labels of the rows by the name of their loss, [R] each. `cut` describes how the rows were made, where their length
-    alone does not determine it.
+    """Rows with masked words, chosen by (seed, epoch, row) alone; special tokens are never masked. `labels` are further
+    ones by loss, [R] each. `cut` says how the rows were made, where their length does not.
     """
 
     rows_of_each = 1

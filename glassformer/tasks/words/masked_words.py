@@ -1,7 +1,5 @@
 """What tasks on masked words share: the answers at masked tokens, compared with how frequent each token is."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -40,9 +40,8 @@ class Link(NamedTuple):
 
 
 def mean_attention(weights: Any, *, layers: Sequence[int] | None = None, heads: Sequence[int] | None = None) -> Reals:
-    """The mean over the chosen layers and heads, by default all: [L, H, T, S] -> [T, S]. A layer or head is numbered
-    from 0, or from the last with -1. The last but one layer mostly aligns better than the mean of all (Garg et al.
-    2019, §3.1). Raises ShapeError for weights of other axes, and for a number beyond them.
+    """The mean over the chosen layers and heads, from 0, or from the last with -1, by default all: [L, H, T, S] -> [T,
+    S]. Raises ShapeError.
     """
     table = np.asarray(weights, np.float64)
     if table.ndim != 4:
@@ -108,8 +107,7 @@ def _members(words: Sequence[Span], tokens: Sequence[Span]) -> Reals:
 
 def owner_words(words: Sequence[Span], tokens: Sequence[Span]) -> Integers:
     """The number of the word of which each token has most characters, the first of several; -1 where it has none. Words
-    are in the order of the text and do not overlap; tokens may stand in any order, and overlap where letters of several
-    bytes are cut.
+    are in order and do not overlap; tokens may be in any order.
     """
     starts = np.array([start for start, _ in words], np.int64)
     ends = np.array([end for _, end in words], np.int64)

@@ -3,8 +3,6 @@
 B rows · S tokens of the prompt
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Self
@@ -63,9 +61,8 @@ class Sample:
 
 @dataclass(frozen=True)
 class Generation(Answered):
-    """A prompt and the text that a model writes behind it, blanks included: prompt + generated is the whole text.
-    `ended`: the model has ended it by itself, or a stop string has; else it stops at the largest number of tokens.
-    `left_out`: so many tokens at the beginning of the prompt were not read, as the model reads no more at once.
+    """A prompt and what a model writes after it, blanks included. `ended` by the model or a stop string; `left_out`
+    tokens at the beginning of the prompt were not read.
     """
 
     prompt: str

@@ -4,8 +4,6 @@ which two. Measured row by row, so that each score has its interval.
 B rows · S tokens of a row · N = B·S · V vocabulary · W width · R measured rows · n measured tokens of a batch
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from typing import Protocol

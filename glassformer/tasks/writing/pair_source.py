@@ -3,8 +3,6 @@
 E pairs · R rows · B rows of a batch · S tokens of the source · T tokens of the target · n tokens of a batch
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -61,9 +59,8 @@ class TextPairs(Sequence[TextPair]):
 
 
 class PairSource:
-    """Pairs packed into rows of few shapes (`data/batches/pack_pairs.py`): an example is a row. Tokens see those of
-    their own pair alone: the number of the pair in its row is their document. The decoder reads `start`, then the
-    target without its last token, and learns the target.
+    """Pairs packed into rows of few shapes. Tokens see those of their own pair alone (its number is their document).
+    The decoder reads `start`, then the target without its last token.
     """
 
     rows_of_each = 1

@@ -1,7 +1,5 @@
 """Texts whose tokens were given probabilities: what the verb `score` answers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """What the settings of several tasks of writing share."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from pydantic import Field

@@ -3,8 +3,6 @@
 B rows · S tokens of the source · T tokens of the target · V vocabulary · N = B·T · W width
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self

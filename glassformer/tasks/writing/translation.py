@@ -3,8 +3,6 @@
 T tokens of the translation · M tokens of the source
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise

@@ -3,8 +3,6 @@
 B rows · S tokens of the source · T tokens of the translation
 """
 
-from __future__ import annotations
-
 import math
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence

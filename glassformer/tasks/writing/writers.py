@@ -2,8 +2,6 @@
 decoding loop, and words as they are decided.
 """
 
-from __future__ import annotations
-
 import hashlib
 from abc import abstractmethod
 from array import array

@@ -3,8 +3,6 @@
 B rows · S tokens of a row · K tokens of the longest answer · N best spans
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -135,9 +133,8 @@ class Answer(Answered):
 
 
 def best_spans(logits: Tensor, may_start: Tensor, ends_at: Tensor, *, longest: int, count: int) -> Reals:
-    """The best spans of each row [B, N, 3]: score, first and last token; a score of −inf where a row has fewer. From
-    the logits [B, S, 2] of being first and last, the tokens where a span may start [B, S], the token [B] before which
-    it must end, and the most tokens of a span. N is at least BEST, where the rows are long enough.
+    """The best spans of each row [B, N, 3]: score (−inf where there are fewer), first and last token. From logits [B,
+    S, 2], the tokens where a span may start [B, S], and the token [B] before which it must end.
     """
     length = may_start.shape[1]
     starts, ends = (logits - logits[:, :1]).unbind(dim=-1)  # [B, S], [B, S]

@@ -1,7 +1,3 @@
-"""The tables `task` and `data` of its recipes; without torch."""
-
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from pydantic import Field

@@ -28,7 +28,7 @@ from glassformer.scoring.score import Scores
 from glassformer.tasks.labels.answer.answers import BEST, Answer, Reals, answer_scores, best_spans, merged
 from glassformer.tasks.labels.answer.passage import Passage, Passages, right_answers
 from glassformer.tasks.labels.answer.settings import AnswerData, AnswerSection
-from glassformer.tasks.labels.text_pair import check_encoder, two_segments
+from glassformer.tasks.labels.labels import check_encoder, two_segments
 from glassformer.tasks.predictor import Context, evaluating, predict, untrained
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row, check_columns, located, text_of
@@ -43,9 +43,8 @@ _NAMED = 3
 
 
 class Question(NamedTuple):
-    """A question about a passage. `answers` are all that count as right, none where the passage has no answer, None
-    where they are not known; `span` are the first and the last token of the one that is learned. `cut`: how many of the
-    question's tokens were left out.
+    """`answers` are all that count as right, none where the passage has none, None where they are not known; `span` is
+    the first and last token that are learned; `cut` tokens of the question were left out.
     """
 
     question: str
@@ -67,9 +66,8 @@ def _of_ends(side: int) -> Callable[[Any, Both], Tensor]:
 
 
 class AnswerQuestions(RecordTask[Question, Answer]):
-    """The answer as a span of a passage: a score for each token to be its first, and one to be its last. A long passage
-    has several windows, each with the whole question. In training the windows without the whole answer, and those of a
-    question that has none, learn the first token, [CLS], as start and end.
+    """A score for each token to be the first, and the last, of the answer. Windows without the whole answer learn
+    [CLS].
     """
 
     Section = AnswerSection

@@ -1,7 +1,5 @@
 """A text and its candidates: what a record says of them, and which one was chosen."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 B rows · G groups, one for each window of a record · C candidates of a group
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +25,7 @@ from glassformer.scoring.cross_entropy import cross_entropy, soft_loss, widened
 from glassformer.scoring.score import THIS_MODEL, Scores, losses_and_shares
 from glassformer.tasks.labels.choose.answers import Choice, Question, candidates_of, place_of
 from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
-from glassformer.tasks.labels.text_pair import check_encoder, two_segments
+from glassformer.tasks.labels.labels import check_encoder, two_segments
 from glassformer.tasks.predictor import SENTENCES, Context, untrained
 from glassformer.tasks.records import Record, RecordTask, log_mean_of_columns
 from glassformer.tasks.rows import Axis, Row, check_different, not_finite, text_of
@@ -46,10 +44,8 @@ def _of_candidates(task: Any, both: Both) -> Tensor:
 
 
 class Choose(RecordTask[Question, Choice]):
-    """One of the candidates of a text, of which each record has at least two. A text that is too long for a row beside
-    its candidates has several windows; each is a group of rows, one for each candidate, with a softmax of its own, and
-    the probabilities of the windows are averaged. Groups are never parted; those with fewer candidates than the largest
-    are filled with rows of weight 0.
+    """One of at least two candidates. A long text has several windows, each a group of rows with a softmax, whose
+    probabilities are averaged; smaller groups are filled with rows of weight 0.
     """
 
     Section = ChooseSection
@@ -128,9 +124,8 @@ class Choose(RecordTask[Question, Choice]):
         return [row for group in self.groups(example) for row in group]
 
     def groups(self, example: Question) -> list[list[Row]]:
-        """A group of rows for each window, one row for each candidate; the windows share a weight of 1. Each candidate
-        is cut with the text as a pair of texts is. Where one has fewer windows than another, those at the same share of
-        the text stand together. The first row of a group has the place of the right candidate as its label.
+        """A group of rows for each window, one for each candidate; the first row has the place of the right one as its
+        label. Where a candidate has fewer windows, those at the same share of the text go together.
         """
         cut = [text_rows(self.tokenizer, example.text, choice, length=self.length) for choice in example.choices]
         most = max(map(len, cut))

@@ -3,8 +3,6 @@
 B rows · W windows of a text · L labels · M most labels of a text
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,8 +18,8 @@ from glassformer.data.batches.corrupt import IGNORED
 from glassformer.scoring import agreement
 from glassformer.scoring.calibration import Reliability, log_mean, log_sigmoid, log_softmax
 from glassformer.scoring.cross_entropy import cross_entropy
-from glassformer.scoring.report import Worst, by_label, confusion
 from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores
+from glassformer.scoring.verdict import Worst, by_label, confusion
 from glassformer.tasks.labels.labels import Class, Classes, Labelled
 
 

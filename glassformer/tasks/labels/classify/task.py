@@ -3,8 +3,6 @@
 B rows · L labels · M most labels of a text
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -24,8 +22,7 @@ from glassformer.scoring.score import Reals, Scores
 from glassformer.tasks import task_named
 from glassformer.tasks.labels.classify.labelling import Labelling, OneLabel, SeveralLabels
 from glassformer.tasks.labels.classify.settings import ClassifyData, ClassifySection
-from glassformer.tasks.labels.labels import Class, Classes, Labelled, Unlearned
-from glassformer.tasks.labels.text_pair import TextPairTask, two_segments
+from glassformer.tasks.labels.labels import Class, Classes, Labelled, TextPairTask, Unlearned, two_segments
 from glassformer.tasks.predictor import Context, evaluating, predict, untrained
 from glassformer.tasks.records import Record
 from glassformer.tasks.rows import Axis, Row, known_label, label_of, labels_of, not_finite, text_of

@@ -1,7 +1,3 @@
-"""What recipes and the command line know of this task, without torch."""
-
-from __future__ import annotations
-
 from glassformer.tasks import TaskEntry
 
 TASK = TaskEntry(

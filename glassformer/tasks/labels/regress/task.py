@@ -3,8 +3,6 @@
 B rows · E examples · W windows of a text
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,11 +20,11 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring import agreement
 from glassformer.scoring.baselines import Lesson
 from glassformer.scoring.cross_entropy import widened
-from glassformer.scoring.report import Worst
 from glassformer.scoring.score import THIS_MODEL, Reals, Scores
+from glassformer.scoring.verdict import Worst
 from glassformer.tasks.answered import Answered, InWords, texts_of
+from glassformer.tasks.labels.labels import TextPairTask, two_segments
 from glassformer.tasks.labels.settings import TextPairData, TextPairSection
-from glassformer.tasks.labels.text_pair import TextPairTask, two_segments
 from glassformer.tasks.predictor import Context, untrained
 from glassformer.tasks.records import Record
 from glassformer.tasks.rows import Axis, Row, located, not_finite

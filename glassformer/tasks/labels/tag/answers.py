@@ -3,8 +3,6 @@
 L labels · N words
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,9 +33,8 @@ class FoundSpan:
 
 @dataclass(frozen=True)
 class Tagging(Answered):
-    """The tags of a text's words, and the spans that they mark; where each word has a tag of its own, these are the
-    words. `offsets` are the characters [start, end) of each word. `windows` is above 1 for a long text, `given` is
-    whether the words came with the text.
+    """The tags of a text's words, [start, end) of each in `offsets`, and the spans that they mark, or the words.
+    `given`: the words came with the text.
     """
 
     text: str

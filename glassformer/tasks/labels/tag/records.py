@@ -1,7 +1,5 @@
 """Sentences with tags from files: words and their tags, or texts with spans of characters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path

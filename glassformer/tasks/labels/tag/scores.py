@@ -3,8 +3,6 @@
 E sentences · K statistics of a sentence · T labels of spans
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -70,9 +68,8 @@ def span_measure(
     words: Sequence[int],
     types: Sequence[str],
 ) -> Measure:
-    """Precision, recall and F1 of all spans together, the mean of the labels' F1 (`macro_f1`), and the share of words
-    with the right tag (`accuracy`); for each sentence the spans that are right, those that were found, how many words
-    have the right tag, and how many it has.
+    """Precision, recall and F1 of all spans, the labels' mean F1, and the share of words with the right tag. `agreeing`
+    of the `words` of each sentence have it.
     """
     number = {label: place for place, label in enumerate(types)}
     statistics = np.zeros((len(right), 3 * len(types) + 2))  # [E, K]

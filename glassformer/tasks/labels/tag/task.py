@@ -3,8 +3,6 @@
 B rows · S tokens of a row · L labels · N words
 """
 
-from __future__ import annotations
-
 import math
 from array import array
 from collections import Counter
@@ -30,12 +28,11 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring.bio import OUTSIDE, is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
 from glassformer.scoring.cross_entropy import cross_entropy, soft_loss, widened
 from glassformer.scoring.score import Scores
-from glassformer.tasks.labels.labels import Unlearned
+from glassformer.tasks.labels.labels import Unlearned, check_encoder
 from glassformer.tasks.labels.tag.answers import Tagging, decoded, tag_scores
 from glassformer.tasks.labels.tag.records import Sentence, sentence_of, tagged_format, tagged_rows
 from glassformer.tasks.labels.tag.scores import TagBaselines
 from glassformer.tasks.labels.tag.settings import TagData, TagSection
-from glassformer.tasks.labels.text_pair import check_encoder
 from glassformer.tasks.predictor import Context, untrained
 from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row, known_label, not_finite

@@ -3,8 +3,6 @@
 N masked tokens · V vocabulary
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, NamedTuple, Self

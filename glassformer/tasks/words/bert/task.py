@@ -4,8 +4,6 @@ it, masked words and sentence order (Lan et al. 2020, §3.1).
 B rows · S tokens of a row · N masked words · V vocabulary
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 

@@ -3,8 +3,6 @@
 n masked words of one row · N of all rows of a batch · V vocabulary
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 N scored tokens of a batch · V vocabulary
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, NamedTuple, Self

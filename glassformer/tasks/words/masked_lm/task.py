@@ -3,8 +3,6 @@
 B rows · S tokens of a row · N masked words, padded to the same number in each batch · V vocabulary
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 

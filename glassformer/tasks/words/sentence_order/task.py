@@ -4,8 +4,6 @@
 B rows · S tokens of a row · P pairs
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
@@ -28,7 +26,7 @@ from glassformer.models.inputs import Batch, Inputs, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, compared, losses_and_shares
-from glassformer.tasks.labels.text_pair import check_encoder, two_segments
+from glassformer.tasks.labels.labels import check_encoder, two_segments
 from glassformer.tasks.rows import Shape
 from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Preparation, SoftLoss, Source

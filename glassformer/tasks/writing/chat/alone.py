@@ -3,8 +3,6 @@
 B rows · S tokens of a row · N = B·S · V vocabulary · W width
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

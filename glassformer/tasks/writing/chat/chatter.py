@@ -3,8 +3,6 @@
 B rows · S tokens of the turns so far
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -41,9 +39,8 @@ class OtherReply:
 
 @dataclass(frozen=True)
 class Reply(Answered):
-    """The turns so far, the last of them the one that is answered, and the reply. `read`: so many of the last turns
-    were read; `left_out`: so many tokens of the first of these were not, as the model reads no more at once. `ended`:
-    the model has ended the reply by itself, or a stop string has.
+    """The turns so far, the last of them the one that is answered, and the reply. `read` of the last turns were read,
+    but `left_out` tokens of the first; `ended` by the model or a stop string.
     """
 
     turns: tuple[str, ...]

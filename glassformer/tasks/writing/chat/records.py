@@ -3,8 +3,6 @@
 L lessons · R rows · B rows of a batch · S tokens of a row · n tokens of a batch
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -57,9 +55,8 @@ class Exchanges(Sequence[Exchange]):
 
 
 class DialogueSource:
-    """Lessons packed into rows of one length: an example is a row. Tokens see those of their own lesson alone: its
-    number in the row is their document. The model reads a lesson without its last token; the label of each token is the
-    one behind it, where that is learned.
+    """Lessons packed into rows of one length. Tokens see those of their own lesson alone (its number is their
+    document), and learn the token after them where that is learned.
     """
 
     rows_of_each = 1

@@ -3,8 +3,6 @@
 B rows · S tokens of the turns · T tokens of the reply · R, E replies · n tokens of E replies
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -52,9 +50,8 @@ REPEATED = 4
 
 
 def reply_scores(replies: Sequence[str]) -> dict[str, float]:
-    """`distinct_1` and `distinct_2`: different words, and pairs of neighbours, as shares of all in all replies (Li et
-    al. 2016); `reply_words`: the mean number of words; `repeated_4`: of the sequences of four words within a reply, the
-    share that stood there before; `empty`: the share of replies without a word.
+    """`distinct_1`, `distinct_2`: different words and pairs of words as shares of all (Li et al. 2016); `reply_words`:
+    the mean number; `repeated_4`: sequences of four words that occurred before; `empty`: replies without a word.
     """
     words = [[reply[start:end].lower() for start, end in find_words(reply)] for reply in replies]
     fours = [_sequences(each, REPEATED) for each in words]

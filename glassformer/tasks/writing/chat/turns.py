@@ -43,8 +43,7 @@ class TurnWriter:
         return ids_of(self.tokenizer, self.template.written(messages, ask=True).text)
 
     def lesson(self, messages: Sequence[Message], learned: Sequence[bool]) -> Lesson:
-        """The tokens of a conversation, and which of them are of the turns to be learned, their ends among them. Raises
-        NotAddingError where a turn is written in another way when later ones follow, and as `ChatTemplate.written`
+        """The tokens of a conversation, and which are learned. Raises NotAddingError, and as `ChatTemplate.written`
         does.
         """
         whole = self.template.written(messages, ask=False)
@@ -80,9 +79,8 @@ class TurnWriter:
 
 
 def messages_of(turns: object, where: str = "", *, system: str | None = None) -> tuple[Message, ...]:
-    """A conversation to be answered: a text, texts of two people in turn, of which the last is the user's, or objects
-    with `role` and `content`. `system` is said before all turns where the conversation does not begin so itself. Raises
-    DataError for an empty turn, an unknown role, and where the last turn is not the user's.
+    """A conversation: a text, texts of two people in turn, or objects with `role` and `content`; `system` comes first.
+    Raises DataError for an empty turn, an unknown role, and a last turn that is not the user's.
     """
     given = [turns] if isinstance(turns, str) else turns
     if not isinstance(given, list | tuple) or not given:
@@ -129,9 +127,8 @@ def told_apart(dialogue: Dialogue) -> Iterator[tuple[tuple[Message, ...], tuple[
 def lessons(
     writer: TurnWriter, messages: Sequence[Message], learned: Sequence[bool], *, room: int, history: int | None
 ) -> Iterator[Lesson | None]:
-    """A dialogue as parts of at most `room` + 1 tokens, of which the last is not read. Each reply is learned once,
-    after as many turns as fit, at most `history`; None stands for a reply that does not fit with the turn before it. A
-    dialogue that fits is one part. Of a longer one each part begins with earlier turns in up to half of its room.
+    """A dialogue in parts of at most `room` + 1 tokens. Each reply is learned once, after as many turns as fit, at most
+    `history`; None where it does not fit with the turn before it.
     """
     system, turns = opened(messages)
     flags = list(learned[len(system) :])

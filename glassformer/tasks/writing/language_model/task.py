@@ -3,8 +3,6 @@
 B rows · S tokens of a row · N = B·S · V vocabulary · W width
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
@@ -37,9 +35,8 @@ from glassformer.text.tokenizer import Tokenizer
 
 
 class NextTokens:
-    """All documents as one stream, cut into rows without padding: the model reads a row's tokens, and the token behind
-    each of them is its label. The token that ends a document is learned like any other. With `document_mask` no token
-    looks at another document. Nothing is random: a row is the same in each epoch.
+    """All documents as one stream in rows without padding, the same in each epoch; each token's label is the next one.
+    With `document_mask` no token looks at another document.
     """
 
     rows_of_each = 1

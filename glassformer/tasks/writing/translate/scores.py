@@ -3,8 +3,6 @@
 E sentences, or measured pairs · U different sources · K statistics of a sentence · N n-gram orders
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +13,8 @@ import numpy as np
 
 from glassformer.base.errors import ShapeError
 from glassformer.data.batches.batch import Integers
-from glassformer.scoring.report import QUOTES, WORST, quoted
 from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, Unigram
+from glassformer.scoring.verdict import QUOTES, WORST, quoted
 from glassformer.tasks.writing.pair_source import PairSource, TargetLosses
 
 # The most words of the answer that are kept with a model.
@@ -24,12 +22,8 @@ _KEPT = 200
 
 
 class TargetWords:
-    """Ignores what the source says: the words that most target sentences of the training data have, as many as its
-    length leads to expect.
-
-    A word stands in the answer a second time where more targets have it twice than have another word once, so that no
-    other bag of so many words has more words in common with the targets (the matching 1-grams of BLEU). It is the
-    unigram baseline of translations: what is above it was learned from the sources, or from the order of words.
+    """The words that most training targets have, as many as the source's length leads to expect, one of them twice
+    where more targets have it twice: the unigram baseline of translations, and the best bag of words for BLEU.
     """
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
@@ -67,9 +61,8 @@ _ORDERS, _BETA = 4, 2  # the defaults of sacreBLEU: n-grams of 1 to 4 words for 
 
 
 class References:
-    """The right translations of some sentences, one or several of each, cut into n-grams once for all systems that are
-    measured against them. `words` is how BLEU cuts words, `lowercase` whether BLEU and chrF ignore case (TER always
-    does). Raises ShapeError for a sentence without a reference, and where there is no sentence.
+    """Translations of some sentences, cut into n-grams once. `words` is how BLEU cuts words; `lowercase`: BLEU and chrF
+    ignore case. Raises ShapeError for a sentence without a reference.
     """
 
     def __init__(
@@ -109,10 +102,8 @@ class References:
         return {name: str(metric.get_signature()) for name, metric in self._metrics.items()}
 
     def measure(self, translations: Sequence[str], *, losses: Any = None, tokens: Any = None) -> Measure:
-        """The scores of these translations: `bleu`, `chrf` and `ter` from 0 to 100 (`ter` may be above), with `losses`
-        and `tokens` also `loss` and `perplexity`. `losses` [E] are the summed cross-entropies in nats of each
-        sentence's reference, `tokens` [E] how many tokens these are of. Raises ShapeError for another number of
-        translations, losses or tokens than of sentences.
+        """`bleu`, `chrf` and `ter` (0 to 100, `ter` may be above) and, from the summed `losses` [E] of `tokens` [E],
+        `loss` and `perplexity`. Raises ShapeError for other numbers of sentences.
         """
         sides = {"translations": translations, "losses": losses, "tokens": tokens}
         for what, values in sides.items():
