@@ -63,7 +63,7 @@ class Likelihood(Predictor[Read, ScoredText]):
         if len(encoding) + len(self.opening) < 2:
             raise DataError(located(where, "a text to score needs two tokens"), got=repr(text[:40]))
         room = None if self.room is None else max(2, self.room - len(self.opening) + 1)
-        return Read(text, encoding, windows(len(encoding), room))
+        return Read(text, encoding, windows(len(encoding), room, causal=True))
 
     def rows(self, example: Read) -> Iterator[Row]:
         """The windows of the text, the token that each of theirs is followed by as its label."""
