@@ -26,9 +26,7 @@ class Window:
     last: int
 
 
-def windows(
-    tokens: int, room: int | None, overlap: int | None = None, *, causal: bool = False
-) -> tuple[Window, ...]:
+def windows(tokens: int, room: int | None, overlap: int | None = None, *, causal: bool = False) -> tuple[Window, ...]:
     """Cover a text with windows of at most `room` tokens (None: one window of any length), which overlap by `overlap`
     tokens, by default and at most by half.
 
