@@ -250,7 +250,8 @@ class _Number:
 def _strength(features: Any, lessons: Sequence[Lesson]) -> float:
     """The strength for features [E, F] of lessons with one label; copies of a text are set aside together."""
     of = np.array([lesson.target for lesson in lessons], np.int64)  # [E]
-    groups = np.array([text_hash(f"{lesson.text}\0{lesson.pair or ''}") for lesson in lessons], np.uint64)  # [E]
+    hashes = np.array([text_hash(f"{lesson.text}\0{lesson.pair or ''}") for lesson in lessons], np.uint64)
+    _, groups = np.unique(hashes, return_inverse=True)  # [E]
 
     def guess(kept: Integers, tried: Integers, strength: float) -> Integers:
         scores = _Classes(features[kept], of[kept], int(of.max()) + 1, strength)(features[tried])  # [T, L]
