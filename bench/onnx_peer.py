@@ -53,7 +53,7 @@ def export(encoder: Path, folder: Path) -> None:
         draft.replace(folder / FLOAT)
     if not (folder / EIGHT).exists():
         draft = folder / f"draft-{EIGHT}"
-        quantize_dynamic(folder / FLOAT, draft, weight_type=QuantType.QInt8)
+        quantize_dynamic(folder / FLOAT, draft, weight_type=QuantType.QInt8, per_channel=True)
         draft.replace(folder / EIGHT)
 
 

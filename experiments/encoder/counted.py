@@ -48,7 +48,7 @@ def _linear(plan: Plan, train: Sequence[Record], test: Sequence[Record]) -> list
     def lesson(record: Record, its: list[Any]) -> Lesson:
         return Lesson(record["text"], record.get("pair"), target(its))
 
-    fitted = TfIdf([lesson(*pair) for pair in zip(train, each, strict=True)], len(labels))
+    fitted = TfIdf([lesson(*pair) for pair in zip(train, each, strict=True)], len(labels), strength=1.0)
     found = fitted.guess([lesson(record, each[0]) for record in test])
     if plan.kind == "regress":
         return [float(values[0]) for values in found]

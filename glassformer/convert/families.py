@@ -35,9 +35,9 @@ def family_of(values: Mapping[str, Any], where: str) -> Family:
     name = values.get("model_type")
     if not isinstance(name, str) or name not in FAMILY_TABLES:
         raise CheckpointError(
-            f"{where}: model_type must be one of {', '.join(FAMILY_TABLES)}",
+            f"{where}: model_type must be a family that is read",
             got=repr(name),
-            do=did_you_mean(str(name), FAMILY_TABLES) if name else "",
+            do=did_you_mean(str(name or ""), FAMILY_TABLES),
         )
     return FAMILY_TABLES[name]
 

@@ -19,7 +19,8 @@ from glassformer.base.json_text import read_json
 from glassformer.base.paths import check_path
 from glassformer.features.mix import Mix
 from glassformer.features.pooling import Reals
-from glassformer.features.regression import ACCURACY, fitted
+from glassformer.features.regression import fitted
+from glassformer.scoring.baselines import ACCURACY
 from glassformer.scoring.score import Integers
 
 _MADE_FOR = "glassformer probe, format 1"

@@ -140,7 +140,8 @@ def searched(model: Artefact) -> Searched:
         "max_length": model.config.output_stack.embed.position.max_length,
         "num_beams": section.beams,
         "length_penalty": section.length_penalty,
-        "early_stopping": True,
+        # Our search is exact; theirs warns of "never" where it is greedy.
+        "early_stopping": "never" if section.beams > 1 else False,
     }
     if pad is not None:
         generation |= {"pad_token_id": pad, "bad_words_ids": [[pad]]}

@@ -13,7 +13,7 @@ import numpy as np
 
 from glassformer.base.settings import Settings
 from glassformer.data.stores.split import shared, text_hash
-from glassformer.scoring.score import Reals, Scores
+from glassformer.scoring.score import Integers, Reals, Scores
 
 Example = TypeVar("Example", contravariant=True)
 Prediction = TypeVar("Prediction")
@@ -26,6 +26,11 @@ _RECORDS, _CHARACTERS, _OF_A_TEXT, _FEATURES = 100_000, 40_000_000, 20_000, 100_
 # a step of the fit then takes about 0.2 s on one core.
 _LABELS, _PRODUCTS = 500, 100_000_000
 _STEPS = 200
+# Strengths of the regularization (scikit-learn's C, of which a small one regularizes more) among which is chosen: those
+# of standardized vectors, of length √F, are about F times smaller. It is chosen on at most so many records.
+STRENGTHS_OF_WORDS = (1.0, 10.0, 100.0)
+_TRIED, _ASIDE = 20_000, 0.2
+ACCURACY, MACRO_F1 = "accuracy", "macro F1"
 # Examples whose scores [E, L] are in memory together, and the most of these scores.
 _TOGETHER, _SCORES = 1024, 1 << 20
 
@@ -44,10 +49,10 @@ class TfIdf:
 
     A pair has the features of both texts, their products, and their cosine. Deterministic. What the fit may cost is
     bounded whatever the data: `note` tells what was left out of it, "" when nothing was. `strength` is that of the
-    regularization for one label (scikit-learn's C, of which a small one regularizes more).
+    regularization for one label (scikit-learn's C); None: of `STRENGTHS_OF_WORDS` the one that is right most often.
     """
 
-    def __init__(self, lessons: Sequence[Lesson], labels: int, *, strength: float = 1.0) -> None:
+    def __init__(self, lessons: Sequence[Lesson], labels: int, *, strength: float | None = None) -> None:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         chosen, kept = _kept_labels(lessons, _sample(lessons))
@@ -68,7 +73,10 @@ class TfIdf:
             self.note = _left_out(len(lessons), len(chosen), labels, len(kept))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a fit that ends at its last step is good enough to compare with
-            self._predict = _fitted(features, [lesson.target for lesson in chosen], labels, strength)
+            targets = [lesson.target for lesson in chosen]
+            if strength is None:
+                strength = _strength(features[:_TRIED], chosen[:_TRIED]) if isinstance(targets[0], int) else 1.0
+            self._predict = _fitted(features, targets, labels, strength)
 
     def guess(self, lessons: Sequence[Lesson]) -> Iterator[list[float]]:
         """For each lesson what a head gives, [L]: log-probabilities, logits of several labels, or one number."""
@@ -88,6 +96,37 @@ class TfIdf:
         product = first.multiply(second)  # [E, F]
         cosine = csr_matrix(product.sum(axis=1))  # [E, 1]: the rows have length 1
         return hstack([first, second, product, cosine], format="csr")  # [E, 3F + 1]
+
+
+def chosen_strength(
+    strengths: Sequence[float],
+    of: Integers,
+    groups: Integers,
+    score: str,
+    guess: Callable[[Integers, Integers, float], Integers],
+) -> float:
+    """The strength that does best, by the score that ranks, on a fifth of the groups when the others are learned from;
+    of equally good ones the smallest, which regularizes the most. The middle one where the others have one label alone.
+
+    `of` [E] are the labels; `guess` is given the numbers of the examples that are learned from, those that are guessed,
+    and a strength, and gives the labels of the second.
+    """
+    from sklearn.metrics import accuracy_score, f1_score
+
+    _, group = np.unique(groups, return_inverse=True)  # [E]
+    aside = np.random.default_rng(0).random(int(group.max()) + 1)[group] < _ASIDE  # [E]
+    if not aside.any() or len(np.unique(of[~aside])) < 2:
+        return strengths[len(strengths) // 2]
+    kept, tried = np.flatnonzero(~aside), np.flatnonzero(aside)
+    found = []
+    for strength in sorted(strengths):
+        guessed = guess(kept, tried, strength)
+        found.append(
+            accuracy_score(of[tried], guessed)
+            if score == ACCURACY
+            else f1_score(of[tried], guessed, average="macro", zero_division=0)
+        )
+    return sorted(strengths)[int(np.argmax(found))]
 
 
 class Learner(Protocol[Example, Prediction]):
@@ -147,7 +186,7 @@ def repeated(task: Learner[Example, Any], train: Sequence[Example], measured: Se
 class _Classes:
     """Multinomial logistic regression; labels it has not seen share what add-one smoothing leaves them."""
 
-    def __init__(self, features: Any, targets: Sequence[int], labels: int, strength: float) -> None:
+    def __init__(self, features: Any, targets: Sequence[int] | Integers, labels: int, strength: float) -> None:
         from sklearn.linear_model import LogisticRegression
 
         self._seen, self._labels = np.unique(np.asarray(targets)), labels
@@ -204,6 +243,19 @@ class _Number:
     def __call__(self, features: Any) -> Reals:
         """[E, F] -> [E, 1]."""
         return np.asarray(self._model.predict(features))[:, None]
+
+
+def _strength(features: Any, lessons: Sequence[Lesson]) -> float:
+    """The strength for features [E, F] of lessons with one label; copies of a text are set aside together."""
+    of = np.array([lesson.target for lesson in lessons], np.int64)  # [E]
+    hashes = np.array([text_hash(f"{lesson.text}\0{lesson.pair or ''}") for lesson in lessons], np.uint64)
+    _, groups = np.unique(hashes, return_inverse=True)  # [E]
+
+    def guess(kept: Integers, tried: Integers, strength: float) -> Integers:
+        scores = _Classes(features[kept], of[kept], int(of.max()) + 1, strength)(features[tried])  # [T, L]
+        return scores.argmax(axis=1)
+
+    return chosen_strength(STRENGTHS_OF_WORDS, of, groups, ACCURACY, guess)
 
 
 def _fitted(features: Any, targets: Sequence[Any], labels: int, strength: float) -> Any:

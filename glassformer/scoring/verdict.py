@@ -12,7 +12,9 @@ from glassformer.scoring.score import SAMPLES, THIS_MODEL, Interval, Measure, Sc
 MATRIX_LABELS = 12
 # Labels, confused pairs and examples that a report lists, and the characters of a quoted text.
 LABELS, PAIRS, WORST, QUOTED = 30, 15, 10, 160
-QUOTES = "this quotes rows of the data; leave it out where they are private"
+QUOTES = "this quotes rows of the data; leave it out where they are private: --no-examples"
+QUOTING = ("quotes", "worst", "most_wrong")
+"""The parts of a report that quote rows of the data."""
 
 
 def confusion(true: Sequence[int], guessed: Sequence[int], names: Sequence[str]) -> dict[str, Any]:

@@ -26,18 +26,20 @@ class Window:
     last: int
 
 
-def windows(tokens: int, room: int | None, overlap: int | None = None) -> tuple[Window, ...]:
+def windows(tokens: int, room: int | None, overlap: int | None = None, *, causal: bool = False) -> tuple[Window, ...]:
     """Cover a text with windows of at most `room` tokens (None: one window of any length), which overlap by `overlap`
     tokens, by default and at most by half.
 
     Two adjacent windows answer for one half of their overlap each, so that no token is answered at a window's edge
-    unless it is at the edge of the text.
+    unless it is at the edge of the text. A `causal` model sees nothing to the right: the first window answers for the
+    whole overlap, so that each token has at least the overlap before it.
     """
     if room is None or tokens <= room:
         return (Window(0, tokens, 0, tokens),)
     step = max(1, room // 2 if overlap is None else max(room - overlap, room // 2))
     starts = [*range(0, tokens - room, step), tokens - room]
-    edges = [0, *((later + earlier + room) // 2 for earlier, later in pairwise(starts)), tokens]
+    ends = (earlier + room if causal else (later + earlier + room) // 2 for earlier, later in pairwise(starts))
+    edges = [0, *ends, tokens]
     return tuple(
         Window(start, start + room, first, last)
         for start, first, last in zip(starts, edges[:-1], edges[1:], strict=True)

@@ -139,7 +139,7 @@ def test_features_are_those_of_the_model(folder: Path) -> None:
     assert np.abs(found - np.concatenate(list(expected.values()), axis=1)).max() <= 1e-5
     assert found.shape == (24, features.n_features_out_)
     assert features.get_feature_names_out()[[0, -1]].tolist() == ["last.first.0", "embedding.max.15"]
-    assert gf.TextFeatures(model).fit_transform([]).shape == (0, 16)
+    assert gf.TextFeatures(model).fit_transform([]).shape == (0, 32)  # the embedding and the last layer
     mixed = gf.TextFeatures(folder, strategy="mix").fit(TEXTS, LABELS)
     assert mixed.mix_ is not None
     assert len(mixed.mix_.weights) == 3

@@ -67,6 +67,8 @@ def test_it_is_measured_again_beside_the_most_frequent_label(run: Run, classifie
     assert {"accuracy", "most_frequent_accuracy"} <= record.keys()
     (everything,) = run("evaluate", classifier, table, "--json").records
     assert everything["targets"] == 60
+    (private,) = run("evaluate", classifier, table, "--no-examples", "--json").records
+    assert private["report"].keys() == everything["report"].keys() - {"worst", "quotes"}
 
 
 def test_a_model_without_labels_does_not_classify(run: Run, trained: Path) -> None:

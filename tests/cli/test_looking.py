@@ -110,6 +110,31 @@ def test_explain_of_a_word_or_its_place(run: Run, drawn: Path, word: str) -> Non
     assert {cell["cell"]["query"] for cell in cells} == {3}
 
 
+def test_explain_begins_with_what_the_word_looks_at(run: Run, tmp_path: Path) -> None:
+    """In ten lines; then no word of the sentence is left out, and the page opens at the clearest head."""
+    text = "The animal did not cross the street because it was too tired"
+    done = run("explain", "english", text, "--word", "it")
+    lines = done.out.splitlines()
+    first = lines[: lines.index("")]
+    assert len(first) == 10
+    assert "more words" not in done.out
+    found = load("english").trace(text)
+    it = found.words.inputs[0].index("it")
+    clearest = max(
+        (float(found.tensor(name)[0, head, it, key]), name, head, key)
+        for name in found.statement.formulas
+        if name.endswith("self_attention.weights")
+        for head in range(found.tensor(name).shape[1])
+        for key in range(1, 13)
+        if key != it
+    )
+    _, name, head, key = clearest
+    assert f"block {name.split('.')[2]}, self-attention, head {head}: {found.words.inputs[0][key]}" in first[1]
+    run("explain", "english", text, "--word", "it", "--html", tmp_path / "it.html")
+    place = f"#level=number&amp;tensor={name}&amp;cell=0,{head},{it},{key}&amp;sentence=0"
+    assert f'data-place="{place}"' in (tmp_path / "it.html").read_text()
+
+
 @pytest.mark.parametrize("word", ["likes", "(likes)", "[MASK]@1"])
 def test_explain_of_a_hidden_word_works_out_its_logits(run: Run, drawn: Path, word: str) -> None:
     steps = {step["name"]: step for step in run("explain", drawn, SENTENCE, "--word", word, "--json").records}

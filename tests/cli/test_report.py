@@ -62,6 +62,22 @@ def test_source_reference_and_translation_are_told_apart() -> None:
     assert any("17.12" in line for line in lines[: at["source"]])
 
 
+def test_labels_that_share_their_beginning_are_told_apart() -> None:
+    names = [
+        f"the customer's request number one concerns {what}"
+        for what in ("a refund", "a parcel", "猫猫猫猫", "an account")
+    ]
+    true = [0, 1, 2, 3, 0, 1, 2, 3]
+    guessed = [1, 2, 3, 0, 0, 1, 2, 3]
+    report = {
+        "labels": by_label([[one] for one in true], [[one] for one in guessed], names),
+        **confusion(true, guessed, names),
+    }
+    rows = [line.split("  ")[0].strip() for line in shown(report).splitlines() if "…" in line]
+    assert len({row for row in rows if row.startswith("the")}) >= 4
+    assert all(any(what in line for line in shown(report).splitlines()) for what in ("refund", "parcel", "account"))
+
+
 def test_the_confusion_matrix_counts_and_shades() -> None:
     found = confusion([0, 0, 0, 0, 1], [0, 0, 0, 1, 1], ["cat", "dog"])
     assert found["confusion"]["counts"] == [[3, 1], [0, 1]]

@@ -125,6 +125,10 @@ def test_a_broken_folder_is_told_in_a_sentence(
 
 def test_a_family_that_is_nearly_known_is_suggested(tmp_path: Path) -> None:
     save("BertForMaskedLM", tmp_path)
+    change_settings(tmp_path, model_type="electra")
+    with pytest.raises(CheckpointError) as error:
+        read_huggingface(tmp_path)
+    assert str(error.value).count("modernbert") == 1  # the families are listed once
     change_settings(tmp_path, model_type="brt")
     with refused(CheckpointError, wanted="model_type", got="'brt'", do="'bert'"):
         read_huggingface(tmp_path)

@@ -90,7 +90,7 @@ def test_what_is_written(tmp_path: Path) -> None:
     assert (roles["eos_token"], roles["unk_token"], roles["pad_token"]) == ("</s>", "<unk>", "<pad>")
     assert generation == {
         "pad_token_id": pad, "eos_token_id": tokenizer.end_id, "decoder_start_token_id": pad, "bad_words_ids": [[pad]],
-        "num_beams": 5, "length_penalty": 0.6, "early_stopping": True, "max_length": LONGEST,
+        "num_beams": 5, "length_penalty": 0.6, "early_stopping": "never", "max_length": LONGEST,
     }  # fmt: skip
     tensors = load_file(tmp_path / "theirs" / "model.safetensors")
     assert not tensors["model.shared.weight"][pad].any()

@@ -17,6 +17,7 @@ from glassformer.cli.vectors.embed_compare import _beside
 from glassformer.features import rank as ranking
 from glassformer.features import regression
 from glassformer.features.rank import Ranked, Ranking, check_labels, rank
+from glassformer.scoring import baselines
 from glassformer.scoring.score import Interval
 from tests.refusals import refused
 
@@ -95,7 +96,7 @@ def test_the_strength_is_chosen_by_the_score_that_ranks_and_of_equals_the_smalle
         # Never the rare label, or always it where it is right and once in four where it is not.
         return np.zeros(len(tried), int) if c < 1 else np.where(np.arange(len(tried)) % 4 == 0, 1, of[tried])
 
-    assert regression.chosen_strength((30.0, 3.0, 0.3, 0.9), of, groups, score, guess) == strength
+    assert baselines.chosen_strength((30.0, 3.0, 0.3, 0.9), of, groups, score, guess) == strength
     assert all(kept and tried and not kept & tried for kept, tried in seen)
 
 

@@ -200,9 +200,9 @@ def test_hidden_words_stand_in_brackets_everywhere() -> None:
 
 
 def test_a_chosen_word_that_stands_far_behind_is_shown() -> None:
-    found = trace(build(bert(layers=1, width=12, heads=3, vocabulary=30)), Inputs(ids=torch.arange(20)[None]))
-    table = step_named(found, f"{ATTENTION}.query", word=17).tables[0]
-    assert [name for name, _ in table.rows][-2:] == ["token 10", "token 17"]
+    found = trace(build(bert(layers=1, width=12, heads=3, vocabulary=40)), Inputs(ids=torch.arange(38)[None]))
+    table = step_named(found, f"{ATTENTION}.query", word=35).tables[0]
+    assert [name for name, _ in table.rows][-2:] == ["token 28", "token 35"]
     assert table.marks[-1]
     assert "8 more words" in table.more
 

@@ -166,7 +166,7 @@ def test_the_slides_are_mentioned_only_where_all_their_steps_are_shown() -> None
 
 def test_what_is_too_large_is_cut_and_counted() -> None:
     model = random_weights(build(bert(layers=2, width=48, heads=6, vocabulary=60)), seed=0)
-    found = trace(model, Inputs(ids=torch.arange(20)[None]))
+    found = trace(model, Inputs(ids=torch.arange(38)[None]))
     steps = {step.name: step for step in walkthrough(found)}
     query = steps[f"{ATTENTION}.query"]
     assert query.remarks[0].startswith("40 more")

@@ -28,3 +28,14 @@ def test_each_token_is_answered_once_and_where_it_sees_most() -> None:
                     best = max(context(each, place, tokens) for each in others)
                     # Of two windows with a middle between two tokens, either is as good to within one token.
                     assert context(window, place, tokens) >= best - 1
+
+
+def test_a_causal_model_answers_where_it_sees_most_before_a_token() -> None:
+    for tokens in range(1, 60):
+        for room in range(2, 20):
+            found = windows(tokens, room, causal=True)
+            assert [place for window in found for place in range(window.first, window.last)] == list(range(tokens))
+            for window in found:
+                for place in range(window.first, window.last):
+                    before = [place - each.start for each in found if each.start <= place < each.end]
+                    assert place - window.start == max(before) >= min(place, room // 2)

@@ -27,7 +27,8 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     """Texts [N] to vectors [N, F]: hidden states of a model that stays as it is.
 
     Parameters: `model`, a folder, a name in the package, or a `Model`; `strategy` and `pooling`, one or several, whose
-    vectors then stand side by side (docs/features.md); `fast`, whether to compute in bfloat16 where the machine has it
+    vectors then stand side by side (docs/features.md), by default the mean of the tokens' embeddings and of their last
+    vectors, side by side; `fast`, whether to compute in bfloat16 where the machine has it
     (`model_.fast_told` says what that changes);
     `device`. The strategy "mix" learns the weights of the layers in `fit`, from the labels `y`.
 
@@ -38,7 +39,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self,
         model: str | Path | Model = "english",
         *,
-        strategy: str | Mix | Sequence[str | Mix] = "last",
+        strategy: str | Mix | Sequence[str | Mix] = "concat:0,-1",
         pooling: str | Sequence[str] = "mean",
         fast: bool = False,
         device: str | None = None,

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glassformer.base.errors import ConfigError, UnknownNameError
+from glassformer.base.errors import ConfigError
 from glassformer.base.wrapping import in_one_line
 from glassformer.cli.look.beside import IndexFolder, ProbeFile, StartModel, beside
+from glassformer.cli.look.explain_word import looks_of, place_of, tell
 from glassformer.cli.look.explain_writing import (
     Beams,
     LooksOf,
@@ -144,6 +145,8 @@ def explain(
             gradients=gradients,
             held_out=held_out,
             makers=beside(opened, probe, index, start),
+            sentence=sentence,
+            word=word,
         )
         return
     for name, value in (("probe", probe), ("index", index), ("start", start), ("gradients", gradients)):
@@ -158,7 +161,7 @@ def explain(
         else:
             given = [each] if isinstance(each, str) else each
             _walk(opened, given, second, choice or (), trace, sentence, word or "0", notes=notes, json=json)
-        _note(str(trace.honesty))
+        tell(str(trace.honesty))
 
 
 def _together(texts: Sequence[str]) -> Iterator[str | list[str]]:
@@ -181,6 +184,8 @@ def _page(
     gradients: bool,
     held_out: Sequence[str] | None,
     makers: Mapping[str, Maker],
+    sentence: int,
+    word: str | None,
 ) -> None:
     """All texts together on one page, with what is lost without each head where a held-out text was given."""
     given = texts[0] if len(texts) == 1 else list(texts)
@@ -190,6 +195,10 @@ def _page(
     sections = {name: make(trace) for name, make in makers.items()}
     if held_out:
         sections["importance"] = _importance(opened, held_out)
+    place = ""
+    if word is not None and (found := looks_of(opened, trace, sentence, place_of(trace, sentence, word))):
+        cell = ",".join(map(str, found[0].cell))
+        place = f"#level=number&tensor={found[0].attention}.weights&cell={cell}&sentence={sentence}"
     trace.to_html(
         out,
         title=title,
@@ -199,9 +208,10 @@ def _page(
         training=opened.source,
         sections=sections,
         overwrite=True,
+        place=place,
     )
     note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, which any browser opens")
-    _note(str(trace.honesty))
+    tell(str(trace.honesty))
 
 
 def _search(opened: Model, text: str) -> SearchTree | None:
@@ -239,17 +249,13 @@ def _walk(
     json: bool,
 ) -> None:
     from glassformer.base.lines import screen_width
-    from glassformer.cli.look.render import write
+    from glassformer.cli.look.render import look_lines, write
     from glassformer.look.formulas.explanation import Limits
     from glassformer.look.texts.head_answer import head_answer
     from glassformer.look.texts.walkthrough import no_notes, walkthrough
 
     limits = Limits.fitting(trace.config)
-    texts = len(trace.words.inputs)
-    if sentence >= texts:
-        do = f"there {'is one text' if texts == 1 else f'are {texts} texts'}"
-        raise UnknownNameError(f"--sentence counts from 0 to {texts - 1}", got=str(sentence), do=do)
-    place = _place(trace, sentence, word)
+    place = place_of(trace, sentence, word)
     told = _notes_for(trace.config) if notes else no_notes
     walk = walkthrough(trace, sentence=sentence, word=place, notes=told, limits=limits)
     last = head_answer(opened, given[0 if choices else sentence], pair, limits, choices)
@@ -260,6 +266,8 @@ def _walk(
             record(_plain(step) | written, sys.stdout)
             written = {}
     else:
+        if found := looks_of(opened, trace, sentence, place):
+            _print(look_lines(found, screen_width()))
         _print(write(steps, limits, screen_width()))
 
 
@@ -272,22 +280,6 @@ def _tokens(opened: Model, trace: Trace, sentence: int) -> dict[str, list[str]]:
     return {
         side: [word_at(known, id_) for id_ in rows[sentence].tolist()] for side, rows in ids.items() if rows is not None
     }
-
-
-def _place(trace: Trace, sentence: int, word: str) -> int:
-    from glassformer.look.trace.cell import find_word
-
-    target = trace.words.sentence("decoder_inputs", sentence)
-    if not target:
-        return find_word(trace.words, word, option="--word", sentence=sentence)
-    try:
-        place = find_word(trace.words, word, option="--word", sentence=sentence)
-    except UnknownNameError:
-        place = find_word(trace.words, word, option="--word", side="decoder_inputs", sentence=sentence)
-    source = trace.words.sentence("inputs", sentence)
-    shown = (words[min(place, len(words) - 1)] for words in (source, target))
-    _note("worked out are the rows of {} in the source and of {} in the target; --word names others".format(*shown))
-    return place
 
 
 def _follow(trace: Trace, cell: str, *, json: bool) -> None:
@@ -321,13 +313,6 @@ def _notes_for(config: ModelConfig) -> NotesOf:
         return tuple((note.number, note.sentence, note.said_elsewhere(document)) for note in found)
 
     return notes
-
-
-def _note(text: str) -> None:
-    from glassformer.base.lines import screen_width, wrapped
-
-    for line in wrapped(text, screen_width()):
-        note(line)
 
 
 def _print(lines: Iterable[str]) -> None:

@@ -42,7 +42,7 @@ def _sections(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     prediction = {**facts["prediction"], "reads at once": f"{facts['reads_at_once'] or 'any number of'} tokens"}
     sections.append(("prediction", prediction))
     data = facts["data"]
-    if data is not None:
+    if data is not None and data["files"]:
         sections.append(
             ("data", {key: data[key] for key in ("files", "documents", "validation", "length") if key in data})
         )
@@ -58,7 +58,7 @@ def _show(screen: Console, title: str, rows: Mapping[str, Any]) -> None:
     table.add_column(style="dim", min_width=16)
     table.add_column()
     for name, value in rows.items():
-        if value is not None:
+        if value not in (None, []):
             shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
             table.add_row(escaped("  " + name.replace("_", " ")), escaped(shown))
     screen.print(f"[bold cyan]{title}[/bold cyan]")

@@ -9,7 +9,7 @@ from glassformer.look.formulas.explanation import Explanation, Limits, number
 from glassformer.look.formulas.rules import RULES
 from glassformer.look.formulas.rules.notation import short
 from glassformer.look.summaries.learned import Learned
-from glassformer.look.summaries.mix import Mixing, Share
+from glassformer.look.summaries.mix import Look, Mixing, Share
 from glassformer.look.summaries.tables import WORDS, Table
 from glassformer.look.texts.walkthrough import Step
 
@@ -104,6 +104,23 @@ def share_lines(shares: Sequence[Share], width: int = USUAL) -> Iterator[str]:
     rows = [("word", *heads, "length given")]
     rows += [(label(share.word), *map(number, share.weights), number(share.length)) for share in shares]
     return grid(rows, width, marks=("", *(share.absent for share in shares)))
+
+
+def look_lines(looks: Sequence[Look], width: int, most: int = 8) -> Iterator[str]:
+    """What a word looks at, a line for each head; with two stacks a word of each."""
+    words = " and ".join(label(word) for word in dict.fromkeys(look.query for look in looks))
+    several = " and " in words
+    verb = "look" if several else "looks"
+    yield from wrapped(f"What {words} {verb} at, by head; those with the most on another word first:", width)
+    for look in looks[:most]:
+        stack, _, block, kind = look.attention.split(".")
+        at = f"{stack} block {block}, {kind.replace('_', '-')}, head {look.cell[1]}"
+        at += f", from {label(look.query)}" if several else ""
+        shares = ", ".join(f"{label(key)} {weight:.0%}" for key, weight in look.largest)
+        yield from wrapped(f"  {at}: {shares}", width, rest=4)
+    more = len(looks) - most
+    if more > 0:
+        yield from wrapped(f"  {more} more heads: --html FILE, or the steps below", width, rest=4)
 
 
 def by_row(cells: Sequence[Explanation]) -> Iterator[list[Explanation]]:

@@ -40,6 +40,7 @@ def run(out: Path) -> list[str]:
 
     console = Console(width=max(80, min(120, Console().width)))
     started = time.monotonic()
+    console.print(f"This takes about four minutes on two cores. The models are kept in {out}.", markup=False)
     console.rule("1  The three sentences of the slides")
     promises = [show_slides(out / "slides", console)]
     console.rule("2  English text: Python's own documentation")

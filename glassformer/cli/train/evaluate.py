@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
@@ -39,6 +40,10 @@ def evaluate(
     ] = None,
     model: NamedModel = None,
     split: HeldOut = None,
+    examples: Annotated[
+        bool,
+        typer.Option("--examples/--no-examples", help="Quote the examples that were answered worst, rows of the data."),
+    ] = True,
     rejects: Rejects = None,
     out: Out = None,
     json: Json = False,
@@ -53,7 +58,7 @@ def evaluate(
     which, paths = split_model("evaluate", files, model, is_data=_is_data)
     from glassformer.cli.train.report import show_report
     from glassformer.run.evaluate import evaluate as measure
-    from glassformer.scoring.verdict import to_dict
+    from glassformer.scoring.verdict import QUOTING, to_dict
     from glassformer.training.progress import ConsoleProgress
 
     opened = open_model(which, device=device, fast=fast, threads=threads)
@@ -61,6 +66,8 @@ def evaluate(
         out, opened.data
     ) as handle:  # opened first: an output that cannot be written must be refused before measuring
         scores = measure(opened, paths, split=split, columns=columns or {}, rejects=rejects, progress=ConsoleProgress())
+        if not examples:
+            scores = replace(scores, report={name: of for name, of in scores.report.items() if name not in QUOTING})
         best = opened.measured_as.kept_by
         if json:
             record(to_dict(scores, best), handle)

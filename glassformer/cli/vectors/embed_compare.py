@@ -164,9 +164,9 @@ def _ranked(
 
     from glassformer.features.embed import embed, vectors_of
     from glassformer.features.rank import MOST_LABELS, check_labels, rank
-    from glassformer.features.regression import ACCURACY
     from glassformer.features.strategies import SIX, resolve
     from glassformer.features.vectors import blocks_of
+    from glassformer.scoring.baselines import ACCURACY
     from glassformer.training.progress import ConsoleProgress
 
     blocks = blocks_of(model.module)

@@ -22,7 +22,7 @@ class Limits:
     terms: int = 16
     cells: int = 16
     heads: int = 4
-    words: int = 12
+    words: int = 30
     sentences: int = 4
     blocks: int = 1
     answers: int = 5

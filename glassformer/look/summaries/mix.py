@@ -5,6 +5,7 @@ H heads · K key tokens · E value size · B sentences · G key-value heads
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from glassformer.look.formulas.explanation import Limits
@@ -95,3 +96,36 @@ def shares(trace: Tensors, attention: str, *, query: int, sentence: int = 0) -> 
         absent = moves[0].absent if all(move.absent for move in moves) else ""
         found.append(Share(moves[0].word, tuple(move.weight for move in moves), length, absent))
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one head looks at from one word: the cell of its largest weight on a word, and its largest weights."""
+
+    attention: str
+    query: str
+    cell: tuple[int, int, int, int]
+    largest: tuple[tuple[str, float], ...]
+
+
+def looks(trace: Tensors, *, word: int, sentence: int = 0, special: Collection[int] = (), most: int = 3) -> list[Look]:
+    """What each head looks at from a word, the heads with the most on another word first. Tokens whose ids are in
+    `special`, where heads with nothing to look for put their weight, do not count for the order.
+    """
+    found = []
+    for name in (name for name in trace.statement.formulas if name.endswith("attention.weights")):
+        formula = trace.statement.formulas[name]
+        weights = trace.hold([name]).tensor(name)[sentence]  # [H, Q, K]
+        query = min(word, weights.shape[1] - 1)
+        words = shown_words(trace, formula.keys, sentence, weights.shape[2])
+        own = shown_words(trace, formula.tokens, sentence, weights.shape[1])
+        ids = trace.facts.get(f"{formula.keys}.ids")
+        passed = {place for place in range(len(words)) if ids is not None and int(ids[sentence, place]) in special}
+        passed |= {query} if formula.keys == formula.tokens else set()
+        for head, row in enumerate(weights[:, query].tolist()):
+            order = sorted(range(len(row)), key=lambda key: -row[key])
+            key = next((key for key in order if key not in passed), order[0])
+            largest = tuple((words[each], row[each]) for each in order[:most])
+            rank = 0.0 if key in passed else row[key]
+            found.append((rank, Look(name.removesuffix(".weights"), own[query], (sentence, head, query, key), largest)))
+    return [look for _, look in sorted(found, key=lambda each: -each[0])]

@@ -61,9 +61,10 @@ class Likelihood(Predictor[Read, ScoredText]):
         text = text_of(values["text"], where)
         encoding = self.tokenizer.encode(text, special=False)
         if len(encoding) + len(self.opening) < 2:
-            raise DataError(located(where, "a text to score needs two tokens"), got=repr(text[:40]))
+            got = f"{len(encoding)} from the tokenizer for {text[:40]!r}"
+            raise DataError(located(where, "a text to score needs two tokens"), got=got)
         room = None if self.room is None else max(2, self.room - len(self.opening) + 1)
-        return Read(text, encoding, windows(len(encoding), room))
+        return Read(text, encoding, windows(len(encoding), room, causal=True))
 
     def rows(self, example: Read) -> Iterator[Row]:
         """The windows of the text, the token that each of theirs is followed by as its label."""
