@@ -1,8 +1,9 @@
 """Tables of a recipe, apart from what needs torch: --help shows their defaults."""
 
-from typing import Any, Literal, Self
+import math
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from glassformer.base.settings import MOST_WORDS, Settings
 
@@ -21,6 +22,11 @@ class TokenizerSection(Settings):
     file: str | None = None
 
 
+def _json_number(value: Any) -> Any:
+    """Minus infinity, which TOML and Python have a number for, as a word: JSON, in which recipes are saved, has none."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
 class ModelSection(Settings):
     """Family and size; `settings` are the family function's own keywords. `start` is the folder of a model to begin
     from, or the name of one that travels in the package.
@@ -28,7 +34,7 @@ class ModelSection(Settings):
 
     family: str = "bert"
     size: str | None = None
-    settings: dict[str, Any] = Field(default_factory=dict)
+    settings: dict[str, Annotated[Any, AfterValidator(_json_number)]] = Field(default_factory=dict)
     start: str | None = None
     vectors: str | None = None
     freeze_vectors: bool = False

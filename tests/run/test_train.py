@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from glassformer.run.prepare import prepare_run
 from glassformer.saved.recipe import resolve
 from glassformer.scoring.score import interval
 from glassformer.training.progress import ConsoleProgress, NoProgress
+from tests.refusals import refused
 from tests.run.runs import Listener, recipe, weights
 
 
@@ -160,6 +162,38 @@ def test_packed_or_a_row_for_each_document(text_file: Path, tmp_path: Path, pack
     values = recipe(text_file)
     values["data"]["pack"] = packed
     assert train(values, out=tmp_path / "run", progress=NoProgress()).metrics["scores"]["targets"] > 10
+
+
+@pytest.mark.parametrize(
+    ("chosen", "fill"),
+    [
+        ({"fill": -math.inf}, ("set", "-inf")),
+        ({"fill": "-inf"}, ("set", "-inf")),
+        ({"fill": "lowest"}, ("set", "lowest")),
+        ({"fill_rule": "add"}, ("add", -1000.0)),
+        ({"fill_rule": "add", "fill": -math.inf, "positions": "none"}, ("add", "-inf")),
+    ],
+)
+def test_the_slides_with_another_fill(tmp_path: Path, chosen: dict[str, object], fill: tuple[str, object]) -> None:
+    changes = {"train.steps": 2, **{f"model.settings.{name}": value for name, value in chosen.items()}}
+    model = train("slides", out=tmp_path / "slides", set=changes, progress=NoProgress())
+    reopened = load(tmp_path / "slides")
+    for each in (model, reopened):
+        stack = each.config.encoder
+        assert stack is not None
+        found = stack.blocks[0].self_attention.body.fill
+        assert (found.rule, found.value) == fill
+    trace = reopened.trace("She [MASK] [MASK] summer better")
+    assert trace.verify().holds
+    hidden = trace["encoder.blocks.0.self_attention.weights"][..., 1:3]
+    assert hidden.max() < 1e-12
+
+
+@pytest.mark.parametrize("fill", [math.nan, math.inf, 0.0, "minus", None])
+def test_a_fill_that_hides_nothing_leaves_nothing_behind(tmp_path: Path, fill: object) -> None:
+    with refused(ConfigError, wanted="fill"):
+        train("slides", out=tmp_path / "slides", set={"model.settings.fill": fill}, progress=NoProgress())
+    assert not (tmp_path / "slides").exists()
 
 
 def test_the_slides_know_their_four_words(tmp_path: Path) -> None:

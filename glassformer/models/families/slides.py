@@ -43,7 +43,8 @@ def slides(
     activation: Activation = "relu",
     positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal",
     max_length: int = 512,
-    fill: float = -1000.0,
+    fill: float | Literal["-inf", "lowest"] = -1000.0,
+    fill_rule: Literal["set", "add"] = "set",
     zero: Literal["word", "sum"] = "word",
     hide: bool = True,
     scaled: bool = False,
@@ -54,6 +55,7 @@ def slides(
 ) -> ModelConfig:
     """The encoder that the slides draw: 2 heads of 4 on a width of 6, no scaling, -1000, no norm, one residual.
 
+    `fill` is what a forbidden score is set to; with `fill_rule="add"` it is added to the score (C-34).
     `zero` is where masked words lose their vector: the word's own before the position is added, or the sum.
     `hide=False` lets words look at masked words and keeps their vectors (the leak that the slides warn of).
     What the slides do not draw (`SLIDES_DO_NOT_DRAW`) is off and can be switched on.
@@ -66,7 +68,7 @@ def slides(
         value_size=value_size,
         bias=biases,
         scaled=scaled,
-        fill=FillConfig(rule="set", value=fill),
+        fill=FillConfig(rule=fill_rule, value=fill),
         dropout=dropout,
     )
     block = block_of(
