@@ -23,7 +23,7 @@ class TokenizerSection(Settings):
 
 
 def _json_number(value: Any) -> Any:
-    """Minus infinity, which TOML and Python have a number for, as a word: JSON, in which recipes are saved, has none."""
+    """A number as it is, infinities and NaN as words: JSON, in which recipes are saved, has no numbers for them."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
