@@ -299,6 +299,15 @@ def _log_records(
             preparation.log(
                 f"{repeated:,} of the {split} records have the text of a training record: their scores are too high"
             )
+    known = {text_hash(text) for record in by_split.get("train", []) for text in task.texts_of(record)}
+    for split in ("validation", "test"):
+        records = [each for each in by_split.get(split, []) if len(task.texts_of(each)) > 1]
+        alike = sum(any(text_hash(text) in known for text in task.texts_of(each)) for each in records)
+        if alike:
+            preparation.log(
+                f"{alike:,} of the {len(records):,} {split} records share one of their texts with a training record: "
+                "their scores may be too high"
+            )
     windowed = sum(source.windowed for source in sources.values() if isinstance(source, RecordSource))
     if windowed:
         preparation.log(
