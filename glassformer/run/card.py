@@ -264,6 +264,8 @@ def _limits(model: Artefact) -> Iterator[str]:
     yield "It repeats what its text says, errors and prejudices included; its guesses are not facts."
     if model.data is not None and not model.data.holds_out:
         yield "No text was held out: the scores measure how well it remembers its own text."
+    elif model.data is not None:
+        yield "The held-out text also chose which step was kept: measure on other text with `glassformer evaluate`."
     if model.task is not None and not model.metrics.get("verdict"):
         kind = task_named(model.task.name)
         scores = model.metrics.get("scores") or {}

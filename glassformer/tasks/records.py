@@ -298,12 +298,28 @@ def _log_records(
             preparation.log(
                 f"{repeated:,} of the {split} records have the text of a training record: their scores are too high"
             )
+    known = {text_hash(text) for record in by_split.get("train", []) for text in _pair_of(record)}
+    for split, records in by_split.items():
+        alike = (
+            0 if split == "train" else sum(any(text_hash(text) in known for text in _pair_of(each)) for each in records)
+        )
+        if alike:
+            preparation.log(
+                f"{alike:,} of the {len(records):,} {split} records share one of their texts with a training record: "
+                "their scores may be too high"
+            )
     windowed = sum(source.windowed for source in sources.values() if isinstance(source, RecordSource))
     if windowed:
         preparation.log(
             f"texts longer than data.length = {preparation.data.length} tokens are read in overlapping windows: "
             f"{windowed:,} more than there are texts"
         )
+
+
+def _pair_of(record: Record) -> list[str]:
+    """The two texts of a record; none where it has one text, or candidates."""
+    texts = [value for role in ("text", "pair") if isinstance(value := record.values.get(role), str)]
+    return texts if len(texts) == 2 else []
 
 
 def log_mean_of_columns(rows: Sequence[Sequence[float]]) -> list[float]:

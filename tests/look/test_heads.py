@@ -23,7 +23,7 @@ GOLDEN = Path(__file__).resolve().parents[2] / "web/test/golden/jobs.json"
 
 def drawn(rng: random.Random) -> dict[str, float]:
     """Measures of a head that is made up; some near the limits of the rule."""
-    tokens = rng.choice((4, 7, 16, 60))
+    tokens = rng.choice((1, 2, 3, 4, 7, 16, 60))
     shares = {name: rng.choice((0.25, 2 / tokens, rng.random(), rng.random() / 4)) for name in MEASURES}
     if rng.random() < 0.3:
         shares |= dict.fromkeys(("previous", "self", "next", "distance", "separator"), math.nan)
@@ -100,3 +100,16 @@ def test_without_a_known_end_no_head_is_called_by_it() -> None:
     for head in heads(traced("bert", closing=False)):
         assert math.isnan(head.measures["separator"])
         assert head.job != "separator"
+
+
+@pytest.mark.parametrize(
+    ("tokens", "share", "job"),
+    [(2, 0.998, "first"), (2, 0.75, "first"), (2, 0.7, "few"), (3, 0.998, "first"), (1, 1.0, "self")],
+)
+def test_in_a_short_text_a_head_is_called_by_the_place_that_gets_nearly_all(
+    tokens: int, share: float, job: str
+) -> None:
+    measures = dict.fromkeys(MEASURES, 0.0) | {"even": 1 / tokens, "first": share, "entropy": 0.01}
+    if tokens == 1:
+        measures["self"] = 1.0
+    assert job_of(measures)[0] == job

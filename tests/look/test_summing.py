@@ -22,6 +22,7 @@ from glassformer.look.trace.cell import Words
 from glassformer.look.trace.interventions import patch
 from tests.contracts.families import FAMILIES
 from tests.look.rows import ALL, row_named, slides_trace
+from tests.refusals import refused
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 CLOSE = 1e-9  # in float64; 1e-6 is asked for
@@ -225,6 +226,17 @@ def test_attributions_ask_about_the_best_answers() -> None:
         attributions(found, "inputs.ids[sentence=0,token=1]")
     with pytest.raises(ConfigError, match="goal"):
         attributions(trace_without_head())
+    before = next(name for name in found if name.startswith("encoder.embed."))
+    with refused(ConfigError, wanted="computed from the embedding", got=before):
+        attributions(found, f"{before}[{','.join(f'{axis}=0' for axis in found.axes(before))}]")
+
+
+def test_rollout_refuses_weights_below_zero() -> None:
+    found = slides_trace()
+    name = "encoder.blocks.0.self_attention.weights"
+    changed = found.run_again((patch({name: -found[name]}, name),))  # type: ignore[misc]  # a fresh trace has it
+    with refused(ConfigError, wanted="shares of attention", got=name):
+        rollout(changed)
 
 
 # --------------------------------------------------------------------------- ties

@@ -68,6 +68,20 @@ def test_a_label_unseen_in_training_is_told_with_its_row(tmp_path: Path) -> None
     assert any(str(rejects) in note for note in notes)
 
 
+def test_held_out_pairs_that_share_a_text_with_training_are_counted(tmp_path: Path) -> None:
+    pairs = [(f"day {n // 3}", f"night {n}", "yes" if n % 2 else "no") for n in range(60)]
+    path = table(tmp_path / "rows.jsonl", pairs, ("text", "pair", "label"))
+    _, sources, notes = prepared(path, pair="pair")
+    by_day: dict[str, set[str]] = {}
+    for split, source in sources.items():
+        assert isinstance(source, RecordSource)
+        for example in source.examples:
+            by_day.setdefault(example.text, set()).add(split)
+    alike = sum("train" in by_day[example.text] for example in sources["validation"].examples)  # type: ignore[attr-defined]  # as above
+    assert alike > 0
+    assert any(f"{alike} of the {len(sources['validation'])} validation records" in note for note in notes)
+
+
 def test_one_class_only_is_refused(tmp_path: Path) -> None:
     with refused(DataError, got="'yes'"):
         prepared(table(tmp_path / "rows.jsonl", [(text, "yes") for text, _ in ROWS]))

@@ -162,10 +162,12 @@ class SearchIndex:
         return [next(hits) if each.tokens else None for each in found]
 
     def near(self, vectors: Reals, *, top: int = 5) -> list[list[Hit]]:
-        """The same for questions whose vectors [Q, W] are known, of any length. Raises ShapeError for other vectors."""
+        """The same for questions whose vectors [Q, W] are known, of any length. Raises ShapeError for others."""
         asked, width = np.asarray(vectors, np.float32), self._vectors.shape[1]
         if asked.ndim != 2 or asked.shape[1] != width:
             raise ShapeError(f"questions to this index are vectors [Q, {width}]", got=str(list(asked.shape)))
+        if not np.isfinite(asked).all():
+            raise ShapeError("vectors of questions are finite numbers", got="NaN or infinity")
         scores, rows = self.nearest.find(normalized(asked), top)
         return [
             [

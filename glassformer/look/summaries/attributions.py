@@ -110,6 +110,8 @@ def attribute(trace: Tensors, cells: Sequence[tuple[str, Mapping[str, int]]]) ->
         if not goal.requires_grad:
             raise ConfigError("gradients are those of a number that is computed", got=name)
         slopes = torch.autograd.grad(goal, [seen[name] for name in embedded], retain_graph=True, allow_unused=True)
+        if all(slope is None for slope in slopes):
+            raise ConfigError("an attribution is that of a number that is computed from the embedding", got=name)
         of = []
         for tensor, slope in zip(embedded, slopes, strict=True):
             vectors = seen[tensor].detach()

@@ -20,7 +20,8 @@ JOBS = (*PLACED, "few", "many")
 tokens it is spread."""
 
 LEAST, TIMES = 0.25, 2
-"""A head is called by a place that gets at least this share of its attention, and this many times an even share."""
+"""A head is called by a place that gets at least this share of its attention, and this many times an even share. Of
+three tokens or fewer that would be more than there is: half way from an even share to all of it is enough."""
 FEW, AT_LEAST = 0.125, 2
 """"A few" are at most this share of the tokens that it could look at, or so many."""
 ROUNDED = 1 + 1e-6
@@ -28,9 +29,10 @@ ROUNDED = 1 + 1e-6
 
 RULE = (
     f"A head is called by the place that gets most of its attention, on average over the tokens that look: at least "
-    f"{LEAST:.0%} of it, and at least {TIMES} times an even share. Where no place gets that much, it looks at a few "
-    f"tokens if its attention is spread over at most {AT_LEAST} of them or an eighth of those that it could look at "
-    "(e to the entropy), and broadly if over more."
+    f"{LEAST:.0%} of it, and at least {TIMES} times an even share (with fewer than three tokens to look at: half way "
+    "from an even share to all of it). Where no place gets that much, it looks at a few tokens if its attention is "
+    f"spread over at most {AT_LEAST} of them or an eighth of those that it could look at (e to the entropy), and "
+    "broadly if over more."
 )
 WHERE: Mapping[str, str] = {
     "previous": "one token back",
@@ -61,13 +63,14 @@ class Head:
 
 def job_of(measures: Mapping[str, float]) -> tuple[str, float]:
     """What a head with these measures does, and the number that says so; see RULE."""
-    least = max(LEAST, TIMES * measures["even"])
+    even = measures["even"]
+    least = max(LEAST, min(TIMES * even, (1 + even) / 2))
     shares = {job: measures[job] for job in PLACED if measures[job] >= least}  # NaN is not
     if shares:
         job = max(shares, key=lambda each: shares[each])
         return job, shares[job]
     value = at_once(measures)
-    return ("few" if value <= ROUNDED * max(FEW / measures["even"], AT_LEAST) else "many"), value
+    return ("few" if value <= ROUNDED * max(FEW / even, AT_LEAST) else "many"), value
 
 
 def at_once(measures: Mapping[str, float]) -> float:

@@ -45,7 +45,8 @@ def rollout(trace: Tensors) -> Rollout:
     attention could have carried something from, not what it carried.
 
     The paper has no cross-attention. Here it is treated as the paper treats the rest: half of a state stays as it is,
-    half is what the mean of the heads reads of the encoder's rollout. Raises ConfigError for a model without attention.
+    half is what the mean of the heads reads of the encoder's rollout. Raises ConfigError for a model without
+    attention and for weights set below 0.
     """
     config = trace.config
     encoder = None if config.encoder is None else list(stack(trace, "encoder", config.encoder, None))
@@ -86,6 +87,12 @@ def stack(
 def mean_of_heads(trace: Tensors, attention: str, *, residual: bool) -> Tensor:
     """The mean of the heads' weights, with the identity where there is a residual connection, as shares, [B, Q, K]."""
     weights = trace[f"{attention}.weights"].double().cpu().mean(1)  # [B, Q, K]
+    if (weights < 0).any():
+        raise ConfigError(
+            "rollout multiplies shares of attention",
+            got=f"{attention}.weights below 0, set by hand",
+            do="set weights of 0 or above",
+        )
     if residual:
         weights = weights + torch.eye(weights.shape[-1], dtype=torch.float64)
     return weights / weights.sum(-1, keepdim=True).clamp(min=torch.finfo(torch.float64).tiny)

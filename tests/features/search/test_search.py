@@ -163,6 +163,8 @@ def test_one_text_is_no_list_of_texts_and_a_model_may_be_named(saved: Path, tmp_
         built.ask(["the dog", ""])
     with refused(ShapeError, wanted="16", got="[3]"):
         built.near(np.ones(3))
+    with refused(ShapeError, wanted="finite", got="NaN"):
+        built.near(np.full((1, 16), np.nan))
     with refused(DataError, got="None"):
         built.ask(None)  # type: ignore[call-overload]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["index", saved.name]

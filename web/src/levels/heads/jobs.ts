@@ -24,9 +24,10 @@ export interface Found {
 
 export function jobOf(measured: Measured): Found {
   let best: Found | null = null;
+  const least = Math.max(LEAST, Math.min(TIMES * measured.even, (1 + measured.even) / 2));
   for (const job of NAMED) {
     const value = measured[job];
-    if (value >= LEAST && value >= TIMES * measured.even && (best === null || value > best.value)) {
+    if (value >= least && (best === null || value > best.value)) {
       best = { job, value };
     }
   }
