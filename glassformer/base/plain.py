@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from glassformer.base.errors import ConfigError
@@ -10,6 +11,16 @@ from glassformer.base.errors import ConfigError
 DEEPEST = 40
 # The whole numbers that torch, TOML and every file format can hold.
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
+
+
+def counted(number: Any, what: str) -> int:
+    """A whole number from 1 on, as an int; raises ConfigError, with `what` it counts, for anything else."""
+    try:
+        if isinstance(number, bool) or (found := operator.index(number)) < 1:
+            raise TypeError
+    except TypeError:
+        raise ConfigError(f"{what} must be a whole number, at least 1", got=repr(number)[:60]) from None
+    return found
 
 
 def refuse_strange(values: object, where: str) -> None:

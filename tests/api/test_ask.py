@@ -53,6 +53,7 @@ def test_a_verb_that_writes_takes_the_options_of_writing(translator: Model) -> N
         (("fill", "a [MASK]"), {"options": {"beams": 3}}, ConfigError),
         (("classify", "a"), {"options": {"top": 3}}, ConfigError),
         (("answer", "a?", "b c"), {}, ConfigError),
+        *((("fill", "a [MASK]"), {"options": {"top": top}}, ConfigError) for top in (None, "5", 1.5, True, 0)),
         (("fill", 3), {}, DataError),
         (("fill", ["a [MASK]", 3]), {}, DataError),
         (("classify", ["a", "b"], ["c"]), {}, DataError),

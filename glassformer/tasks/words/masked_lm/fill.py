@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, Self
 import torch
 from rich.cells import cell_len
 
-from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.errors import DataError
+from glassformer.base.plain import counted
 from glassformer.base.shown import Grid, Part, Share, line
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
@@ -139,9 +140,7 @@ class Fill(Predictor[Masked, Filled]):
         return {"text": " ".join(words)}
 
     def __init__(self, tokenizer: Tokenizer, *, max_text_tokens: int | None, top: int = 5) -> None:
-        if top < 1:
-            raise ConfigError("top counts the guesses for a masked word, from 1 on", got=str(top))
-        self.tokenizer, self.max_text_tokens, self.top = tokenizer, max_text_tokens, top
+        self.tokenizer, self.max_text_tokens, self.top = tokenizer, max_text_tokens, counted(top, "top")
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
