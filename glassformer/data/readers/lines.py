@@ -14,8 +14,8 @@ from glassformer.base.errors import DataError
 
 # The bytes of a file that are enough to tell text from pictures, archives and programs.
 _HEAD = 8192
-# The bytes of the longest line or row that is read of any format: the longest novels have 6 MB.
-LONGEST_LINE = 8 << 20
+# The bytes of the longest line or row that is read of any format: *War and Peace* has 3 MB.
+LONGEST_LINE = 4 << 20
 # Lines are read in parts of this size, so that a file of one huge line is never in memory as a whole.
 _BLOCK = 1 << 20
 # Beginnings of files in other encodings; that of UTF-32 begins like one of UTF-16.

@@ -21,7 +21,7 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.answered import Answered
 from glassformer.tasks.answered import Guess as Likely
-from glassformer.tasks.predictor import Context, Predictor
+from glassformer.tasks.predictor import TOKEN_BY_TOKEN, Context, Predictor
 from glassformer.tasks.rows import Row, located, make_row, not_finite
 from glassformer.tasks.words.masked_words import check_guesses, log_probabilities, scored_in_each
 from glassformer.text.token_text import marked
@@ -130,6 +130,8 @@ class Guesses(NamedTuple):
 
 class Fill(Predictor[Masked, Filled]):
     """The `top` best guesses for each masked word; several masked words are guessed independently of one another."""
+
+    longest = TOKEN_BY_TOKEN
 
     sample = (f"A text with one {MASK} in it.",)
 
