@@ -20,7 +20,7 @@ from glassformer.base.errors import TokenizerError
 from glassformer.base.json_text import parse_json
 from glassformer.base.outputs import held
 from glassformer.text.library import refusing
-from glassformer.text.limits import check_settings, vocabulary_by_id
+from glassformer.text.limits import check_added, check_settings, vocabulary_by_id
 from glassformer.text.special import SpecialTokens
 from glassformer.text.token_text import Spelling, marked
 from glassformer.text.unknown_words import unknown_word
@@ -74,6 +74,8 @@ class Tokenizer:
             self._json = json.dumps(settings, ensure_ascii=False)
             self._backend = tokenizers.Tokenizer.from_str(self._json)
             self._vocabulary = vocabulary_by_id(self._backend, settings)
+            check_added(self._backend)
+        self._has_regex = '"Regex"' in self._json  # without one, the library does not panic over a text
         self.special, self._target = special, target
         for role, id_ in self._role_ids.items():
             if id_ is None and getattr(special, role) is not None:
@@ -148,7 +150,9 @@ class Tokenizer:
 
         Raises TokenizerError for a word outside a vocabulary that has no token for unknown words.
         """
-        with refusing(lambda message: self._refusal(message, [text] if pair is None else [text, pair])):
+        with refusing(
+            lambda message: self._refusal(message, [text] if pair is None else [text, pair]), quiet=self._has_regex
+        ):
             return self._encoding(self._backend.encode(text, pair, add_special_tokens=special))
 
     def ids(self, text: str) -> list[int]:
@@ -161,12 +165,12 @@ class Tokenizer:
 
     def raw_batch(self, texts: Sequence[str], *, special: bool = False) -> list[tokenizers.Encoding]:
         """The library's own encodings, for millions of texts; their ids need `unalias`."""
-        with refusing(lambda message: self._refusal(message, texts)):
+        with refusing(lambda message: self._refusal(message, texts), quiet=self._has_regex):
             return list(self._backend.encode_batch(texts, add_special_tokens=special))
 
     def word_ids(self, words: Sequence[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """The ids of words, each by itself, and of which word each of them is; a word may have none."""
-        with refusing(lambda message: self._refusal(message, words)):
+        with refusing(lambda message: self._refusal(message, words), quiet=self._has_regex):
             raw = self._backend.encode(list(words), is_pretokenized=True, add_special_tokens=False)
         return np.array(self.unalias(raw.ids), np.int32), np.array(raw.word_ids, np.int64)
 
@@ -179,7 +183,8 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int], *, skip_special: bool = True) -> str:
         """Text from ids; raises TokenizerError where the decoder cannot write them."""
-        with refusing(lambda message: TokenizerError("the decoder must be able to write the ids", got=message)):
+        wanted = "the decoder must be able to write the ids"
+        with refusing(lambda message: TokenizerError(wanted, got=message), quiet=self._has_regex):
             return str(self._backend.decode(list(ids), skip_special_tokens=skip_special))
 
     def _encoding(self, raw: tokenizers.Encoding) -> Encoding:
