@@ -72,4 +72,4 @@ def _setting_path(where: str, path: tuple[str | int, ...]) -> str:
 
 
 def _shown(path: tuple[str | int, ...]) -> str:
-    return ".".join(map(str, path))
+    return ".".join(str(step) if str(step).isprintable() else ascii(step) for step in path)
