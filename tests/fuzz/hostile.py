@@ -80,8 +80,8 @@ class Failures(dict[str, str]):
 
     @contextmanager
     def limited(self, said: str) -> Iterator[None]:
-        """Inside, a call is stopped after MOST_SECONDS of work, or many more of waiting; afterwards its memory is looked
-        at. `said` names the case.
+        """Inside, a call is stopped after MOST_SECONDS of work, or six times as many of waiting; afterwards its memory
+        is looked at. `said` names the case.
         """
 
         def stop(*given: object) -> None:
