@@ -106,9 +106,7 @@ class Predictor(ABC, Generic[Example, Prediction]):
         """The same, for a record that is not too long; raises DataError."""
         size = sum(len(each) for each in values.values() if isinstance(each, str))
         if self.longest is not None and size > self.longest:
-            wanted = located(
-                where, f"an answer for each token needs a text of at most {self.longest:,} characters"
-            )
+            wanted = located(where, f"an answer for each token needs a text of at most {self.longest:,} characters")
             raise DataError(wanted, got=f"{size:,}", do="divide it")
         return self.example(values, where)
 

@@ -26,7 +26,7 @@ _COLUMNS_TOLD, _NAME_TOLD = 20, 40
 # Rows of a Parquet file that are in memory together, and their bytes where each row has the longest text: it may be a
 # book, which the file stores once for all rows.
 _TOGETHER, _AT_ONCE = 64, 128 << 20
-# Columns of more bytes than these that are this many times smaller in their file are made to fill the memory.
+# A row group of more bytes than these in a file that is this many times smaller is made to fill the memory.
 _LARGE, _TIMES_SMALLER = 64 << 20, 200
 COLUMN_OPTIONS = (
     "--text-column", "--pair-column", "--choices-column", "--label-column", "--answers-column", "--target-column",
@@ -105,8 +105,7 @@ def parquet_rows(
         more = [name for name in optional if name in table.schema_arrow.names and name not in columns]
         read = [*columns, *more] if columns else None
         for group in range(table.num_row_groups):
-            largest = max(_sizes(table, group, read, path), default=0)
-            rows = min(max(_AT_ONCE // max(largest, 1), 1), _TOGETHER)
+            rows = _rows_together(table, group, path)
             for batch in table.iter_batches(batch_size=rows, row_groups=[group], columns=read, use_threads=False):
                 each = [batch] if _held(batch) <= LONGEST_LINE else [batch.slice(at, 1) for at in range(len(batch))]
                 for piece in each:
@@ -119,16 +118,16 @@ def parquet_rows(
                         yield Row(values, f"{path}, row {number}", values)
 
 
-def _sizes(table: ParquetFile, group: int, columns: Collection[str] | None, path: Path) -> Iterator[int]:
-    """The bytes of each column that is read of a row group, unpacked; raises DataError for one made to fill memory."""
-    of_group = table.metadata.row_group(group)
-    for column in map(of_group.column, range(of_group.num_columns)):
-        if columns is None or column.path_in_schema.partition(".")[0] in columns:
-            size, packed = column.total_uncompressed_size, column.total_compressed_size
-            if size > _LARGE and size > _TIMES_SMALLER * packed:
-                got = f"{size:,} bytes packed into {packed:,}"
-                raise DataError(f"{path} must hold rows of at most {LONGEST_LINE:,} bytes", got=got)
-            yield size
+def _rows_together(table: ParquetFile, group: int, path: Path) -> int:
+    """How many rows of a row group may be in memory together; raises DataError for one that is made to fill it.
+
+    The sizes of its columns are not looked at: Arrow ends the process where their description is damaged.
+    """
+    size, packed = table.metadata.row_group(group).total_byte_size, path.stat().st_size
+    if size > _LARGE and size > _TIMES_SMALLER * packed:
+        got = f"{size:,} bytes in a file of {packed:,}"
+        raise DataError(f"{path} must hold rows of at most {LONGEST_LINE:,} bytes", got=got)
+    return min(max(_AT_ONCE // max(size, 1), 1), _TOGETHER)
 
 
 def _held(values: Any) -> int:
