@@ -18,7 +18,7 @@ from glassformer.cli.__main__ import main
 from glassformer.features.search.index import SearchIndex
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
-from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
+from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.text.train import train_tokenizer
 from tests.contracts.tasks import SENTENCES
 from tests.fuzz.hostile import alone

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import glassformer as gf
-from glassformer.base.checksum import file_checksum, sealed_json
+from glassformer.base.json_text import file_checksum, sealed_json
 from glassformer.base.settings import read_toml
 from glassformer.cli.terminal.readers import reader_of
 from glassformer.convert import read_huggingface

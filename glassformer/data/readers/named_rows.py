@@ -95,8 +95,8 @@ def parquet_columns(path: Path) -> tuple[str, ...] | None:
 def parquet_rows(
     path: Path, columns: Sequence[str] = (), *, optional: Sequence[str] = (), bad: OnBad = stop
 ) -> Iterator[Row]:
-    """The rows, with `columns` and `optional` alone; one of more than LONGEST_LINE bytes goes to `bad`. Raises DataError,
-    also for a value that Python does not have.
+    """The rows, with `columns` and `optional` alone; one of more than LONGEST_LINE bytes goes to `bad`. Raises
+    DataError, also for a value that Python does not have.
     """
     with _parquet_file(path) as table:
         if missing := [column for column in columns if column not in table.schema_arrow.names]:

@@ -15,7 +15,6 @@ from torch import nn
 
 import glassformer as gf
 from glassformer.api.model import Model
-from glassformer.base.checksum import file_checksum, sealed_json
 from glassformer.base.errors import (
     CheckpointError,
     ConfigError,
@@ -24,6 +23,7 @@ from glassformer.base.errors import (
     MissingExtraError,
     ShapeError,
 )
+from glassformer.base.json_text import file_checksum, sealed_json
 from glassformer.cli.__main__ import main
 from glassformer.features.search import nearest as nearest_module
 from glassformer.features.search.index import SearchIndex
