@@ -28,9 +28,9 @@ COMMANDS = [
 ]
 FILES = ("a.csv", "a.tsv", "a.jsonl", "a.txt", "a.txt.gz", "a.conll", "a.json", "a.parquet", "recipe.toml", "x.bin")
 FOLDERS = ("words", "classes", "foreign", "index", "none", "new")
-MODELS = ("words", "classes", "foreign", "last", "english")
-# Of seven million parameters: looking inside takes seconds.
-LARGE = ("en-fr",)
+MODELS = ("words", "classes", "foreign", "last")
+# Of millions of parameters: looking inside takes seconds.
+LARGE = ("english", "en-fr")
 
 
 class Option(NamedTuple):
@@ -73,6 +73,8 @@ def words(command: str, options: list[Option], chance: random.Random) -> list[st
         found.append(chance.choice(option.names))
         if option.fitting:
             found.append(chance.choice(option.fitting if chance.random() < 0.7 else chance.choice(every)))
+    if command == "heads":  # without a text it reads hundreds
+        found += ["--model", "words"]
     return [*command.split(), *found, *(SMALL if command in ("train", "distil", "plan") else ())]
 
 
