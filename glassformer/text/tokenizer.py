@@ -85,8 +85,6 @@ class Tokenizer:
         with refusing(_unreadable):
             self._alias = self._make_alias()
 
-    # ------------------------------------------------------------------ in and out
-
     def save(self, directory: str | Path) -> Path:
         """Write `tokenizer.json` into the directory, atomically, and beside it `target_tokenizer.json` where targets
         have a vocabulary of their own; returns the path of the first. Raises TokenizerError where a model with
@@ -143,8 +141,6 @@ class Tokenizer:
         """The same with these tokens in their roles."""
         return Tokenizer(self._json, special, None if self._target is None else self._target.with_roles(special))
 
-    # ------------------------------------------------------------------ text and tokens
-
     def encode(self, text: str, pair: str | None = None, *, special: bool = True) -> Encoding:
         """The tokens of a text, or of two, framed by the special tokens unless `special` is False.
 
@@ -183,8 +179,7 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int], *, skip_special: bool = True) -> str:
         """Text from ids; raises TokenizerError where the decoder cannot write them."""
-        wanted = "the decoder must be able to write the ids"
-        with refusing(lambda message: TokenizerError(wanted, got=message), quiet=self._has_regex):
+        with refusing(lambda message: TokenizerError("the decoder must be able to write the ids", got=message)):
             return str(self._backend.decode(list(ids), skip_special_tokens=skip_special))
 
     def _encoding(self, raw: tokenizers.Encoding) -> Encoding:
@@ -212,8 +207,6 @@ class Tokenizer:
         with refusing(lambda _: refusal):
             has_unknown = self.special.unknown is not None
             return (None if has_unknown else unknown_word(self._backend, self._vocabulary, texts, MASK)) or refusal
-
-    # ------------------------------------------------------------------ the vocabulary
 
     def token(self, id_: int) -> str:
         """The token with this id; raises TokenizerError outside the vocabulary."""
