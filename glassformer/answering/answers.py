@@ -19,7 +19,7 @@ def answer(
     ConfigError for a model that does not answer this verb, DataError for a record that cannot be used.
     """
     predictor = predictor_for(model, verb, options)
-    examples = (predictor.example(values, where) for values, where in records)
+    examples = (predictor.read(values, where) for values, where in records)
     return predict(predictor, model.module, examples, fast=model.fast)
 
 
@@ -35,7 +35,7 @@ def stream_answer(
     Raises as `answer` does, and ConfigError where several answers are asked for.
     """
     writer = cast(Writer[Any, Any], predictor_for(model, verb, options))
-    return writer.stream(model.module, writer.example(values, where), fast=model.fast)
+    return writer.stream(model.module, writer.read(values, where), fast=model.fast)
 
 
 def predictor_for(model: Artefact, verb: str, options: Options) -> Predictor[Any, Any]:
@@ -49,7 +49,7 @@ def refusals(
     predictor = predictor_for(model, verb, options)
     for values, where in records:
         try:
-            next(iter(predictor.rows(predictor.example(values, where))), None)
+            next(iter(predictor.rows(predictor.read(values, where))), None)
         except DataError as error:
             yield error
         else:

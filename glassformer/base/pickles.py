@@ -1,12 +1,35 @@
-"""Weights in a pickle are refused: opening a pickle runs any code that it contains."""
+"""Pickles are refused: opening one runs any code that it contains."""
 
+import copy
 from pathlib import Path
+from typing import Any, ClassVar, NoReturn, Self
 
-from glassformer.base.errors import CheckpointError
+from glassformer.base.errors import CheckpointError, PickleRefusedError
 
 _SUFFIXES = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt"}
 # A pickle of protocol 2 and later begins with 0x80; torch.save wraps one into a zip archive.
 _BEGINNINGS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"PK\x03\x04")
+
+
+class NeverPickled:
+    """What is copied, but never pickled. `written_by` says what to do instead."""
+
+    written_by: ClassVar[str]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        new = copy.copy(self)
+        memo[id(self)] = new
+        new.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return new
+
+    def __copy__(self) -> Self:
+        new = type(self).__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        return new
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        kind = type(self).__name__
+        raise PickleRefusedError(f"a {kind} is never written by pickle, joblib or another process", do=self.written_by)
 
 
 def refuse_pickles(path: Path) -> None:

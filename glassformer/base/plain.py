@@ -1,5 +1,6 @@
 """Checks that values from a file or a command line have only types that settings have, before they are used."""
 
+import operator
 from typing import Any
 
 from glassformer.base.errors import ConfigError
@@ -8,6 +9,16 @@ from glassformer.base.errors import ConfigError
 DEEPEST = 40
 # The whole numbers that torch, TOML and every file format can hold.
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
+
+
+def counted(number: Any, what: str) -> int:
+    """A whole number from 1 on, as an int; raises ConfigError, with `what` it counts, for anything else."""
+    try:
+        if isinstance(number, bool) or (found := operator.index(number)) < 1:
+            raise TypeError
+    except TypeError:
+        raise ConfigError(f"{what} must be a whole number, at least 1", got=repr(number)[:60]) from None
+    return found
 
 
 def refuse_strange(values: object, where: str) -> None:
@@ -59,4 +70,4 @@ def _setting_path(where: str, path: tuple[str | int, ...]) -> str:
 
 
 def _shown(path: tuple[str | int, ...]) -> str:
-    return ".".join(map(str, path))
+    return ".".join(str(step) if str(step).isprintable() else ascii(step) for step in path)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from glassformer.base.errors import ConfigError
+from glassformer.base.plain import counted
 
 if TYPE_CHECKING:
     from glassformer.decode.settings import DecodeSettings
@@ -120,8 +121,8 @@ class WritingOptions:
         for name in ("sample", "paragraphs", "alignment"):
             if not isinstance(getattr(self, name), bool | None):
                 raise ConfigError(f"{name} must be true or false", got=repr(getattr(self, name))[:60])
-        if self.history is not None and (type(self.history) is not int or self.history < 1):
-            raise ConfigError("history must be a number of turns, at least 1", got=repr(self.history)[:60])
+        if self.history is not None:
+            object.__setattr__(self, "history", counted(self.history, "history, in turns,"))
 
 
 OPTIONS: dict[str, Option] = {

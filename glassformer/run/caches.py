@@ -77,9 +77,10 @@ def caches(folders: Sequence[str | Path] = ("runs",)) -> list[Cache]:
         for path in (hub_models(),)
         if path.is_dir()
     ]
+    for folder in folders:
+        check_path(folder, DataError)
     in_use = {cache: run for folder in folders for cache, run in _caches_in_use(Path(folder)).items()}
     for folder in map(Path, folders):
-        check_path(folder, DataError)
         if not folder.is_dir() and tuple(folders) != ("runs",):
             raise DataError(f"a folder is needed at {folder}", got="a file" if folder.exists() else "no such folder")
         found += list(_stores(folder, in_use))

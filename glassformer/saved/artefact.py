@@ -1,15 +1,15 @@
 """What is saved: a model with its tokenizer, its task, and the facts known about how it was made."""
 
-import copy
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any
 
 import torch
 
-from glassformer.base.errors import ConfigError, PickleRefusedError, TokenizerError
+from glassformer.base.errors import ConfigError, TokenizerError
+from glassformer.base.pickles import NeverPickled
 from glassformer.config import ModelConfig
 from glassformer.data.settings import DataSection
 from glassformer.decode.defaults import SearchDefaults
@@ -26,7 +26,7 @@ from glassformer.text.compatible import check_compatible
 from glassformer.text.tokenizer import Tokenizer
 
 
-class Artefact:
+class Artefact(NeverPickled):
     """Weights, tokenizer, task and provenance together. Only the module is required; what is unknown is None or empty.
 
     `module` is the plain `nn.Module`, in eval mode. `length`: tokens in the longest row that the model has learned
@@ -37,6 +37,11 @@ class Artefact:
     sentence each. `source`: the folder it was read from; `saved_as`: the type of the weights there. `fast`: predict in
     bfloat16; the weights, the traces and the saved model keep their type.
     """
+
+    written_by = (
+        "write it with save(FOLDER), an estimator as well, and open it with gf.load(FOLDER) or the estimator's own "
+        "load(FOLDER)"
+    )
 
     def __init__(
         self,
@@ -112,26 +117,6 @@ class Artefact:
     @property
     def _converted(self) -> bool:
         return next(self.module.parameters()).dtype != torch.float64
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """A copy with weights of its own, as `copy.deepcopy` makes it where it does not ask for a pickle."""
-        new = type(self).__new__(type(self))
-        memo[id(self)] = new
-        new.__dict__.update(copy.deepcopy(self.__dict__, memo))
-        return new
-
-    def __copy__(self) -> Self:
-        new = type(self).__new__(type(self))
-        new.__dict__.update(self.__dict__)
-        return new
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise PickleRefusedError(
-            "a model is never written by pickle, joblib or another process",
-            got=type(self).__name__,
-            do="write it with save(FOLDER), an estimator as well, and open it with gf.load(FOLDER) or the estimator's "
-            "own load(FOLDER)",
-        )
 
     @property
     def config(self) -> ModelConfig:

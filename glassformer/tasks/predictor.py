@@ -19,20 +19,23 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import torch
 
-from glassformer.base.errors import ConfigError
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.settings import DataSection
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.options import WritingOptions
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.rows import Axis, Row, collate
+from glassformer.tasks.rows import Axis, Row, collate, located
 from glassformer.tasks.settings import TaskSection
 from glassformer.text.chat_template import ChatTemplates
 from glassformer.text.tokenizer import Tokenizer
 
 Example = TypeVar("Example")
 Prediction = TypeVar("Prediction")
+
+TOKEN_BY_TOKEN = 1 << 19
+"""`Predictor.longest` of those that answer token by token: 1 kB of memory a token."""
 
 SENTENCES = (
     "Yes.",
@@ -81,6 +84,8 @@ class Predictor(ABC, Generic[Example, Prediction]):
     sample_option: ClassVar[str] = ""
     # Whether an example needs more than one text, whatever the model.
     reads_several: ClassVar[bool] = False
+    # The most characters of a record, where the answer holds something of each token.
+    longest: ClassVar[int | None] = None
     # The most rows whose predictions are in memory together; fewer where each prediction is large.
     read_ahead: int = 16_384
     # The most tokens of rows that are read ahead to be sorted by length: enough for little padding, and bounded, so
@@ -95,6 +100,14 @@ class Predictor(ABC, Generic[Example, Prediction]):
     @abstractmethod
     def example(self, values: Mapping[str, object], where: str) -> Example:
         """An example from the values of a record, by their role; `where` is its file and line. Raises DataError."""
+
+    def read(self, values: Mapping[str, object], where: str) -> Example:
+        """The same, for a record that is not too long; raises DataError."""
+        size = sum(len(each) for each in values.values() if isinstance(each, str))
+        if self.longest is not None and size > self.longest:
+            wanted = located(where, f"an answer for each token needs a text of at most {self.longest:,} characters")
+            raise DataError(wanted, got=f"{size:,}", do="divide it")
+        return self.example(values, where)
 
     @abstractmethod
     def rows(self, example: Example) -> Iterable[Row]:

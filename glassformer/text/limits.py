@@ -15,6 +15,8 @@ _GAPS = 1000
 _LONGEST_WORD = 500
 # How many times longer normalizers may make a text by Replace steps.
 _GROWTH = 100
+# The most special tokens that may be added to a text, or to two.
+_ADDED = 100
 
 
 def check_settings(settings: object) -> dict[str, Any]:
@@ -52,6 +54,18 @@ def _replacements(step: object) -> Iterator[str]:
             waiting += [value for value in at.values() if isinstance(value, list)]
         elif isinstance(at, list):
             waiting += at
+
+
+def check_added(backend: tokenizers.Tokenizer) -> None:
+    """Raise TokenizerError for a post-processor that adds too many special tokens to each text, and what the library
+    raises of one that lacks a token.
+    """
+    if backend.post_processor is None:
+        return
+    empty = tokenizers.Tokenizer(tokenizers.models.BPE()).encode("")
+    added = max(len(backend.post_processor.process(empty, pair)) for pair in (None, empty))
+    if added > _ADDED:
+        raise TokenizerError(f"at most {_ADDED} special tokens may be added to each text", got=f"{added:,}")
 
 
 def vocabulary_by_id(backend: tokenizers.Tokenizer, settings: Mapping[str, Any]) -> tuple[str, ...]:

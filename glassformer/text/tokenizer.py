@@ -20,7 +20,7 @@ from glassformer.base.errors import TokenizerError
 from glassformer.base.json_text import parse_json
 from glassformer.base.outputs import held
 from glassformer.text.library import refusing
-from glassformer.text.limits import check_settings, vocabulary_by_id
+from glassformer.text.limits import check_added, check_settings, vocabulary_by_id
 from glassformer.text.special import SpecialTokens
 from glassformer.text.token_text import Spelling, marked
 from glassformer.text.unknown_words import unknown_word
@@ -74,6 +74,8 @@ class Tokenizer:
             self._json = json.dumps(settings, ensure_ascii=False)
             self._backend = tokenizers.Tokenizer.from_str(self._json)
             self._vocabulary = vocabulary_by_id(self._backend, settings)
+            check_added(self._backend)
+        self._has_regex = '"Regex"' in self._json  # without one, the library does not panic over a text
         self.special, self._target = special, target
         for role, id_ in self._role_ids.items():
             if id_ is None and getattr(special, role) is not None:
@@ -82,8 +84,6 @@ class Tokenizer:
                 )
         with refusing(_unreadable):
             self._alias = self._make_alias()
-
-    # ------------------------------------------------------------------ in and out
 
     def save(self, directory: str | Path) -> Path:
         """Write `tokenizer.json` into the directory, atomically, and beside it `target_tokenizer.json` where targets
@@ -141,14 +141,14 @@ class Tokenizer:
         """The same with these tokens in their roles."""
         return Tokenizer(self._json, special, None if self._target is None else self._target.with_roles(special))
 
-    # ------------------------------------------------------------------ text and tokens
-
     def encode(self, text: str, pair: str | None = None, *, special: bool = True) -> Encoding:
         """The tokens of a text, or of two, framed by the special tokens unless `special` is False.
 
         Raises TokenizerError for a word outside a vocabulary that has no token for unknown words.
         """
-        with refusing(lambda message: self._refusal(message, [text] if pair is None else [text, pair])):
+        with refusing(
+            lambda message: self._refusal(message, [text] if pair is None else [text, pair]), quiet=self._has_regex
+        ):
             return self._encoding(self._backend.encode(text, pair, add_special_tokens=special))
 
     def ids(self, text: str) -> list[int]:
@@ -161,12 +161,12 @@ class Tokenizer:
 
     def raw_batch(self, texts: Sequence[str], *, special: bool = False) -> list[tokenizers.Encoding]:
         """The library's own encodings, for millions of texts; their ids need `unalias`."""
-        with refusing(lambda message: self._refusal(message, texts)):
+        with refusing(lambda message: self._refusal(message, texts), quiet=self._has_regex):
             return list(self._backend.encode_batch(texts, add_special_tokens=special))
 
     def word_ids(self, words: Sequence[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """The ids of words, each by itself, and of which word each of them is; a word may have none."""
-        with refusing(lambda message: self._refusal(message, words)):
+        with refusing(lambda message: self._refusal(message, words), quiet=self._has_regex):
             raw = self._backend.encode(list(words), is_pretokenized=True, add_special_tokens=False)
         return np.array(self.unalias(raw.ids), np.int32), np.array(raw.word_ids, np.int64)
 
@@ -207,8 +207,6 @@ class Tokenizer:
         with refusing(lambda _: refusal):
             has_unknown = self.special.unknown is not None
             return (None if has_unknown else unknown_word(self._backend, self._vocabulary, texts, MASK)) or refusal
-
-    # ------------------------------------------------------------------ the vocabulary
 
     def token(self, id_: int) -> str:
         """The token with this id; raises TokenizerError outside the vocabulary."""

@@ -9,6 +9,8 @@ import pytest
 import glassformer as gf
 from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, DataError, GlassformerError
+from glassformer.tasks.predictor import TOKEN_BY_TOKEN
+from tests.refusals import refused
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +55,7 @@ def test_a_verb_that_writes_takes_the_options_of_writing(translator: Model) -> N
         (("fill", "a [MASK]"), {"options": {"beams": 3}}, ConfigError),
         (("classify", "a"), {"options": {"top": 3}}, ConfigError),
         (("answer", "a?", "b c"), {}, ConfigError),
+        *((("fill", "a [MASK]"), {"options": {"top": top}}, ConfigError) for top in (None, "5", 1.5, True, 0)),
         (("fill", 3), {}, DataError),
         (("fill", ["a [MASK]", 3]), {}, DataError),
         (("classify", ["a", "b"], ["c"]), {}, DataError),
@@ -63,3 +66,9 @@ def test_what_cannot_be_asked_is_refused(
 ) -> None:
     with pytest.raises(kind):
         words.ask(*given, **named)
+
+
+@pytest.mark.parametrize("verb", ["fill", "score"])
+def test_a_text_that_is_answered_token_by_token_is_not_a_whole_library(words: Model, verb: str) -> None:
+    with refused(DataError, wanted=f"{TOKEN_BY_TOKEN:,}", got=f"{TOKEN_BY_TOKEN + 1:,}"):
+        words.ask(verb, "a" * (TOKEN_BY_TOKEN + 1))

@@ -16,8 +16,9 @@ from glassformer.data.readers import lines
 from glassformer.data.readers.lines import LONGEST_LINE, Skipped, read_lines
 from glassformer.data.readers.read import read
 from glassformer.data.readers.rows import read_table
+from tests.refusals import refused
 
-BIG = 30_000_000
+BIG = 4_000_000
 
 
 def made(kind: str, path: Path) -> Path:
@@ -34,7 +35,7 @@ def made(kind: str, path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("kind", "times"), [("jsonl", 6), ("tsv", 6), ("csv", 12)])
-def test_a_row_of_30_megabytes_is_read_in_a_few_times_its_size(kind: str, times: int, tmp_path: Path) -> None:
+def test_a_row_of_4_megabytes_is_read_in_a_few_times_its_size(kind: str, times: int, tmp_path: Path) -> None:
     path = made(kind, tmp_path / f"x.{kind}")
     assert path.stat().st_size > BIG
     tracemalloc.start()
@@ -66,6 +67,35 @@ def test_long_cells_of_parquet_that_are_stored_once_are_decoded_a_few_at_a_time(
     assert peak < 200 * len(cell)
 
 
+NULLS = pa.array([[None] * 2_000_000], pa.list_(pa.null()))
+BOOK = "word " * 1_000_000
+ROWS = {
+    "a text": pa.table({"text": [BOOK]}),
+    "a text stored once": pa.table({"text": pa.DictionaryArray.from_arrays(pa.array([0] * 9, pa.int32()), [BOOK])}),
+    "a list of nulls": pa.table({"text": ["a"], "more": NULLS}),
+}
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_a_row_of_parquet_that_is_too_long_is_refused_before_python_holds_it(rows: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(ROWS[rows], path, compression="zstd")
+    bad = Skipped()
+    tracemalloc.start()
+    assert list(read_table(path, bad=bad)) == []
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert bad.count == len(ROWS[rows])
+    assert peak < LONGEST_LINE
+
+
+def test_a_column_of_parquet_that_would_fill_the_memory_is_not_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"text": [BOOK * 16]}), path, compression="zstd")
+    with refused(DataError, wanted=str(path), got="bytes"):
+        next(read_table(path, ["text"], bad=Skipped()), None)
+
+
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("content", ["[]", "{}", "1", '"ab"', "[1]"])
 def test_a_json_line_of_many_values_takes_30_times_its_size_at_most(content: str, tmp_path: Path) -> None:
@@ -84,7 +114,7 @@ def test_a_line_without_end_is_told_and_not_kept(kind: str, tmp_path: Path) -> N
     row = {"jsonl": '{"text": "a"}\n', "csv": "1,a\n", "tsv": "1\ta\n"}[kind].encode()
     with path.open("wb") as file:
         file.write(row if kind == "jsonl" else b"id,text\n1,a\n" if kind == "csv" else b"id\ttext\n1\ta\n")
-        for _ in range(150):
+        for _ in range(50):
             file.write(b"x" * 1_000_000)
         file.write(b"\n" + row)
     bad = Skipped()
@@ -95,7 +125,7 @@ def test_a_line_without_end_is_told_and_not_kept(kind: str, tmp_path: Path) -> N
     assert peak < 2 * LONGEST_LINE
     assert bad.count == 1
     assert f"{path}, line {2 if kind == 'jsonl' else 3} " in bad.first[0]
-    assert "150,000,001" in bad.first[0]
+    assert "50,000,001" in bad.first[0]
 
 
 def test_the_longest_line_is_read_and_one_byte_more_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -198,7 +198,7 @@ def test_a_column_that_is_not_there(column: str, got: str, tmp_path: Path) -> No
 
 def test_an_error_about_a_giant_header_is_short(tmp_path: Path) -> None:
     path = tmp_path / "x.tsv"
-    path.write_text("\t".join(["word " * 1000] * 1000) + "\n")
+    path.write_text("\t".join(["word " * 1000] * 700) + "\n")
     with pytest.raises(MissingColumnError) as caught:
         list(read_table(path, ["text"]))
     assert len(str(caught.value)) < 3000

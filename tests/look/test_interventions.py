@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 
 import pytest
 import torch
 
 from glassformer.api.trace import Trace, trace
-from glassformer.base.errors import ConfigError, ShapeError, UnknownNameError
+from glassformer.base.errors import ConfigError, PickleRefusedError, ShapeError, UnknownNameError
 from glassformer.look.trace import interventions
 from glassformer.look.trace.interventions import (
     ChangeWord,
@@ -318,3 +320,17 @@ def test_a_decoder_and_its_words() -> None:
     assert found[f"{crossing}.weights"][0, 1, 1, 0] == 0
     assert found.facts["decoder_inputs.ids"][0, 2] == 5
     assert found.verify().holds
+
+
+@pytest.mark.parametrize("number", [1e39, -1e308, 10**400])
+def test_a_number_that_its_tensor_cannot_hold_is_refused(number: float) -> None:
+    with refused(ConfigError, wanted="encoder.embed.word"):
+        trace(bert_model().float(), Inputs(ids=IDS)).intervene(set_number("encoder.embed.word", (0, 0, 0), number))
+
+
+def test_a_trace_is_copied_and_never_pickled() -> None:
+    found = slides_trace()
+    for copied in (copy.copy(found), copy.deepcopy(found)):
+        assert torch.equal(copied["head.logits"], found["head.logits"])
+    with refused(PickleRefusedError, wanted="Trace", do="save"):
+        pickle.dumps(found)

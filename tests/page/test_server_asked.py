@@ -67,6 +67,7 @@ WRONG: list[tuple[Any, int]] = [
     ({**TEXT, "steps": [{"kind": "replace", "where": f"{ATTENTION}.mixed", "by": 0.0}] * (MOST_STEPS + 1)}, 400),
     ({**TEXT, "steps": [{"kind": "replace", "where": "nothing", "by": 0.0}]}, 404),
     ({**TEXT, "steps": [{"kind": "replace", "where": f"{ATTENTION}.mixed", "by": "median"}]}, 400),
+    ({**TEXT, "steps": [{"kind": "replace", "where": f"{ATTENTION}.mixed", "by": 1e308}]}, 400),
     ({**TEXT, "steps": [{"kind": "replace", "where": f"{ATTENTION}.mixed", "by": 1.0, "cell": [0] * 9}]}, 400),
     ({**TEXT, "steps": [{"kind": "replace", "where": f"{ATTENTION}.mixed", "by": 1.0, "cell": [0, 2]}]}, 400),
     ({**TEXT, "steps": [{"kind": "replace", "where": f"{ATTENTION}.mixed", "by": 1.0, "cell": [10**18]}]}, 400),

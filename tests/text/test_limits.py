@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ def test_an_added_token_keeps_the_id_that_the_file_gives_it() -> None:
     assert caught.value.got == str(2**31)
 
 
-TEMPLATE = {
+TEMPLATE: dict[str, Any] = {
     "type": "TemplateProcessing",
     "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
     "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
@@ -84,12 +85,28 @@ BOMB = {"type": "Replace", "pattern": {"Regex": "(a+)+$"}, "content": "x"}
     ],
 )
 def test_a_panic_of_the_library_is_a_tokenizer_error(
-    part: str, value: object, call: Callable[[Tokenizer], object]
+    part: str, value: object, call: Callable[[Tokenizer], object], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    tokenizer = Tokenizer(json.dumps(settings(**{part: value})), NONE)
     with pytest.raises(TokenizerError) as caught:
-        call(tokenizer)
+        call(Tokenizer(json.dumps(settings(**{part: value})), NONE))
     assert caught.value.got
+    assert capfd.readouterr().err == ""  # nothing of the library's panic
+
+
+def test_what_others_print_meanwhile_comes_after_it(capfd: pytest.CaptureFixture[str]) -> None:
+    with refusing(TokenizerError):
+        os.write(2, b"mine")
+    assert capfd.readouterr().err == "mine"
+
+
+def test_special_tokens_that_would_fill_the_memory_are_refused() -> None:
+    many = TEMPLATE | {
+        "single": [*TEMPLATE["single"][:1] * 100_000, *TEMPLATE["single"][1:]],
+        "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [0], "tokens": ["[CLS]"]}},
+    }
+    with pytest.raises(TokenizerError) as caught:
+        Tokenizer(json.dumps(settings(post_processor=many)), NONE)
+    assert caught.value.got == "100,000"
 
 
 def test_a_panic_while_the_refused_word_is_looked_for() -> None:

@@ -108,6 +108,8 @@ def asking(verb: str) -> Callable[..., None]:
 
 def _answer(asked: Request) -> None:
     """Open the model, find what is asked about, and answer, each step with what the one before has found."""
+    from glassformer.answering.answers import predictor_for  # not at the top: --help must not import torch
+
     opened = asked.machine.open(asked.model)
     if asked.way == "conversation" and isinstance(asked.options, WritingOptions):
         refuse_beside(asked.output, asked.options)
@@ -119,6 +121,7 @@ def _answer(asked: Request) -> None:
             got="texts or files to reply to",
             do="leave them out to talk, or keep the replies with --json --out FILE",
         )
+    predictor_for(opened, asked.verb.name, asked.options)  # refuses a model that does not answer
     second_text(opened, None, asked.target)
     reader = _reader(asked.verb, opened, asked.columns, asked.same)
     inputs, output = find_inputs(asked.texts, asked.files, reader, asked.same), asked.output
@@ -152,7 +155,8 @@ def _reader(entry: VerbEntry, opened: Model, named: Mapping[str, str | Sequence[
     trained = {role: getattr(opened.data, role, None) for role in roles}
     known = {role: name for role, name in trained.items() if name is not None}
     learned = data_of(task)
-    of_pairs = {role: learned.model_fields[role].default for role in roles if learned.reads == "pairs"}
+    fields = learned.model_fields if learned.reads == "pairs" else {}
+    of_pairs = {role: fields[role].default for role in roles if role in fields}
     columns = {"text": "text", **entry.usual, **of_pairs, **known, **named}
     return reader_of(
         {

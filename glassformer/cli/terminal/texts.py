@@ -22,7 +22,7 @@ TYPED = "standard input"
 # by length, but not more than a command that was stopped can compute again.
 _FIRST, _TOGETHER = 64, 2048
 # The most characters of these records, so that they fit into memory whatever their length.
-_CHARACTERS = 1 << 24
+_CHARACTERS = 1 << 20
 
 
 def records(inputs: Inputs, *, bad: OnBad = stop, tell: Callable[[str], None] = note) -> Iterator[Text]:

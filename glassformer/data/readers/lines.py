@@ -12,8 +12,8 @@ from glassformer.base.errors import DataError
 
 # The bytes of a file that are enough to tell text from pictures, archives and programs.
 _HEAD = 8192
-# The longest line of a table that is read: a row of 30 MB still is.
-LONGEST_LINE = 32 << 20
+# The bytes of the longest line or row that is read of any format: *War and Peace* has 3 MB.
+LONGEST_LINE = 4 << 20
 # Lines are read in parts of this size, so that a file of one huge line is never in memory as a whole.
 _BLOCK = 1 << 20
 # Beginnings of files in other encodings; that of UTF-32 begins like one of UTF-16.
@@ -186,12 +186,18 @@ def _in_one(path: Path, handle: BinaryIO, bad: OnBad) -> Iterator[Line]:
 def _line(path: Path, parts: list[bytes], number: int, byte: int, size: int, bad: OnBad) -> Iterator[Line]:
     """The line made of these parts; empties the list, so that its bytes are not kept in memory beside its text."""
     if size > LONGEST_LINE:
-        where = f"{path}, line {number}"
-        bad(DataError(f"{where} must be of at most {LONGEST_LINE:,} bytes", got=f"{size:,}").about(where, None))
+        bad(too_long(f"{path}, line {number}", size))
         return
     text = _decode(path, parts, number, byte, bad)
     if text is not None:
         yield Line(text, number)
+
+
+def too_long(where: str, size: int) -> DataError:
+    """The error for a line or row of so many bytes."""
+    return DataError(f"{where} must be of at most {LONGEST_LINE:,} bytes", got=f"{size:,}", do="divide it").about(
+        where, None
+    )
 
 
 def _decode(path: Path, parts: list[bytes], number: int, byte: int, bad: OnBad) -> str | None:

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from glassformer.base.errors import DataError, MissingColumnError, did_you_mean
 from glassformer.base.json_text import parse_json
-from glassformer.data.readers.lines import OnBad, is_zipped, open_bytes, read_lines, stop
+from glassformer.data.readers.lines import LONGEST_LINE, OnBad, is_zipped, open_bytes, read_lines, stop, too_long
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 
 # The most columns that an error names, and the most characters of each.
 _COLUMNS_TOLD, _NAME_TOLD = 20, 40
-# The rows of a Parquet file that are in memory together: each may be a book, which the file stores once for all rows.
-_PARQUET_ROWS = 64
+# Rows of a Parquet file that are in memory together, and their bytes where each row has the longest text: it may be a
+# book, which the file stores once for all rows.
+_TOGETHER, _AT_ONCE = 64, 128 << 20
+# A row group of more bytes than these in a file that is this many times smaller is made to fill the memory.
+_LARGE, _TIMES_SMALLER = 64 << 20, 200
 COLUMN_OPTIONS = (
     "--text-column", "--pair-column", "--choices-column", "--label-column", "--answers-column", "--target-column",
 )  # fmt: skip
@@ -89,17 +92,50 @@ def parquet_columns(path: Path) -> tuple[str, ...] | None:
         return tuple(dict.fromkeys(table.schema_arrow.names)) if table.metadata.num_rows else None
 
 
-def parquet_rows(path: Path, columns: Sequence[str] = (), *, optional: Sequence[str] = ()) -> Iterator[Row]:
-    """The rows, with `columns` and `optional` alone; raises DataError, also for a value that Python does not have."""
+def parquet_rows(
+    path: Path, columns: Sequence[str] = (), *, optional: Sequence[str] = (), bad: OnBad = stop
+) -> Iterator[Row]:
+    """The rows, with `columns` and `optional` alone; one of more than LONGEST_LINE bytes goes to `bad`. Raises
+    DataError, also for a value that Python does not have.
+    """
     with _parquet_file(path) as table:
         if missing := [column for column in columns if column not in table.schema_arrow.names]:
             raise no_column(str(path), missing[0], table.schema_arrow.names)
         number = 0
         more = [name for name in optional if name in table.schema_arrow.names and name not in columns]
-        for batch in table.iter_batches(batch_size=_PARQUET_ROWS, columns=[*columns, *more] if columns else None):
-            for values in _in_python(batch, path):
-                number += 1
-                yield Row(values, f"{path}, row {number}", values)
+        read = [*columns, *more] if columns else None
+        for group in range(table.num_row_groups):
+            rows = _rows_together(table, group, path)
+            for batch in table.iter_batches(batch_size=rows, row_groups=[group], columns=read, use_threads=False):
+                each = [batch] if _held(batch) <= LONGEST_LINE else [batch.slice(at, 1) for at in range(len(batch))]
+                for piece in each:
+                    if (size := _held(piece)) > LONGEST_LINE:
+                        number += 1
+                        bad(too_long(f"{path}, row {number}", size))
+                        continue
+                    for values in _in_python(piece, path):
+                        number += 1
+                        yield Row(values, f"{path}, row {number}", values)
+
+
+def _rows_together(table: ParquetFile, group: int, path: Path) -> int:
+    """How many rows of a row group may be in memory together; raises DataError for one that is made to fill it.
+
+    The sizes of its columns are not looked at: Arrow ends the process where their description is damaged.
+    """
+    size, packed = table.metadata.row_group(group).total_byte_size, path.stat().st_size
+    if size > _LARGE and size > _TIMES_SMALLER * packed:
+        got = f"{size:,} bytes in a file of {packed:,}"
+        raise DataError(f"{path} must hold rows of at most {LONGEST_LINE:,} bytes", got=got)
+    return min(max(_AT_ONCE // max(size, 1), 1), _TOGETHER)
+
+
+def _held(values: Any) -> int:
+    """The bytes of a batch or an array, and 8 for each value in its lists: a null there has no bytes of its own."""
+    inner = values.columns if hasattr(values, "columns") else values.flatten() if hasattr(values, "flatten") else []
+    inner = inner if isinstance(inner, list) else [inner]
+    listed = sum(8 * len(each) for each in inner) if hasattr(values, "offsets") else 0
+    return int(values.nbytes) + listed + sum(_held(each) for each in inner if hasattr(each, "flatten"))
 
 
 @contextmanager
@@ -116,7 +152,7 @@ def _parquet_file(path: Path) -> Iterator[ParquetFile]:
                 raise DataError(f"{path} must be a whole gzip file", got=f"a damaged one ({error})") from None
             source = unpacked
         try:
-            yield ParquetFile(source)
+            yield ParquetFile(source, buffer_size=1 << 16)
         except (ArrowException, OSError, UnicodeDecodeError) as error:
             raise DataError(f"{path} must be a whole Parquet file", got=str(error).splitlines()[0]) from None
 

@@ -47,7 +47,7 @@ def read_table(
                 f"{path} must be asked for columns by their names", got=f"the number {numbers[0]}", do=NAME_IT
             )
         if kind == "parquet":
-            yield from parquet_rows(path, columns, optional=optional)
+            yield from parquet_rows(path, columns, optional=optional, bad=bad)
         elif kind == "jsonl":
             yield from json_rows(path, columns, optional=optional, bad=bad)
         else:

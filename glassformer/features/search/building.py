@@ -13,13 +13,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from glassformer.base.errors import DataError
 from glassformer.base.json_text import file_checksum, sealed_json
 from glassformer.base.paths import check_path
+from glassformer.base.settings import Settings
 from glassformer.bundled.travelling import PLACE
 from glassformer.features.embed import embed, vectors_of
 from glassformer.features.formats import Content
@@ -31,10 +33,30 @@ from glassformer.features.vectors import Vectors, VectorsOf
 from glassformer.models.fingerprint import fingerprint
 from glassformer.saved.artefact import Artefact
 
-INDEX, VECTORS, TEXTS, PLACES = "index.json", "vectors.npy", "texts.jsonl", "places.npy"
-MADE_FOR = "glassformer search index, format 1"
+Held = Literal["vectors.npy", "texts.jsonl", "places.npy"]
+INDEX = "index.json"
+VECTORS: Held = "vectors.npy"
+TEXTS: Held = "texts.jsonl"
+PLACES: Held = "places.npy"
 # Texts that become vectors together, and vectors that are read together.
-_TOGETHER, _AT_ONCE = 4096, 1 << 14
+_TOGETHER, AT_ONCE = 4096, 1 << 14
+
+
+class IndexFacts(Settings):
+    """What an index knows of itself. `model` is where the model was that made it, "" for one in memory; `texts` is how
+    many there are, `empty` the rows of those without a vector.
+    """
+
+    made_for: Literal["glassformer search index, format 1"] = "glassformer search index, format 1"
+    model: str
+    digest: str
+    strategy: str
+    mix: Mix | None
+    pooling: str
+    width: int = Field(ge=1)
+    texts: int = Field(ge=0)
+    empty: tuple[Annotated[int, Field(ge=0)], ...]
+    checksums: dict[Held, Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]] = Field(min_length=3)
 
 
 @dataclass(frozen=True)
@@ -75,11 +97,10 @@ def building(
     (feature,) = maker.features
     mix = feature.strategy.mix
     facts = {
-        "made_for": MADE_FOR,
         "model": named or _name_of(model),
         "digest": model_digest(model),
         "strategy": "mix" if isinstance(strategy, Mix) else strategy,
-        "mix": None if mix is None else vars(mix),
+        "mix": mix,
         "pooling": pooling,
         "width": maker.widths[0],
     }
@@ -141,8 +162,8 @@ def _write(draft: Path, content: Content, facts: Mapping[str, Any]) -> None:
     header = {"descr": "<f4", "fortran_order": False, "shape": (content.rows, width)}
     with (draft / VECTORS).open("wb") as file, numbers.open("rb") as raw:
         np.lib.format.write_array_header_1_0(file, header)
-        for start in range(0, content.rows, _AT_ONCE):
-            some = np.fromfile(raw, "<f4", min(_AT_ONCE, content.rows - start) * width)
+        for start in range(0, content.rows, AT_ONCE):
+            some = np.fromfile(raw, "<f4", min(AT_ONCE, content.rows - start) * width)
             empty += (start + np.flatnonzero(~some.reshape(-1, width).any(axis=1))).tolist()
             file.write(some.tobytes())
     if len(empty) == content.rows:
@@ -154,8 +175,8 @@ def _write(draft: Path, content: Content, facts: Mapping[str, Any]) -> None:
             places[number] = places[number - 1] + len(line)
     np.save(draft / PLACES, places)
     checksums = {name: file_checksum(draft / name) for name in (VECTORS, TEXTS, PLACES)}
-    told = {**facts, "texts": content.rows, "empty": empty, "checksums": checksums}
-    (draft / INDEX).write_text(sealed_json(told), encoding="utf-8")
+    told = IndexFacts(**facts, texts=content.rows, empty=tuple(empty), checksums=checksums)
+    (draft / INDEX).write_text(sealed_json(told.model_dump(mode="json")), encoding="utf-8")
 
 
 def _name_of(model: Artefact) -> str:

@@ -5,33 +5,36 @@ N texts · W numbers of a vector
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from glassformer.answering.answers import check_text, listed
 from glassformer.base.errors import CheckpointError, ConfigError, DataError, ShapeError
-from glassformer.base.json_text import file_checksum, read_sealed_json
+from glassformer.base.json_text import file_checksum, parse_json, read_sealed_json
 from glassformer.base.paths import check_path
+from glassformer.base.plain import counted
+from glassformer.base.settings import read_settings
 from glassformer.features.embed import embed, vectors_of
 from glassformer.features.mix import Mix
 from glassformer.features.pooling import Reals
 from glassformer.features.search.building import (
+    AT_ONCE,
     INDEX,
-    MADE_FOR,
     PLACES,
     TEXTS,
     VECTORS,
+    IndexFacts,
     build,
     model_digest,
     normalized,
 )
 from glassformer.features.search.nearest import Backend, Floats, nearest
-from glassformer.features.vectors import VectorsOf
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.recipe import HUB
 from glassformer.tasks.predictor import Within
@@ -53,12 +56,16 @@ class Hit:
 class SearchIndex:
     """Texts that can be asked for by meaning, with the model that made their vectors."""
 
-    def __init__(self, path: Path, facts: dict[str, Any], model: Artefact, backend: Backend = "auto") -> None:
+    def __init__(self, path: Path, facts: IndexFacts, model: Artefact, backend: Backend = "auto") -> None:
         self.path, self.facts, self.model = path, facts, model
-        self._vectors: Floats = np.load(path / VECTORS, mmap_mode="r")  # [N, W]
-        self._places = np.load(path / PLACES, mmap_mode="r")  # [N + 1], bytes in TEXTS
-        self.nearest = nearest(self._vectors, backend, empty=facts.get("empty", ()))
-        self.maker = _maker(model, facts)
+        self.maker = vectors_of(model, [facts.mix or facts.strategy], [facts.pooling])
+        try:
+            if self.maker.widths != (facts.width,):
+                raise ValueError(f"vectors of {facts.width} numbers, where its model makes {self.maker.widths[0]}")
+            self._vectors, self._places = _arrays(path, facts)  # [N, W] and [N + 1], bytes in TEXTS
+        except (OSError, ValueError) as error:
+            raise _damaged(path, error) from None
+        self.nearest = nearest(self._vectors, backend, empty=facts.empty)
 
     def __len__(self) -> int:
         return len(self._vectors)
@@ -106,13 +113,14 @@ class SearchIndex:
         """
         facts = read_facts(path)
         if model is None:
-            if not facts["model"]:
+            if not facts.model or facts.model.startswith(HUB):  # a hub is asked only where the user names one
                 raise CheckpointError(
-                    f"{path} needs the model that made it", got="an index that does not know where that is",
-                    do="name it with --model, in Python with model=",
-                )  # fmt: skip
+                    f"{path} needs the model that made it",
+                    got=f"{facts.model}, which is not on this machine" if facts.model else "an index that names none",
+                    do=f"name it: --model {facts.model or 'FOLDER'}, in Python model={facts.model or 'FOLDER'!r}",
+                )
             try:
-                model = _opened(facts["model"], device)
+                model = _opened(facts.model, device)
             except CheckpointError as error:
                 raise CheckpointError(
                     f"{path} needs the model that made it: {error.wanted}",
@@ -120,9 +128,9 @@ class SearchIndex:
                     do="name the folder where it is now with --model, in Python with model=",
                 ) from None
         model = _opened(model, device)
-        if model_digest(model) != facts["digest"]:
+        if model_digest(model) != facts.digest:
             raise CheckpointError(
-                f"{path} must be asked with the model that made it ({facts['model'] or 'a model in memory'})",
+                f"{path} must be asked with the model that made it ({facts.model or 'a model in memory'})",
                 got="another model: its weights, settings or tokenizer differ",
                 do="name that one with --model, or build the index anew with this one",
             )
@@ -153,8 +161,7 @@ class SearchIndex:
         """The same for each of many questions; None for one without any token. `within` is told how far a long one is,
         in parts.
         """
-        if top < 1:
-            raise ConfigError("at least one text must be asked for", got=f"top {top}")
+        top = counted(top, "top")
         found = list(embed(self.model, self.maker, (({"text": each}, "") for each in questions), within=within))
         name = self.maker.features[0].name
         vectors = [each.vectors[name] for each in found if each.tokens]
@@ -168,7 +175,7 @@ class SearchIndex:
             raise ShapeError(f"questions to this index are vectors [Q, {width}]", got=str(list(asked.shape)))
         if not np.isfinite(asked).all():
             raise ShapeError("vectors of questions are finite numbers", got="NaN or infinity")
-        scores, rows = self.nearest.find(normalized(asked), top)
+        scores, rows = self.nearest.find(normalized(asked), counted(top, "top"))
         return [
             [
                 Hit(rank, float(score), int(row), *self._text(int(row)))
@@ -186,11 +193,17 @@ class SearchIndex:
         begin, end = int(self._places[row]), int(self._places[row + 1])
         with (self.path / TEXTS).open("rb") as file:
             file.seek(begin)
-            values = json.loads(file.read(end - begin))
-        return values["text"], values.get("id")
+            line = file.read(end - begin)
+        try:
+            values = parse_json(line)
+            if not isinstance(values, dict):
+                raise ValueError("a text that is no object")
+            return check_text(values.get("text"), f"text {row} of the index"), values.get("id")
+        except (ValueError, DataError) as error:
+            raise _damaged(self.path, error) from None
 
 
-def read_facts(path: str | Path) -> dict[str, Any]:
+def read_facts(path: str | Path) -> IndexFacts:
     """What an index knows of itself; raises CheckpointError for no index, an empty and a damaged one."""
     check_path(path, CheckpointError)
     path = Path(path)
@@ -200,17 +213,50 @@ def read_facts(path: str | Path) -> dict[str, Any]:
             f"an index is needed at {path}", got=got, do=f"make one: glassformer search build MODEL FILE --out {path}"
         )
     try:
-        facts = read_sealed_json(path / INDEX)
-        if facts.get("made_for") != MADE_FOR:
-            raise ValueError("it is of another format")
-        for name, checksum in facts["checksums"].items():
+        facts = read_settings(IndexFacts, read_sealed_json(path / INDEX), where=INDEX)
+        for name, checksum in facts.checksums.items():
             if file_checksum(path / name) != checksum:
                 raise ValueError(f"the checksum of {name} does not fit")
-    except (OSError, ValueError, KeyError, AttributeError) as error:
-        raise CheckpointError(f"{path} must be a whole index", got=str(error), do="build it again") from None
-    if not facts["texts"]:
+    except (OSError, ValueError, ConfigError) as error:
+        raise _damaged(path, error) from None
+    if not facts.texts:
         raise CheckpointError("an index must have texts to be asked", got=f"{path}, which is empty")
     return facts
+
+
+def _damaged(path: Path, why: Exception) -> CheckpointError:
+    return CheckpointError(f"{path} must be a whole index", got=str(why), do="build it again")
+
+
+def _arrays(path: Path, facts: IndexFacts) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """The vectors of an index and the places of its texts, mapped; raises ValueError unless they fit each other."""
+    vectors = _mapped(path / VECTORS, "<f4", (facts.texts, facts.width))
+    places = _mapped(path / PLACES, "<i8", (facts.texts + 1,))
+    if places[0] != 0 or places[-1] != (path / TEXTS).stat().st_size or not (places[:-1] < places[1:]).all():
+        raise ValueError(f"{PLACES}, which does not fit {TEXTS}")
+    empty: list[int] = []
+    for start in range(0, facts.texts, AT_ONCE):
+        some = vectors[start : start + AT_ONCE]
+        squares = np.einsum("nw,nw->n", some, some)
+        zero = squares == 0
+        empty += (start + np.flatnonzero(zero)).tolist()
+        if not (zero | (np.abs(squares - 1) < 1e-3)).all():
+            raise ValueError(f"{VECTORS}, whose vectors are not of length 1")
+    if tuple(empty) != facts.empty:
+        raise ValueError(f"{INDEX}, whose empty rows are not those of {VECTORS}")
+    return vectors, places
+
+
+def _mapped(path: Path, kind: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """An array that `build` wrote; raises ValueError for any other. Nothing in the header is evaluated."""
+    with path.open("rb") as file:
+        beginning, length = file.read(8), int.from_bytes(file.read(2), "little")
+        header = file.read(length).decode("latin-1").strip()
+    numbers = np.dtype(kind).itemsize * math.prod(shape)
+    wanted = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}"
+    if (beginning, header) != (np.lib.format.magic(1, 0), wanted) or path.stat().st_size != 10 + length + numbers:
+        raise ValueError(f"{path.name}, which does not hold {list(shape)} numbers {kind}")
+    return np.memmap(path, kind, "r", 10 + length, shape)
 
 
 def _opened(model: Artefact | str | Path, device: str | None = None) -> Artefact:
@@ -218,9 +264,3 @@ def _opened(model: Artefact | str | Path, device: str | None = None) -> Artefact
     from glassformer.saved.opening import open_model
 
     return model if isinstance(model, Artefact) else open_model(model, Artefact, device)
-
-
-def _maker(model: Artefact, facts: dict[str, Any]) -> VectorsOf:
-    mix = facts["mix"]
-    strategy = facts["strategy"] if mix is None else Mix(tuple(mix["weights"]), mix["scale"], tuple(mix["shares"]))
-    return vectors_of(model, [strategy], [facts["pooling"]])

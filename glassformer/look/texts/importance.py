@@ -132,6 +132,9 @@ def named(config: ModelConfig, *, predicts: bool, answers: bool, own: bool) -> s
 def differences(sums: np.ndarray, counts: np.ndarray) -> list[tuple[float, float, float]]:
     """For each head the mean difference and its interval, from the sums of each text [E, 1 + heads] and counts [E]."""
     lost = np.concatenate([sums[:, 1:] - sums[:, :1], counts[:, None]], axis=1)  # [E, heads + 1]
+    lost = lost[counts > 0]  # what is drawn for an interval must have something measured
+    if not len(lost):
+        raise DataError("the importance of heads needs a text in which something is predicted", got="none")
     measure = Measure(
         lost, lambda drawn: {str(head): drawn[..., head] / drawn[..., -1] for head in range(len(lost[0]) - 1)}
     )

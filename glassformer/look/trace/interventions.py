@@ -157,6 +157,11 @@ class Replace:
         if not known and (isinstance(self.by, str | bool) or not isinstance(self.by, int | float)):
             do = "patch(other, where) puts another trace's numbers"
             raise ConfigError(f"{self.where} is replaced by a number or by 'mean'", got=repr(self.by)[:80], do=do)
+        try:
+            float("nan" if known else self.by)
+        except OverflowError:
+            got = "a whole number of hundreds of digits"
+            raise ConfigError(f"{self.where} is replaced by a number that a float can hold", got=got) from None
 
     def touches(self, name: str) -> bool:
         """Whether this tensor is set by hand."""
@@ -174,7 +179,10 @@ class Replace:
         elif self.by == "mean":
             changed[part] = self.mean(tensor[part], cell, facts)
         else:
-            changed[part] = float(self.by)
+            number = float(self.by)
+            if tensor.is_floating_point() and math.inf > abs(number) > torch.finfo(tensor.dtype).max:
+                raise ConfigError(f"{self.where} needs a number that {tensor.dtype} can hold", got=str(number))
+            changed[part] = number
         return changed
 
     def mean(self, part: Tensor, cell: Cell, facts: TensorFacts) -> Tensor:

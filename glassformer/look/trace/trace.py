@@ -13,6 +13,7 @@ import torch
 
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.base.outputs import output_file
+from glassformer.base.pickles import NeverPickled
 from glassformer.look.formulas.cells import read_cell, split_name
 from glassformer.look.formulas.explanation import Explanation
 from glassformer.look.formulas.named import Source
@@ -36,13 +37,15 @@ REPEATED = 12
 
 
 @dataclass(frozen=True)
-class Trace(Tensors):
+class Trace(NeverPickled, Tensors):
     """Every tensor of one run by name. `kept(name)` is False for what is computed again when it is asked for.
 
     `original` is the model as it was given, `run_again` makes the same run with other interventions, and
     `measure_honesty` measures the honesty gate; a trace read from a file without its model has none of the three.
     `origin` is what `Model.trace` was asked for; None for a trace of ids and for one from a file.
     """
+
+    written_by = "write it with save(FILE), and read it with gf.load_trace(FILE)"
 
     original: Transformer | None = None
     run_again: Callable[[tuple[Intervention, ...]], Trace] | None = None

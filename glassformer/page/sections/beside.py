@@ -136,7 +136,7 @@ def neighbours_section(trace: Trace, index: SearchIndex) -> dict[str, Any]:
     (feature,) = index.maker.features
     return {
         **strategy_record(feature.strategy),
-        "strategy": index.facts["strategy"],
+        "strategy": index.facts.strategy,
         "pooling": feature.pooling,
         "index": index.path.name,
         "texts": len(index),

@@ -21,7 +21,7 @@ from glassformer.decode.request import SpecialIds
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.score import compared
-from glassformer.tasks.predictor import Context, Predictor
+from glassformer.tasks.predictor import TOKEN_BY_TOKEN, Context, Predictor
 from glassformer.tasks.rows import Axis, Row, located, text_of
 from glassformer.tasks.writing.next_token_scores import NEXT
 from glassformer.tasks.writing.pair_source import TextPair
@@ -46,6 +46,8 @@ class Read(NamedTuple):
 
 class Likelihood(Predictor[Read, ScoredText]):
     """The probability of each token of a text after those before it: after as many as the model reads at once."""
+
+    longest = TOKEN_BY_TOKEN
 
     axes: ClassVar[Mapping[str, Axis]] = {NEXT: "token"}
 
@@ -107,6 +109,8 @@ class Likelihood(Predictor[Read, ScoredText]):
 
 class PairLikelihood(Predictor[TextPair, ScoredPair]):
     """The source goes through the encoder, the given target through the decoder (forced decoding)."""
+
+    longest = TOKEN_BY_TOKEN
 
     axes: ClassVar[Mapping[str, Axis]] = {TARGET: "set"}
 

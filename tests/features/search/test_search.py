@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,15 @@ from torch import nn
 
 import glassformer as gf
 from glassformer.api.model import Model
-from glassformer.base.errors import CheckpointError, DataError, MissingExtraError, ShapeError
+from glassformer.base.errors import (
+    CheckpointError,
+    ConfigError,
+    DataError,
+    GlassformerError,
+    MissingExtraError,
+    ShapeError,
+)
+from glassformer.base.json_text import file_checksum, sealed_json
 from glassformer.cli.__main__ import main
 from glassformer.features.search import nearest as nearest_module
 from glassformer.features.search.index import SearchIndex
@@ -150,6 +159,112 @@ def test_an_index_of_another_model_an_empty_and_a_damaged_one_are_refused(
         SearchIndex.open(out, model)
     with refused(CheckpointError, wanted=str(tmp_path / "none"), do="search build"):
         SearchIndex.open(tmp_path / "none", model)
+
+
+Change = Callable[[Path, dict[str, Any]], object]
+OBJECTS = b"{'descr': '|O', 'fortran_order': False, 'shape': (20,), }".ljust(117) + b"\n"
+HEADER = np.lib.format.magic(1, 0) + b"\x76\0" + OBJECTS
+VECTORS = {"no bytes": b"", "text": b"vectors", "objects": HEADER + b"\x80\x04N." * 99, "a zip": b"PK\x03\x04" * 99}
+
+
+def bytes_of_vectors(data: bytes) -> Change:
+    return lambda at, told: (at / "vectors.npy").write_bytes(data)
+
+
+def other(**facts: Any) -> Change:
+    return lambda at, told: told.update(facts)
+
+
+def without(name: str) -> Change:
+    return lambda at, told: told.pop(name)
+
+
+CONTENTS: dict[str, Change] = {
+    **{f"vectors: {of}": bytes_of_vectors(data) for of, data in VECTORS.items()},
+    "vectors of another length": lambda at, told: np.save(at / "vectors.npy", np.full((20, 16), 3, np.float32)),
+    "vectors that are not finite": lambda at, told: np.save(at / "vectors.npy", np.full((20, 16), np.nan, np.float32)),
+    "vectors of other texts": lambda at, told: np.save(at / "vectors.npy", drawn(21, 16, 0)),
+    "vectors of another width": lambda at, told: np.save(at / "vectors.npy", drawn(20, 4, 0)),
+    "another width": other(width=4),
+    "numbers of 64 bits": lambda at, told: np.save(at / "vectors.npy", drawn(20, 16, 0).astype(np.float64)),
+    "places behind the end": lambda at, told: np.save(at / "places.npy", np.arange(21) * 10**9),
+    "places that go back": lambda at, told: np.save(at / "places.npy", -np.arange(21)),
+    "no file of texts": lambda at, told: (at / "texts.jsonl").unlink(),
+    "an empty row": other(empty=[3]),
+    "a row that is none": other(empty=[-1]),
+    "a checksum of another file": lambda at, told: told["checksums"].update({"../model/glassformer.json": "00000000"}),
+    "a checksum too few": lambda at, told: told["checksums"].popitem(),
+    "a mix of other layers": other(mix={"weights": [1.0], "scale": 1.0, "shares": []}),
+    "a mix that is none": other(mix=[1]),
+    **{f"no {name}": without(name) for name in ("digest", "texts", "empty", "model")},
+    **{f"{name} is a list": other(**{name: [1, {}]}) for name in ("width", "pooling")},
+    "an unknown strategy": other(strategy="none"),
+    "an unknown pooling": other(pooling="none"),
+    "a number beyond 64 bits": other(texts=10**30),
+}
+
+
+def sealed(index: Path, told: dict[str, Any]) -> None:
+    """Write what an index knows of itself, with checksums that fit."""
+    for name in told.get("checksums", ()):
+        if (index / name).is_file():
+            told["checksums"][name] = file_checksum(index / name)
+    (index / "index.json").write_text(sealed_json({each: of for each, of in told.items() if each != "checksum"}))
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Model]:
+    tokenizer = train_tokenizer("wordpiece", SENTENCES * 3, vocabulary=160)
+    module = build(bert(size="tiny", layers=2, width=16, heads=2, vocabulary=tokenizer.vocabulary_size, max_length=24))
+    model, path = Model(module, tokenizer, length=16), tmp_path_factory.mktemp("built") / "index"
+    SearchIndex.build(path, TEXTS, model)
+    return path, model
+
+
+@pytest.mark.parametrize("content", CONTENTS)
+def test_an_index_whose_checksums_fit_and_whose_content_does_not_is_refused(
+    built: tuple[Path, Model], tmp_path: Path, content: str
+) -> None:
+    index = Path(shutil.copytree(built[0], tmp_path / "index"))
+    told = json.loads((index / "index.json").read_text())
+    CONTENTS[content](index, told)
+    sealed(index, told)
+    with pytest.raises(GlassformerError) as caught:
+        SearchIndex.open(index, built[1])
+    assert type(caught.value) in (CheckpointError, ConfigError)
+    assert "\n" not in str(caught.value)
+
+
+LINES = [b"\xff", b"[]", b"{}", b'{"text": 3}', b'{"text": "\\ud800"}', b"[" * 9999, b"1" * 9999]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_text_of_an_index_that_is_none_is_refused_when_it_is_found(
+    built: tuple[Path, Model], tmp_path: Path, line: bytes
+) -> None:
+    index = Path(shutil.copytree(built[0], tmp_path / "index"))
+    (index / "texts.jsonl").write_bytes(line * 20)
+    np.save(index / "places.npy", np.arange(21) * len(line))
+    sealed(index, json.loads((index / "index.json").read_text()))
+    found = SearchIndex.open(index, built[1])
+    with refused(CheckpointError, wanted=str(index), do="build"):
+        found.ask("the dog")
+
+
+def test_an_index_never_makes_its_reader_ask_a_hub(built: tuple[Path, Model], tmp_path: Path) -> None:
+    index = Path(shutil.copytree(built[0], tmp_path / "index"))
+    sealed(index, json.loads((index / "index.json").read_text()) | {"model": "hub:someone/something"})
+    with refused(CheckpointError, got="hub:someone/something", do="--model hub:someone/something"):
+        SearchIndex.open(index)
+    assert len(SearchIndex.open(index, built[1])) == len(TEXTS)
+
+
+@pytest.mark.parametrize("top", [None, "5", 1.5, True, 0])
+def test_how_many_are_asked_for_is_a_whole_number(built: tuple[Path, Model], top: Any) -> None:
+    found = SearchIndex.open(*built)
+    for ask in (found.ask, lambda text, top: found.near(np.ones((1, 16)), top=top)):
+        with refused(ConfigError, wanted="top", got=repr(top)):
+            ask("the dog", top=top)
 
 
 def test_one_text_is_no_list_of_texts_and_a_model_may_be_named(saved: Path, tmp_path: Path) -> None:

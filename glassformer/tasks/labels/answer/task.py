@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import DataError
+from glassformer.base.plain import counted
 from glassformer.config import ModelConfig
 from glassformer.data.readers.squad import stated_answers
 from glassformer.data.settings import DataSection
@@ -103,7 +104,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
         if head is None or head.labels != 2 or not isinstance(section, AnswerSection):
             wanted = "an answer needs a model that was trained to find answers"
             raise untrained(wanted, model, context, "glassformer train answer FILES")
-        top = int(context.options.get("top", BEST))
+        top = counted(context.options.get("top", BEST), "top")
         return cls(section, tokenizer, length=context.length, segments=two_segments(model.config), top=top)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Reals]]:

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple, Self
 import torch
 from rich.cells import cell_len
 
-from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.errors import DataError
+from glassformer.base.plain import counted
 from glassformer.base.shown import Grid, Part, Share, line
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.answered import Answered
 from glassformer.tasks.answered import Guess as Likely
-from glassformer.tasks.predictor import Context, Predictor
+from glassformer.tasks.predictor import TOKEN_BY_TOKEN, Context, Predictor
 from glassformer.tasks.rows import Row, located, make_row, not_finite
 from glassformer.tasks.words.masked_words import check_guesses, log_probabilities, scored_in_each
 from glassformer.text.token_text import marked
@@ -128,6 +129,8 @@ class Guesses(NamedTuple):
 class Fill(Predictor[Masked, Filled]):
     """The `top` best guesses for each masked word; several masked words are guessed independently of one another."""
 
+    longest = TOKEN_BY_TOKEN
+
     sample = (f"A text with one {MASK} in it.",)
 
     def record_of(self, text: str) -> dict[str, object]:
@@ -137,9 +140,7 @@ class Fill(Predictor[Masked, Filled]):
         return {"text": " ".join(words)}
 
     def __init__(self, tokenizer: Tokenizer, *, max_text_tokens: int | None, top: int = 5) -> None:
-        if top < 1:
-            raise ConfigError("top counts the guesses for a masked word, from 1 on", got=str(top))
-        self.tokenizer, self.max_text_tokens, self.top = tokenizer, max_text_tokens, top
+        self.tokenizer, self.max_text_tokens, self.top = tokenizer, max_text_tokens, counted(top, "top")
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:

@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple, Self
 from glassformer.base.errors import DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.tasks.predictor import Context, Predictor
+from glassformer.tasks.predictor import TOKEN_BY_TOKEN, Context, Predictor
 from glassformer.tasks.rows import Axis, Row, located, make_row
 from glassformer.tasks.words.masked_lm.fill import text_tokens
 from glassformer.tasks.words.masked_words import check_guesses, log_probabilities
@@ -30,6 +30,8 @@ class Whole(NamedTuple):
 
 class PseudoLikelihood(Predictor[Whole, Scored]):
     """A row for each token of a text, with this token masked."""
+
+    longest = TOKEN_BY_TOKEN
 
     axes: ClassVar[Mapping[str, Axis]] = {"token": "scored"}
 
