@@ -22,7 +22,7 @@ from glassformer.scoring.baselines import repeated
 from glassformer.scoring.score import Scores
 from glassformer.tasks import task_of
 from glassformer.tasks.predictor import precision
-from glassformer.tasks.task import Preparation, Source
+from glassformer.tasks.task import Preparation, Source, silent
 from glassformer.training.progress import NoProgress, Progress
 
 # Rows of a model that has not been trained here, where no length is known.
@@ -147,17 +147,13 @@ def _training_source(model: Artefact, asked: Preparation, progress: Progress) ->
     """The training records of a model, read again for the baselines; a note where that is not possible."""
     try:
         data = _with_rejects(_own_text(model, "train"), None)
-        again = replace(asked, data=data, shares=data.shares, log=_nothing)
+        again = replace(asked, data=data, shares=data.shares, log=silent)
         return task_of(model.measured_as.name, model.config).prepared(model.measured_as, again)[1]["train"]
     except (ConfigError, DataError) as error:
         progress.note(
             f"no baseline is fitted on the training data, which cannot be read again ({error.got or error.wanted})"
         )
         return None
-
-
-def _nothing(message: str) -> None:
-    """What would be noted about training data was noted in training."""
 
 
 def _note_repeats(task: Any, train: Any, source: Any, progress: Progress) -> None:
