@@ -117,7 +117,9 @@ class VectorsOf(Predictor[Sentence, Vectors]):
         text = values.get("text")
         if not self.words and not isinstance(text, str):
             raise DataError(located(where, "a text is needed"), got=repr(text)[:60])
-        found = sentence_of(values, where) if self.words else Sentence(str(text), ())
+        # A blank line has no words, and counts: the number of a text is that of its line.
+        blank = "words" not in values and isinstance(text, str) and not text.strip()
+        found = sentence_of(values, where) if self.words and not blank else Sentence(str(text), ())
         if self.marks_masks and MASK in found.text:
             raise DataError(
                 located(
@@ -163,6 +165,8 @@ class VectorsOf(Predictor[Sentence, Vectors]):
     ) -> _Windows:
         """The rows of a text's tokens; `parts` says what part each belongs to, None where the text has one."""
         before, after = (np.array(frame, np.int32) for frame in self.tokenizer.frame_ids)
+        if not len(ids) and self.words and not example.words:  # a blank line
+            return _Windows(0, lambda number: Row(ids=array("i"), labels={}))
         if not len(ids) and (self.words or not len(before) + len(after)):
             raise DataError("a text needs at least one token", got=repr(example.text[:40]))
         cut = windows(len(ids), room_beside(len(before) + len(after), self.length))
@@ -228,6 +232,12 @@ class VectorsOf(Predictor[Sentence, Vectors]):
 
     def merge(self, example: Sentence, found: Sequence[Pooled]) -> Vectors:
         """The vectors of all parts, from those of the windows: a part may have tokens in several."""
+        if not found:
+            none = {
+                feature.name: np.zeros((0, width), np.float32)
+                for feature, width in zip(self.features, self.widths, strict=True)
+            }
+            return Vectors(example.text, none, (), 0, example.given, 0)
         return self._checked(example, found[0] if len(found) == 1 else self.pooler.together(found))
 
     def _checked(self, example: Sentence, pooled: Pooled, *, more: bool = False) -> Vectors:

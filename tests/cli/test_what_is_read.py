@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
+
 Run = Callable[..., Any]
 
 
@@ -47,3 +49,16 @@ def test_a_missing_column_names_the_options_of_the_command(run: Run, trained: Pa
     done = run("export", trained, tmp_path / "onnx", "--to", "onnx", "--pooling", "mean")
     assert done.code == 2
     assert "--features" in done.err
+
+
+def test_blank_lines_without_an_answer_are_counted_and_words_keep_the_number_of_their_line(
+    run: Run, trained: Path, tmp_path: Path
+) -> None:
+    texts = tmp_path / "texts.txt"
+    texts.write_text("a [MASK]\n\n\nb [MASK]\n", encoding="utf-8")
+    done = run("fill", trained, "--file", texts, "--json")
+    assert len(done.records) == 2
+    assert "left out: 2" in done.err
+    run("embed", trained, "--file", texts, "--words", "--out", tmp_path / "words.parquet")
+    table = pyarrow.parquet.read_table(tmp_path / "words.parquet")
+    assert {*table["text"].to_pylist()} == {0, 3}

@@ -87,8 +87,13 @@ class TableReader:
                 yield Text({"text": line.text}, f"{path}, line {line.number}", own=line.text)
             if self.blank:
                 return
+            left_out = last = 0
             for document in read(path, text=self.column, documents="line", bad=bad):
+                number = int(document.where.rpartition(" ")[2])
+                left_out, last = left_out + max(number - last - 1, 0), number
                 yield Text({"text": document.text}, document.where, own=document.text)
+            if left_out:
+                tell(f"{path.name}: blank lines have no answer; left out: {left_out:,}")
             return
         columns = named(self.columns, self._usual) if objects or names_columns(path) else self.columns
         columns = self._of_pairs(columns, path) if self._pairs and not objects else columns
@@ -118,9 +123,9 @@ class TableReader:
 class SentenceReader:
     """Records are sentences, as words in columns, lists of words, or texts, with the columns of these."""
 
-    plain, blank = True, False
+    plain = True
 
-    def __init__(self, columns: Mapping[str, Columns], usual: Mapping[str, Columns]) -> None:
+    def __init__(self, columns: Mapping[str, Columns], usual: Mapping[str, Columns], *, blank: bool = False) -> None:
         from glassformer.data.readers.rows import named
         from glassformer.tasks.labels.tag.settings import TagData
 
@@ -128,7 +133,7 @@ class SentenceReader:
         self._data = TagData.model_validate(dict(columns))
         self._named = TagData.model_validate(named(columns, usual))
         self.column = self._data.text
-        self._lines = TableReader({"text": self.column})
+        self._lines, self.blank = TableReader({"text": self.column}, blank=blank), blank
 
     def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
         """The sentences of a file; each line of a file that is neither a table nor words in columns."""
@@ -165,7 +170,7 @@ def reader_of(
     may be lists; `words` may be given.
     """
     if words:
-        return SentenceReader(columns, usual)
+        return SentenceReader(columns, usual, blank=blank)
     return TableReader(columns, usual, blank=blank, pairs=pairs, lists=turns)
 
 

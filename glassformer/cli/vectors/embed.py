@@ -155,7 +155,8 @@ def _write(
             fill(model, maker, texts, file, advance, count)
         texts_told, rows = file.texts, file.rows
     if blank:
-        note(f"{blank:,} texts are blank: their vectors are those of the special tokens alone")
+        what = "they have no words" if maker.words else "their vectors are those of the special tokens alone"
+        note(f"texts that are blank: {blank:,}; {what}")
     note_unread(maker)
     of = f"{rows:,} words of {texts_told:,} texts" if maker.words else f"{texts_told:,} texts"
     shapes = ", ".join(f"{name} {width}" for name, width in zip(names, maker.widths, strict=True))
