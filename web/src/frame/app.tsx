@@ -2,9 +2,9 @@
 
 import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { withoutModel } from "../address/first.ts";
+import { firstWeights, largestWeight, withoutModel } from "../address/first.ts";
 import { sentenceOf, toTensor } from "../address/links.ts";
-import { go, goTo, inPicture, state } from "../address/state.ts";
+import { go, goTo, inPicture, type Level, link, state } from "../address/state.ts";
 import { CHUNKS } from "../chunks/chunks.ts";
 import { Awaited, viewIn } from "../chunks/later.tsx";
 import { SessionContext } from "../edit/session/context.ts";
@@ -19,6 +19,9 @@ import { Inspector } from "./inspector.tsx";
 import { LEVELS } from "./levels.ts";
 import { Rail } from "./rail.tsx";
 import { Top } from "./top.tsx";
+
+/** The levels that show the tensor of the address. */
+const NUMBERED: readonly Level[] = ["head", "tensor", "number"];
 
 const Strip = viewIn(CHUNKS.tours, (chunk) => chunk.Strip);
 
@@ -37,6 +40,28 @@ function Beside({ children }: { children: ComponentChildren }): VNode {
   return <StoreContext.Provider value={useNextTask(useStore())}>{children}</StoreContext.Provider>;
 }
 
+/** In the place of a tensor that this run does not have. An address without any opens the first number of the run. */
+function NoTensor({ name }: { name: string }): VNode {
+  const store = useStore();
+  useEffect(() => {
+    if (name !== "") return;
+    void store.open(firstWeights(store.names.run.formulas)).then(() => go(largestWeight(store), true));
+  }, [name, store]);
+  return (
+    <>
+      <h1 class="strong">{name === "" ? "No tensor is chosen" : "There is no such tensor"}</h1>
+      <p class="wrong">
+        {name !== "" && (
+          <>
+            This run has no tensor <b>{name}</b>.{" "}
+          </>
+        )}
+        Choose one from <a href={link({ level: "model", tensor: "", cell: [] })}>the whole model</a>.
+      </p>
+    </>
+  );
+}
+
 function Page(): VNode {
   const store = useStore();
   const { names } = store;
@@ -46,6 +71,7 @@ function Page(): VNode {
   // A page without a model has no boxes.
   const bare = names.run.formulas.length === 0 ? withoutModel(names.run.facts) : level;
   const { View, Beside: beside, chunk } = LEVELS[level === "block" || bare === "training" ? bare : level];
+  const lost = NUMBERED.includes(level) && names.run.formulas.length > 0 && !names.knows(tensor);
   // An address may name a tensor alone: its first number is in hand. Or a cell alone: its text is the one in front.
   const first = cell.length === 0 && (level === "tensor" || level === "number");
   const held = first ? names.axes(tensor).map(() => 0) : cell;
@@ -92,7 +118,7 @@ function Page(): VNode {
       {state.value.tour !== "" && <Strip />}
       {state.value.tour !== "" && <Awaited chunk={CHUNKS.tours} />}
       <main class="main" ref={main} data-level={level}>
-        {view}
+        {lost ? <NoTensor name={tensor} /> : view}
         {chunk !== undefined && <Awaited chunk={chunk} />}
       </main>
       <Beside>

@@ -17,7 +17,7 @@ import { counted, full, more, percent, short } from "../../numbers/written.ts";
 import type { Answer } from "../../run/store.ts";
 import { useNextTask, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
-import { Absent } from "../tensor/absent.tsx";
+import { Absent, AbsentView } from "../tensor/absent.tsx";
 import { barsOf, barsScene } from "./bars_scene.ts";
 import { Check, Sentence, SetByHand } from "./pieces.tsx";
 
@@ -29,7 +29,7 @@ export function NumberView({ answer }: { answer: Answer | null }): VNode | null 
   const { names } = useStore();
   const whole = useNextTask(answer) ?? answer;
   if (answer === null || whole === null) return null;
-  if (answer.kind === "missing" && answer.value === null) return <Absent name={answer.name} />;
+  if (answer.kind === "missing" && answer.value === null) return <AbsentView name={answer.name} />;
   const value = numberOf(answer);
   const role = names.role(answer.name);
   return (

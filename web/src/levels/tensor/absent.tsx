@@ -6,6 +6,17 @@ import { DifferenceSource } from "../../sources/difference.ts";
 import { Command } from "../../views/command.tsx";
 import { useStore } from "../../views/hooks.ts";
 
+/** The whole view of a tensor that is not in this page. */
+export function AbsentView({ name }: { name: string }): VNode {
+  const { names } = useStore();
+  return (
+    <>
+      <h1 class="strong">{names.title(name)}</h1>
+      <Absent name={name} />
+    </>
+  );
+}
+
 /** Says that a tensor is not in this page, why, and what helps. */
 export function Absent({ name }: { name: string }): VNode {
   const { source } = useStore();
