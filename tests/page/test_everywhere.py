@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 WEB = Path(__file__).parents[2] / "web" / "src"
 LEVELS = re.findall(r"^  (\w+): \{$", (WEB / "frame" / "levels.ts").read_text(encoding="utf-8"), re.M)
 SCENES = re.findall(r'^  "?([\w-]+)"?: \{$', (WEB / "scenes" / "scenes.ts").read_text(encoding="utf-8"), re.M)
-ATTENTION = {"slides": "encoder.blocks.0.self_attention", "english": "encoder.blocks.1.self_attention"}
 TEXTS = {
     "slides": [sentence.masked for sentence in slides().sentences],
     "english": ["The animal didn't cross the [MASK] because it was too tired."],
@@ -40,7 +39,7 @@ _WALK = """async (addresses) => {
     location.hash = address;
     const end = performance.now() + 3000;
     let found = "";
-    for (let turns = 0; turns < 5 || performance.now() < end; turns++) {
+    for (let turns = 0; turns < 3 || performance.now() < end; turns++) {
       await next();
       const main = document.querySelector("main");
       const level = new URLSearchParams(address).get("level");
@@ -51,7 +50,7 @@ _WALK = """async (addresses) => {
       else if (main.innerText.trim().length < 30) found = "empty";
       else if (main.querySelector("[aria-busy=true], .working") !== null) found = "still at work";
       else if (/\\bNaN\\b|undefined|No tensor\\b/.test(main.innerText)) found = main.innerText.match(/.*(NaN|undefined|No tensor).*/)[0];
-      if (found === "" && turns >= 5) break;
+      if (found === "" && turns >= 3) break;
     }
     if (thrown.length > 0) found = thrown.join("; ");
     thrown = [];
@@ -76,11 +75,12 @@ def addresses(trace: Trace) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("model", TEXTS)
-def test_each_level_is_a_view_at_every_address(model: str, browser: Browser, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("model", "megabytes"), [*((model, 8) for model in TEXTS), ("english", 1)])
+def test_each_level_is_a_view_at_every_address(model: str, megabytes: int, browser: Browser, tmp_path: Path) -> None:
     opened = gf.load(str(slides_model()) if model == "slides" else model)
     trace = opened.trace(TEXTS[model])
-    trace.to_html(tmp_path / "page.html")
+    trace.to_html(tmp_path / "page.html", megabytes=megabytes)
+    assert (tmp_path / "page.html").stat().st_size <= megabytes * 1_000_000
     with watched(browser, offline=True) as page:
         page.goto((tmp_path / "page.html").as_uri())
         page.wait_for_selector(".frame")

@@ -81,8 +81,8 @@ def explain(
         ),
     ] = None,
     megabytes: Annotated[
-        int, typer.Option("--megabytes", min=1, help="The most megabytes of numbers that --html puts into the page.")
-    ] = 64,
+        int, typer.Option("--megabytes", min=1, help="The most megabytes that the page of --html has; beyond them numbers are left out.")
+    ] = 8,
     gradients: Annotated[
         bool,
         typer.Option(

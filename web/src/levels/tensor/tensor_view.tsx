@@ -34,7 +34,7 @@ export function TensorView(): VNode {
     const [rows = null, columns = null] = layout;
     return new Laid(name, found.tensor, names, { ...arrangement(found.axes), rows, columns }, found.scale);
   }, [opened, name, names, store, layout.join(" ")]);
-  if (opened && sheet === null) return <AbsentView name={name} />;
+  if (opened && (sheet === null || store.fetch(name)?.partial)) return <AbsentView name={name} />;
   const head = toHead(name, cell, names);
   return (
     <>
