@@ -81,7 +81,12 @@ def explain(
         ),
     ] = None,
     megabytes: Annotated[
-        int, typer.Option("--megabytes", min=1, help="The most megabytes that the page of --html has; beyond them numbers are left out.")
+        int,
+        typer.Option(
+            "--megabytes",
+            min=1,
+            help="The most megabytes that the page of --html has; beyond them numbers are left out.",
+        ),
     ] = 8,
     gradients: Annotated[
         bool,

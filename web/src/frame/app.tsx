@@ -13,6 +13,7 @@ import { BusyLine } from "../edit/views/busy.tsx";
 import { useEditKeys } from "../edit/views/touch.tsx";
 import { short } from "../numbers/written.ts";
 import { StoreContext, useAnswer, useNextTask, usePalette, useStore } from "../views/hooks.ts";
+import { Working } from "../views/pieces.tsx";
 import { Foot } from "./foot.tsx";
 import { Help } from "./help.tsx";
 import { Inspector } from "./inspector.tsx";
@@ -78,6 +79,9 @@ function Page(): VNode {
   useLayoutEffect(() => go({ cell: held, ...sentenceOf(tensor, held, names) }, true), [`${tensor} ${held}`]);
   // Where no number is in hand, none is opened: of a large run it would have to be fetched.
   const answer = useAnswer(beside === undefined && inPicture.value ? tensor : "", held);
+  // Until the number of this address is here, the one before stays: dimmed, and without its mark.
+  const asked = beside === undefined && tensor !== "" && !lost && inPicture.value;
+  const stale = asked && (answer === null || answer.name !== tensor || answer.cell.join() !== held.join());
   const up = (): void => {
     const above = LEVELS[level].up(state.value, names);
     if (above !== null) go(above);
@@ -117,17 +121,22 @@ function Page(): VNode {
       </Beside>
       {state.value.tour !== "" && <Strip />}
       {state.value.tour !== "" && <Awaited chunk={CHUNKS.tours} />}
-      <main class="main" ref={main} data-level={level}>
+      <main class="main" ref={main} data-level={level} data-stale={stale && level === "number"}>
+        {stale && level === "number" && <Working on={`Loading ${names.title(tensor)}, ${names.cell(tensor, held)}`} />}
         {lost ? <NoTensor name={tensor} /> : view}
         {chunk !== undefined && <Awaited chunk={chunk} />}
       </main>
       <Beside>
-        <Inspector answer={answer} />
+        <Inspector
+          answer={answer}
+          loading={stale && answer !== null ? names.cell(tensor, held) || names.title(tensor) : ""}
+        />
         {foot}
         {keys}
       </Beside>
       <p class="away" aria-live="polite">
         {answer !== null &&
+          !stale &&
           value !== null &&
           `${names.title(answer.name)}, ${names.cell(answer.name, answer.cell)}: ${short(value)}`}
       </p>

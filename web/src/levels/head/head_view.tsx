@@ -10,6 +10,7 @@ import type { Store } from "../../run/store.ts";
 import { HttpSource } from "../../sources/http_source.ts";
 import { useOpened, usePalette, useRested, useStore, useWidth } from "../../views/hooks.ts";
 import { measure } from "../../views/picture.tsx";
+import { Working } from "../../views/pieces.tsx";
 import { AbsentView } from "../tensor/absent.tsx";
 import { Answered } from "./answered.tsx";
 import { Around } from "./around.tsx";
@@ -99,6 +100,7 @@ function Heads({ attention }: { attention: Attention }): VNode {
         />
       )}
       <div ref={box} class="scroll-across">
+        {shown === null && <Working on="The weights of the head are fetched" />}
         {shown !== null && plan !== null && <Stage shown={shown} plan={plan} cell={cell} />}
       </div>
       {shown !== null && plan !== null && <Note shown={shown} plan={plan} />}
