@@ -49,7 +49,7 @@ _WALK = """async (addresses) => {
       else if (headings !== 1) found = `${headings} headings`;
       else if (main.innerText.trim().length < 30) found = "empty";
       else if (main.querySelector("[aria-busy=true], .working") !== null) found = "still at work";
-      else if (/\\bNaN\\b|undefined|No tensor\\b/.test(main.innerText)) found = main.innerText.match(/.*(NaN|undefined|No tensor).*/)[0];
+      else found = main.innerText.match(/.*\\b(NaN|undefined)\\b.*/)?.[0] ?? "";
       if (found === "" && turns >= 3) break;
     }
     if (thrown.length > 0) found = thrown.join("; ");

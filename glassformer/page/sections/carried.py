@@ -66,8 +66,8 @@ class Carried:
 
 
 def carry(trace: Tensors, limit: int) -> Carried:
-    """Facts first, then the attention weights, the other tensors of the run unit by unit, and the model's weights, small
-    ones first, up to `limit` bytes.
+    """Facts first, then the attention weights, the other tensors of the run unit by unit, and the model's weights,
+    small ones first, up to `limit` bytes.
 
     The weights come last because the pictures do without them: one that is too large makes only the formulas that read
     it impossible to work out on the page. A tensor that a saved trace does not hold is left out too.
