@@ -33,7 +33,7 @@ class Trace(look.Trace):
         path: str | Path,
         *,
         title: str | None = None,
-        megabytes: int = 64,
+        megabytes: int = 8,
         searches: Sequence[SearchTree | None] = (),
         gradients: bool = False,
         training: str | Path | None = None,

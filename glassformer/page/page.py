@@ -1,7 +1,8 @@
 """One run as one HTML file that needs nothing else: no network, no server, no second file.
 
-The numbers are safetensors, the rest is JSON, each compressed in a block that a browser does not run. The content
-policy allows the page's own script and style by their hashes and forbids everything else.
+The numbers are safetensors, the rest is JSON, each compressed in a block that a browser does not run. So are the
+script and the style: a few lines unpack them. The content policy allows these, the script and the style by their hashes
+and forbids everything else.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.outputs import output_file
 from glassformer.page.sections import gradients
-from glassformer.page.sections.carried import carry
+from glassformer.page.sections.carried import carry, planes
 from glassformer.page.sections.editing import editing_record
 from glassformer.page.sections.record import run_record
 from glassformer.page.tour import pictures, tour_texts
@@ -31,8 +32,35 @@ from glassformer.page.tour import pictures, tour_texts
 if TYPE_CHECKING:
     from glassformer.look.trace.trace import Trace
 
-MEGABYTES = 64
-"""What a page carries of numbers if nothing else is said."""
+MEGABYTES, MOST_MEGABYTES = 8, 64
+"""How large a page is at most if nothing else is said, and beyond which it is not written unless that is asked for."""
+SHELL = 450_000
+"""About what a page has beside the numbers."""
+UNPACKED = ("page-style", "page-script")
+UNPACK = """
+const unpacked = async (id) => {
+  const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (sign) => sign.charCodeAt(0));
+  const stream = new DecompressionStream("gzip");
+  const writer = stream.writable.getWriter();
+  writer.write(bytes);
+  writer.close();
+  return new Response(stream.readable).text();
+};
+const put = (tag, text, type) => {
+  const element = document.createElement(tag);
+  if (type) element.type = type;
+  element.dataset.unpacked = "";
+  element.textContent = text;
+  document.head.append(element);
+};
+try {
+  const [style, script] = await Promise.all(["page-style", "page-script"].map(unpacked));
+  put("style", style);
+  put("script", script, "module");
+} catch {
+  document.getElementById("explorer").textContent = "This page needs a browser of 2023 or later: it is compressed.";
+}
+"""
 
 WITHOUT_SCRIPT = "This page draws its pictures with a script of its own; allow scripts to see them."
 
@@ -77,7 +105,8 @@ def page(
     sections: Mapping[str, Any] | None = None,
     place: str = "",
 ) -> str:
-    """The page as text, with at most so many megabytes of numbers; raises ConfigError for a limit below 1.
+    """The page as text, of about so many megabytes at most; raises ConfigError for a limit below 1, and DataError for a
+    page that is beyond it and above 64 MB, which what is not numbers can be.
 
     `sections` is what it carries beside the tensors, as JSON by name: see `sections.py`. A run that was traced
     with the gradients of its loss always carries them. `place` is where it opens, as its address names it.
@@ -85,13 +114,13 @@ def page(
     if megabytes < 1:
         raise ConfigError("a page needs room for numbers: at least 1 megabyte", got=str(megabytes))
     title = title or f"{trace.config.family} model"
-    carried = carry(trace, megabytes * 1_000_000)
+    carried = carry(trace, megabytes * 1_000_000 - SHELL)
     blocks = {
         "record": json.dumps(
             run_record(trace, carried, title) | {"editing": editing_record(trace, alone=True)}, allow_nan=False
         ).encode(),
-        "tensors": save(own_memory(carried.tensors)),
-        "weights": save(own_memory(carried.weights)),
+        "tensors": save_planes(carried.tensors),
+        "weights": save_planes(carried.weights),
         "tour": json.dumps(tour_texts(), ensure_ascii=False).encode(),
         "pictures": json.dumps(pictures(), ensure_ascii=False).encode(),
     }
@@ -99,7 +128,15 @@ def page(
         sections = {gradients.NAME: gradients.gradient_section(trace)} | dict(sections or {})
     for name, section in (sections or {}).items():
         blocks[f"section-{name}"] = json.dumps(section, allow_nan=False).encode()  # a lone surrogate too
-    return document(title, blocks, place=place)
+    text = document(title, blocks, place=place)
+    most = max(MOST_MEGABYTES, megabytes)
+    if len(text) > most * 1_000_000:
+        raise DataError(
+            f"a page must have at most {most} MB",
+            got=f"{len(text) / 1e6:.1f} MB, most of it beside the tensors",
+            do=f"trace a shorter text, or allow more: --megabytes {len(text) // 1_000_000 + 1}",
+        )
+    return text
 
 
 def document(title: str, blocks: Mapping[str, bytes], root: str = '<div id="explorer">', *, place: str = "") -> str:
@@ -107,10 +144,11 @@ def document(title: str, blocks: Mapping[str, bytes], root: str = '<div id="expl
 
     `root` begins the element that the views fill; `place` is where it opens.
     """
-    scripts = [block_of(name, compressed(data)) for name, data in blocks.items()]
-    script, style = built("explorer.js"), built("explorer.css")
+    style, script = built("explorer.css"), built("explorer.js")
+    own = dict(zip(UNPACKED, (style.encode(), script.encode()), strict=True))
+    scripts = [block_of(name, compressed(data)) for name, data in {**blocks, **own}.items()]
     policy = (
-        f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "
+        f"default-src 'none'; script-src {digest(UNPACK)} {digest(script)}; style-src {digest(style)}; "
         "base-uri 'none'; form-action 'none'"
     )
     return "\n".join(
@@ -122,12 +160,11 @@ def document(title: str, blocks: Mapping[str, bytes], root: str = '<div id="expl
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{escape(title)} · glassformer</title>",
-            f"<style>{style}</style>",
             "</head>",
             "<body>",
             f"{root}<noscript>{WITHOUT_SCRIPT}</noscript></div>",
             *scripts,
-            f'<script type="module">{script}</script>',
+            f'<script type="module">{UNPACK}</script>',
             "</body>",
             "</html>",
             "",
@@ -159,6 +196,11 @@ def compressed(data: bytes, *, level: int = 6) -> bytes:
 def block_of(name: str, data: bytes) -> str:
     """Compressed bytes as an inert element: in base64 nothing in them can end it."""
     return f'<script type="application/gzip" id="{escape(name)}">{base64.b64encode(data).decode()}</script>'
+
+
+def save_planes(tensors: dict[str, Tensor]) -> bytes:
+    """As safetensors, the bytes of each tensor in the order that compresses well."""
+    return save({name: planes(tensor) for name, tensor in tensors.items()}, {"bytes": "planes"})
 
 
 def own_memory(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -110,7 +110,7 @@ def test_such_words_stay_words_in_a_notebook() -> None:
 
 def test_the_file_of_such_a_run_holds_no_element_of_its_words() -> None:
     html = page_of(evil_trace(), title=EVIL[1])
-    head, _, rest = html.partition("<style>")
+    head, _, rest = html.partition("<body>")
     assert "<script" not in head
     assert "onerror" not in rest.partition('<script type="module">')[0]
 

@@ -1,7 +1,7 @@
 /** Starts the page, where there is one. */
 
 import { render } from "preact";
-import { firstLevel, firstUnit, largestWeight, withoutModel } from "./address/first.ts";
+import { firstLevel, firstUnit, firstWeights, largestWeight, withoutModel } from "./address/first.ts";
 import { follow, given, go, state, together } from "./address/state.ts";
 import { CHUNKS, fetchAhead } from "./chunks/chunks.ts";
 import { Session } from "./edit/session/session.ts";
@@ -9,7 +9,6 @@ import { App } from "./frame/app.tsx";
 import { engineOf } from "./frame/engine_of.ts";
 import { LEVELS } from "./frame/levels.ts";
 import { keepNotice } from "./leave/notice.ts";
-import type { Formula } from "./record/record.ts";
 import { Store } from "./run/store.ts";
 import { reachKernel } from "./sources/carrier.ts";
 import { HttpSource } from "./sources/http_source.ts";
@@ -52,13 +51,6 @@ async function start(root: HTMLElement): Promise<void> {
   performance.mark("drawn");
   void fetchAhead();
   if (whole && shown === store) void store.check();
-}
-
-function firstWeights(formulas: readonly Formula[]): string[] {
-  return formulas
-    .filter(({ name }) => name.endsWith("self_attention.weights"))
-    .map(({ name }) => name)
-    .slice(0, 1);
 }
 
 if (typeof document !== "undefined") {

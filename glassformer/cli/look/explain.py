@@ -81,8 +81,13 @@ def explain(
         ),
     ] = None,
     megabytes: Annotated[
-        int, typer.Option("--megabytes", min=1, help="The most megabytes of numbers that --html puts into the page.")
-    ] = 64,
+        int,
+        typer.Option(
+            "--megabytes",
+            min=1,
+            help="The size of the page; beyond it numbers are left out.",
+        ),
+    ] = 8,
     gradients: Annotated[
         bool,
         typer.Option(

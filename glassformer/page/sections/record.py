@@ -43,6 +43,7 @@ def run_record(trace: Trace, carried: Carried, title: str) -> dict[str, Any]:
         "honesty": honesty_record(trace),
         "left_out": carried.left_out,
         "limit": carried.limit,
+        "rows": carried.rows,
         "documents": documents(),
         "vectors": vectors_record(trace),
     }
@@ -70,6 +71,7 @@ def record_without_model(title: str) -> dict[str, Any]:
         "honesty": None,
         "left_out": {},
         "limit": 0,
+        "rows": {},
     }
 
 

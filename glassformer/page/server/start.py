@@ -48,6 +48,7 @@ def serve(
 
     from glassformer.page.server.app import application
     from glassformer.page.server.desk import Desk
+    from glassformer.page.server.patience import impatient
 
     desk = Desk(Models(offers, device=device))
     if not desk.models.offer(start.model).unfinished:
@@ -63,6 +64,7 @@ def serve(
             webbrowser.open(address)
         config = uvicorn.Config(
             application(desk, token, start),
+            http=impatient(),
             log_level="error",
             access_log=False,
             server_header=False,

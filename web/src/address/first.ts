@@ -32,6 +32,14 @@ export function largestWeight(store: Store, asked?: number): Partial<State> {
   return { tensor: formula.name, cell: best.cell, sentence };
 }
 
+/** The tensor that `largestWeight` reads. */
+export function firstWeights(formulas: readonly Formula[]): string[] {
+  return formulas
+    .filter(({ name }) => name.endsWith("self_attention.weights"))
+    .slice(0, 1)
+    .map(({ name }) => name);
+}
+
 /** The first block; of a model without blocks its first part. */
 export function firstUnit(units: readonly string[]): string {
   return units.find((unit) => unit.includes(".blocks.")) ?? units[0] ?? "";

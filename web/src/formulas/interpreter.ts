@@ -10,6 +10,8 @@ import {
   type Fetch,
   Fields,
   inOrder,
+  MissingTensor,
+  operandsOf,
   type Term,
   type Terms,
   type Working,
@@ -54,6 +56,10 @@ export function explainCell(formula: Formula, cell: Cell, fetch: Fetch, run: Num
   );
   const working = compute(evaluator, cell);
   const { result, quantities } = working;
+  if (Number.isNaN(result) && !Number.isNaN(value)) {
+    const [, partial] = operandsOf(formula.rule).find(([, { name }]) => fetch(name)?.partial) ?? [];
+    if (partial !== undefined) throw new MissingTensor(partial.name);
+  }
   const sum = working.long ?? inOrder(working.terms);
   const difference = Object.is(value, result) || value === result ? 0 : Math.abs(value - result);
   let size = 0;

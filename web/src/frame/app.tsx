@@ -2,9 +2,9 @@
 
 import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { withoutModel } from "../address/first.ts";
+import { firstWeights, largestWeight, withoutModel } from "../address/first.ts";
 import { sentenceOf, toTensor } from "../address/links.ts";
-import { go, goTo, inPicture, state } from "../address/state.ts";
+import { go, goTo, inPicture, type Level, link, state } from "../address/state.ts";
 import { CHUNKS } from "../chunks/chunks.ts";
 import { Awaited, viewIn } from "../chunks/later.tsx";
 import { SessionContext } from "../edit/session/context.ts";
@@ -13,12 +13,16 @@ import { BusyLine } from "../edit/views/busy.tsx";
 import { useEditKeys } from "../edit/views/touch.tsx";
 import { short } from "../numbers/written.ts";
 import { StoreContext, useAnswer, useNextTask, usePalette, useStore } from "../views/hooks.ts";
+import { Working } from "../views/pieces.tsx";
 import { Foot } from "./foot.tsx";
 import { Help } from "./help.tsx";
 import { Inspector } from "./inspector.tsx";
 import { LEVELS } from "./levels.ts";
 import { Rail } from "./rail.tsx";
 import { Top } from "./top.tsx";
+
+/** The levels that show the tensor of the address. */
+const NUMBERED: readonly Level[] = ["head", "tensor", "number"];
 
 const Strip = viewIn(CHUNKS.tours, (chunk) => chunk.Strip);
 
@@ -37,6 +41,28 @@ function Beside({ children }: { children: ComponentChildren }): VNode {
   return <StoreContext.Provider value={useNextTask(useStore())}>{children}</StoreContext.Provider>;
 }
 
+/** In the place of a tensor that this run does not have. An address without any opens the first number of the run. */
+function NoTensor({ name }: { name: string }): VNode {
+  const store = useStore();
+  useEffect(() => {
+    if (name !== "") return;
+    void store.open(firstWeights(store.names.run.formulas)).then(() => go(largestWeight(store), true));
+  }, [name, store]);
+  return (
+    <>
+      <h1 class="strong">{name === "" ? "No tensor is chosen" : "There is no such tensor"}</h1>
+      <p class="wrong">
+        {name !== "" && (
+          <>
+            This run has no tensor <b>{name}</b>.{" "}
+          </>
+        )}
+        Choose one from <a href={link({ level: "model", tensor: "", cell: [] })}>the whole model</a>.
+      </p>
+    </>
+  );
+}
+
 function Page(): VNode {
   const store = useStore();
   const { names } = store;
@@ -46,12 +72,16 @@ function Page(): VNode {
   // A page without a model has no boxes.
   const bare = names.run.formulas.length === 0 ? withoutModel(names.run.facts) : level;
   const { View, Beside: beside, chunk } = LEVELS[level === "block" || bare === "training" ? bare : level];
+  const lost = NUMBERED.includes(level) && names.run.formulas.length > 0 && !names.knows(tensor);
   // An address may name a tensor alone: its first number is in hand. Or a cell alone: its text is the one in front.
   const first = cell.length === 0 && (level === "tensor" || level === "number");
   const held = first ? names.axes(tensor).map(() => 0) : cell;
   useLayoutEffect(() => go({ cell: held, ...sentenceOf(tensor, held, names) }, true), [`${tensor} ${held}`]);
   // Where no number is in hand, none is opened: of a large run it would have to be fetched.
   const answer = useAnswer(beside === undefined && inPicture.value ? tensor : "", held);
+  // Until the number of this address is here, the one before stays: dimmed, and without its mark.
+  const asked = beside === undefined && tensor !== "" && !lost && inPicture.value;
+  const stale = asked && (answer === null || answer.name !== tensor || answer.cell.join() !== held.join());
   const up = (): void => {
     const above = LEVELS[level].up(state.value, names);
     if (above !== null) go(above);
@@ -91,17 +121,22 @@ function Page(): VNode {
       </Beside>
       {state.value.tour !== "" && <Strip />}
       {state.value.tour !== "" && <Awaited chunk={CHUNKS.tours} />}
-      <main class="main" ref={main} data-level={level}>
-        {view}
+      <main class="main" ref={main} data-level={level} data-stale={stale && level === "number"}>
+        {stale && level === "number" && <Working on={`Loading ${names.title(tensor)}, ${names.cell(tensor, held)}`} />}
+        {lost ? <NoTensor name={tensor} /> : view}
         {chunk !== undefined && <Awaited chunk={chunk} />}
       </main>
       <Beside>
-        <Inspector answer={answer} />
+        <Inspector
+          answer={answer}
+          loading={stale && answer !== null ? names.cell(tensor, held) || names.title(tensor) : ""}
+        />
         {foot}
         {keys}
       </Beside>
       <p class="away" aria-live="polite">
         {answer !== null &&
+          !stale &&
           value !== null &&
           `${names.title(answer.name)}, ${names.cell(answer.name, answer.cell)}: ${short(value)}`}
       </p>

@@ -14,17 +14,18 @@ import { Check, Sentence, SetByHand } from "../levels/number/pieces.tsx";
 import { short } from "../numbers/written.ts";
 import type { Answer } from "../run/store.ts";
 import { useAnswer, useNextTask, useStore } from "../views/hooks.ts";
+import { Working } from "../views/pieces.tsx";
 import { LEVELS } from "./levels.ts";
 
 const Chain = viewIn(CHUNKS.looking, (chunk) => chunk.Chain);
 
 /** Drawn after the picture: a click or a key is seen there first. */
-export function Inspector({ answer }: { answer: Answer | null }): VNode {
+export function Inspector({ answer, loading }: { answer: Answer | null; loading: string }): VNode {
   const [shown, now] = [useNextTask(answer), later.value];
-  return useMemo(() => <Inside answer={shown} />, [shown, now]);
+  return useMemo(() => <Inside answer={shown} loading={loading} />, [shown, now, loading]);
 }
 
-function Inside({ answer }: { answer: Answer | null }): VNode {
+function Inside({ answer, loading }: { answer: Answer | null; loading: string }): VNode {
   const store = useStore();
   const { level } = later.value;
   const pointed = store.pointed.value;
@@ -62,7 +63,8 @@ function Inside({ answer }: { answer: Answer | null }): VNode {
           </b>
         )}
       </button>
-      <div class="inside">
+      <div class="inside" data-stale={loading !== "" && shown === answer}>
+        {loading !== "" && <Working on={`Loading ${loading}`} />}
         {shown === null && (
           <p class="quiet">No number of this view is in hand. Point at a cell, or press an arrow key.</p>
         )}

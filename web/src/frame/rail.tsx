@@ -119,7 +119,8 @@ export function Rail(): VNode {
             <p class="label">Not in this page</p>
             <p>
               {counted(Object.keys(run.left_out).length, "tensor")} beyond the limit of {Math.round(run.limit / 1e6)}{" "}
-              MB. Formulas that read them cannot be worked out here.
+              MB. A number that reads one opens with its formula and its other operands. To include them, write the page
+              with <span class="code">--megabytes 64</span>.
             </p>
           </div>
         )}

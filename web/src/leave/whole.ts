@@ -68,6 +68,7 @@ function ownPage(): string {
     if (element.id === "explorer") element.replaceChildren(...withoutScript());
     else if (element.localName !== "script") element.remove();
   }
+  for (const element of page.querySelectorAll("[data-unpacked]")) element.remove();
   // What stands behind the body in a file is read into it.
   while (page.lastElementChild?.lastChild instanceof Text) page.lastElementChild.lastChild.remove();
   return `<!doctype html>\n${page.outerHTML}\n`;

@@ -5,6 +5,8 @@ export interface Tensor {
   readonly data: ArrayLike<number>;
   /** The type that it was read in; none for what was made in the page. */
   readonly dtype?: string;
+  /** Only some rows are here: the numbers of the others are NaN. */
+  readonly partial?: true;
 }
 
 interface Entry {
@@ -14,6 +16,8 @@ interface Entry {
 }
 
 type Reader = (buffer: ArrayBuffer, start: number, count: number) => ArrayLike<number>;
+
+const BYTES: Readonly<Record<string, number>> = { F64: 8, F32: 4, BF16: 2, I64: 8, I32: 4 };
 
 const READERS: Readonly<Record<string, Reader>> = {
   F64: (buffer, start, count) => new Float64Array(aligned(buffer, start, count, 8)),
@@ -28,9 +32,10 @@ const READERS: Readonly<Record<string, Reader>> = {
 /** All tensors of a file by name; each is converted when it is first read. */
 export function readTensors(buffer: ArrayBuffer): Map<string, Tensor> {
   const [header, start] = headerOf(buffer);
+  const planes = metadataOf(buffer)["bytes"] === "planes";
   const found = new Map<string, Tensor>();
   for (const [name, value] of Object.entries(header)) {
-    if (name !== "__metadata__") found.set(name, new Stored(value as Entry, buffer, start));
+    if (name !== "__metadata__") found.set(name, new Stored(value as Entry, buffer, start, planes));
   }
   return found;
 }
@@ -53,18 +58,38 @@ class Stored implements Tensor {
   #data: ArrayLike<number> | undefined;
   readonly #read: () => ArrayLike<number>;
 
-  constructor(entry: Entry, buffer: ArrayBuffer, start: number) {
+  constructor(entry: Entry, buffer: ArrayBuffer, start: number, planes: boolean) {
     this.shape = entry.shape;
     this.dtype = entry.dtype;
     const reader = READERS[entry.dtype];
     if (reader === undefined) throw new Error(`numbers of the type ${entry.dtype} cannot be read`);
-    this.#read = () => reader(buffer, start + entry.data_offsets[0], sizeOf(entry.shape));
+    const [from, count, bytes] = [start + entry.data_offsets[0], sizeOf(entry.shape), BYTES[entry.dtype] ?? 1];
+    this.#read = () => {
+      return planes && bytes > 1 ? reader(joined(buffer, from, count, bytes), 0, count) : reader(buffer, from, count);
+    };
   }
 
   get data(): ArrayLike<number> {
     this.#data ??= this.#read();
     return this.#data;
   }
+}
+
+/** Numbers of which the file has the first byte of each, then the second of each: see `page/sections/carried.py`. */
+function joined(buffer: ArrayBuffer, start: number, count: number, bytes: number): ArrayBuffer {
+  const [planes, whole] = [new Uint8Array(buffer, start, count * bytes), new Uint8Array(count * bytes)];
+  for (let byte = 0; byte < bytes; byte++) {
+    for (let at = 0; at < count; at++) whole[at * bytes + byte] = planes[byte * count + at] ?? 0;
+  }
+  return whole.buffer;
+}
+
+/** A table of which only these rows are here. */
+export function withRows(some: Tensor, rows: readonly number[], shape: readonly number[]): Tensor {
+  const width = sizeOf(shape.slice(1));
+  const data = new Float64Array(sizeOf(shape)).fill(Number.NaN);
+  for (const [at, row] of rows.entries()) data.set(Array.from(slice(some.data, at * width, width)), row * width);
+  return { shape, data, partial: true };
 }
 
 /** The bytes in memory that a typed array can view; `new Float32Array(buffer)` copies nothing more than once. */

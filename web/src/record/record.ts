@@ -76,7 +76,9 @@ export interface RunRecord {
   readonly changes: string;
   readonly honesty: Honesty | null;
   /** Why each tensor that the page does not carry is left out. */
-  readonly left_out: Readonly<Record<string, "limit" | "not saved">>;
+  readonly left_out: Readonly<Record<string, "limit" | "not saved" | "rows">>;
+  /** The rows that the page has of the weights of which it has not all. */
+  readonly rows: Readonly<Record<string, readonly number[]>>;
   readonly limit: number;
   /** Of a page without a model, what its mask workshop begins with. */
   readonly options?: readonly string[];

@@ -173,10 +173,10 @@ export class Store {
     if (large !== undefined && shape !== undefined) return this.#asked(name, cell, shape, large, signal);
     await this.open([name]);
     const [tensor, formula] = [this.fetch(name), this.names.formulas.get(name)];
-    if (tensor === undefined || cell.length !== tensor.shape.length) {
+    const value = tensor === undefined || cell.length !== tensor.shape.length ? undefined : at(tensor, cell);
+    if (tensor === undefined || value === undefined || (tensor.partial && Number.isNaN(value))) {
       return { kind: "missing", name, cell, value: null, missing: name };
     }
-    const value = at(tensor, cell);
     if (this.source instanceof DifferenceSource) {
       const sides = await this.source.sides(name, cell);
       if (sides !== null) return { kind: "difference", name, cell, value, sides };
@@ -262,6 +262,7 @@ export class Store {
           count += 1;
         } catch (problem) {
           if (!(problem instanceof MissingTensor)) throw problem;
+          if (this.fetch(problem.tensor) !== undefined) continue;
           if ((await reads(problem.tensor)) === undefined) break;
           await this.open([problem.tensor]);
           flat -= every;

@@ -21,6 +21,7 @@ import { answerReads } from "./board/reading.ts";
 import { GradientsView } from "./gradients_view.tsx";
 import { earlierReads, noEarlier } from "./recomputed/earlier.ts";
 import { small } from "./recomputed/forward.ts";
+import { zeroesNothing } from "./recomputed/zeroed.ts";
 import { drawBeside, isLabelled, isPair, ownLabel } from "./vectors/answer.ts";
 import { drawBlockOutputs } from "./vectors/block_outputs.ts";
 import { drawFourWays } from "./vectors/four_ways.ts";
@@ -109,6 +110,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
   after: {
     title: "Two hidden words, zeroed after their position was added",
     says: "At the right what this page has computed with the same weights and the zeros in the other place.",
+    lacks: zeroesNothing,
     reads: weights,
     draw: (board) => drawTwins(board, true),
   },

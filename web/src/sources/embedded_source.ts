@@ -3,7 +3,7 @@
 import { MissingTensor } from "../formulas/evaluator.ts";
 import { type Explanation, explainCell } from "../formulas/interpreter.ts";
 import { type Heads, headsOf } from "../measures/heads.ts";
-import { readTensors, type Tensor } from "../numbers/safetensors.ts";
+import { readTensors, type Tensor, withRows } from "../numbers/safetensors.ts";
 import type { Cell } from "../record/axes.ts";
 import { FORMAT, type Formula, type RunRecord } from "../record/record.ts";
 import { numbersIn, type Source, unpacked } from "./source.ts";
@@ -63,7 +63,10 @@ export class EmbeddedSource implements Source {
   }
 
   async #openWeights(): Promise<void> {
-    for (const [name, tensor] of readTensors(await unpacked("weights"))) this.#tensors.set(name, tensor);
+    for (const [name, tensor] of readTensors(await unpacked("weights"))) {
+      const [rows, shape] = [this.run.rows[name], this.run.weights[name]];
+      this.#tensors.set(name, rows && shape ? withRows(tensor, rows, shape) : tensor);
+    }
   }
 
   async explain(formula: Formula, cell: Cell): Promise<Explanation> {
@@ -71,7 +74,9 @@ export class EmbeddedSource implements Source {
       try {
         return explainCell(formula, cell, (name) => this.#tensors.get(name), this.run);
       } catch (error) {
-        if (!(error instanceof MissingTensor) || (await this.tensor(error.tensor)) === undefined) throw error;
+        // Of a table that is here in part another row is missing.
+        if (!(error instanceof MissingTensor) || this.#tensors.has(error.tensor)) throw error;
+        if ((await this.tensor(error.tensor)) === undefined) throw error;
       }
     }
   }

@@ -2,6 +2,15 @@
 
 import type { ComponentChildren, VNode } from "preact";
 
+/** While something is fetched or worked out. It appears after a moment, so that what is quick does not flash. */
+export function Working({ on }: { on: string }): VNode {
+  return (
+    <p class="quiet working" role="status">
+      {on} …
+    </p>
+  );
+}
+
 export interface Line {
   /** What the rows is called, and what the cells say. */
   readonly cells: readonly ComponentChildren[];

@@ -10,7 +10,7 @@ import { type Looks, looksOf } from "../../run/looks.ts";
 import { isLacking, useFound, useSection } from "../../views/found.ts";
 import { useStore } from "../../views/hooks.ts";
 import { Lack } from "../../views/lack.tsx";
-import { Choice, Table } from "../../views/pieces.tsx";
+import { Choice, Table, Working } from "../../views/pieces.tsx";
 import { kindsOf } from "../ties/ties.ts";
 import { alikeness } from "./ranks.ts";
 
@@ -27,6 +27,7 @@ export function GradientsView(): VNode {
   return (
     <>
       <h1 class="away">{`${names.run.title}: attention beside gradients`}</h1>
+      {told === null && <Working on="The gradients of the answers are worked out" />}
       {told !== null && isLacking(told) && <Lack what="No gradients" told={told} />}
       {told !== null && !isLacking(told) && <Goals all={told} />}
     </>

@@ -10,7 +10,8 @@ import type { Store } from "../../run/store.ts";
 import { HttpSource } from "../../sources/http_source.ts";
 import { useOpened, usePalette, useRested, useStore, useWidth } from "../../views/hooks.ts";
 import { measure } from "../../views/picture.tsx";
-import { Absent } from "../tensor/absent.tsx";
+import { Working } from "../../views/pieces.tsx";
+import { AbsentView } from "../tensor/absent.tsx";
 import { Answered } from "./answered.tsx";
 import { Around } from "./around.tsx";
 import { Controls } from "./controls.tsx";
@@ -33,10 +34,12 @@ export function HeadView(): VNode {
   const attention = useMemo(() => attentionOf(tensor, names), [tensor, names]);
   if (attention === null) {
     return (
-      <p class="wrong">
-        <b>{tensor === "" ? "No tensor" : tensor}</b> has no heads to draw: this level shows the weights of an
-        attention. Open one from its block.
-      </p>
+      <>
+        <h1 class="strong">{names.title(tensor)}</h1>
+        <p class="wrong">
+          <b>{tensor}</b> has no heads to draw: this level shows the weights of an attention. Open one from its block.
+        </p>
+      </>
     );
   }
   return <Heads attention={attention} />;
@@ -81,7 +84,7 @@ function Heads({ attention }: { attention: Attention }): VNode {
     () => (shown === null || width === 0 ? null : planOf(shown, width, across)),
     [shown, width, across],
   );
-  if (opened && shape.length === 0) return <Absent name={weights} />;
+  if (opened && shape.length === 0) return <AbsentView name={weights} />;
   return (
     <>
       {shown !== null && <Answered shown={shown} attention={attention} cell={cell} />}
@@ -97,6 +100,7 @@ function Heads({ attention }: { attention: Attention }): VNode {
         />
       )}
       <div ref={box} class="scroll-across">
+        {shown === null && <Working on="The weights of the head are fetched" />}
         {shown !== null && plan !== null && <Stage shown={shown} plan={plan} cell={cell} />}
       </div>
       {shown !== null && plan !== null && <Note shown={shown} plan={plan} />}

@@ -8,6 +8,7 @@ import { SCALE, strengthOf } from "../../draw/marks.ts";
 import { counted, short } from "../../numbers/written.ts";
 import { Command } from "../../views/command.tsx";
 import { usePalette, useStore, useWidth } from "../../views/hooks.ts";
+import { Working } from "../../views/pieces.tsx";
 import { Spots } from "../../views/spots.tsx";
 import { Filters } from "../head/filters.tsx";
 import { textOf } from "../head/head_view.tsx";
@@ -53,6 +54,9 @@ export function HeadsView(): VNode {
     <>
       <h1 class="away">{`${names.run.title}: all heads`}</h1>
       {attentions.length === 0 && <p class="wrong">This model has no attention: there are no heads to show.</p>}
+      {attentions.length > 0 && rows.length === 0 && missing.length === 0 && wrong === "" && (
+        <Working on="All heads are measured" />
+      )}
       {wrong !== "" && <p class="wrong">The heads cannot be shown: {wrong}</p>}
       {missing.length > 0 && (
         <p class="wrong">

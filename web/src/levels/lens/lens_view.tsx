@@ -9,7 +9,7 @@ import type { Lens, LensLayer, LensPlace } from "../../record/sums.ts";
 import { isLacking, useSection } from "../../views/found.ts";
 import { useStore } from "../../views/hooks.ts";
 import { Lack } from "../../views/lack.tsx";
-import { Table } from "../../views/pieces.tsx";
+import { Table, Working } from "../../views/pieces.tsx";
 import { isMark } from "../head/units.ts";
 
 export function LensView(): VNode {
@@ -18,6 +18,7 @@ export function LensView(): VNode {
   return (
     <>
       <h1 class="away">{`${names.run.title}: the answer, block by block`}</h1>
+      {told === null && <Working on="The head reads the state after each block" />}
       {told !== null && isLacking(told) && <Lack what="No answer block by block" told={told} />}
       {told !== null && !isLacking(told) && <Places all={told} />}
     </>

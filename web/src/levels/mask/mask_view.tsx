@@ -3,13 +3,15 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { go, link, state } from "../../address/state.ts";
-import { at as numberAt } from "../../numbers/safetensors.ts";
+import { at as numberAt, type Tensor } from "../../numbers/safetensors.ts";
 import { short } from "../../numbers/written.ts";
+import { useFound } from "../../views/found.ts";
 import { useInPicture, useOpened, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
+import { Working } from "../../views/pieces.tsx";
 import { Worked } from "../tensor/pictures/worked.tsx";
 import { type Activity, type Asked, activityMatrix, type Reading } from "./activity.ts";
-import { askedOf, hiddenAtFirst, toggled, vectorsOf } from "./asked.ts";
+import { askedOf, hiddenAtFirst, toggled, vectorsOf, WORDS } from "./asked.ts";
 import { maskScene, type Words } from "./mask_scene.ts";
 import { InHand, type Part } from "./pair_in_hand.tsx";
 
@@ -36,14 +38,48 @@ export function MaskView(): VNode {
   useInPicture(false);
   const offered = vectorsOf(names);
   const from = offered.find((name) => options.includes(name)) ?? offered[0] ?? "";
-  const opened = useOpened([from, "python.weights"]);
-  const features = opened ? store.fetch(from) : undefined;
+  const { opened, features } = useFeatures(from, sentence);
   const asked = useMemo(() => {
     return features === undefined ? null : askedOf(options, names, from, features, sentence);
   }, [features, options, names, from, sentence]);
-  if (opened && asked === null)
-    return <p class="wrong">This page carries no vectors of words to compare: the mask workshop needs them.</p>;
-  return <div class="workshop">{asked !== null && <Workshop asked={asked} offered={offered} />}</div>;
+  if (asked === null) {
+    return (
+      <>
+        <h1 class="big">Who may look at whom?</h1>
+        {opened ? (
+          <p class="wrong">This page carries no vectors of words to compare: the mask workshop needs them.</p>
+        ) : (
+          <Working on="The vectors of the words are fetched" />
+        )}
+      </>
+    );
+  }
+  return (
+    <div class="workshop">
+      <Workshop asked={asked} offered={offered} />
+    </div>
+  );
+}
+
+/** The vectors of the words. Of a run that is too large to be sent whole those of the words that are drawn. */
+function useFeatures(from: string, sentence: number): { opened: boolean; features: Tensor | undefined } {
+  const store = useStore();
+  const { large } = store.source;
+  const shape = large?.shape(from);
+  const opened = useOpened(shape === undefined ? [from, "python.weights"] : []);
+  const { value, wrong } = useFound(shape === undefined ? null : `${from} ${sentence}`, async () => {
+    const [sentences = 1, tokens = 0, width = 0] = shape ?? [];
+    const [row, count] = [Math.min(sentence, sentences - 1), Math.min(tokens, WORDS)];
+    const part = await large?.window(from, [row, 0, 0], [row + 1, count, width]);
+    const data = new Float64Array((row + 1) * count * width);
+    for (let at = 0; part !== undefined && at < count * width; at++) {
+      data[row * count * width + at] = part.value([row, Math.floor(at / width), at % width]);
+    }
+    return { from, sentence, tensor: { shape: [row + 1, count, width], data } };
+  });
+  if (shape === undefined) return { opened, features: opened ? store.fetch(from) : undefined };
+  const here = value?.from === from && value.sentence === sentence;
+  return { opened: here || wrong !== "", features: here ? value.tensor : undefined };
 }
 
 function Workshop({ asked, offered }: { asked: Asked; offered: readonly string[] }): VNode {

@@ -2,13 +2,13 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { factorLink } from "../../address/links.ts";
+import { factorLink, toTensor } from "../../address/links.ts";
 import { go, state } from "../../address/state.ts";
 import { General, WithNumbers } from "../../draw/mathml.tsx";
 import { isLowered, Lowered } from "../../draw/softmax.tsx";
 import { largestTerms } from "../../draw/terms.tsx";
 import { OfBoth } from "../../edit/views/compare_view.tsx";
-import { isFill, type Term } from "../../formulas/evaluator.ts";
+import { isFill, operandsOf, type Term } from "../../formulas/evaluator.ts";
 import type { Explanation } from "../../formulas/interpreter.ts";
 import type { Names } from "../../formulas/names.ts";
 import { givenSentence, type Part, sentenceOf } from "../../formulas/sentences.ts";
@@ -17,9 +17,39 @@ import { counted, full, more, percent, short } from "../../numbers/written.ts";
 import type { Answer } from "../../run/store.ts";
 import { useNextTask, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
-import { Absent } from "../tensor/absent.tsx";
+import { Absent, AbsentView } from "../tensor/absent.tsx";
 import { barsOf, barsScene } from "./bars_scene.ts";
 import { Check, Sentence, SetByHand } from "./pieces.tsx";
+
+/** A number of which an operand is not in this page: its formula, and the operands that are. */
+function Unworked({ answer }: { answer: Extract<Answer, { kind: "missing" }> }): VNode {
+  const { names } = useStore();
+  const formula = names.formulas.get(answer.name);
+  const others =
+    formula === undefined ? [] : operandsOf(formula.rule).filter(([, { name }]) => name !== answer.missing);
+  const cell = Object.fromEntries(names.axes(answer.name).map((axis, place) => [axis, answer.cell[place] ?? 0]));
+  return (
+    <>
+      {formula !== undefined && <General mathml={formula.mathml} />}
+      <ul class="links">
+        {others.map(([role, { name }]) => (
+          <li key={role}>
+            <a
+              href={toTensor(
+                name,
+                names.axes(name).map((axis) => cell[axis] ?? 0),
+                names,
+              )}
+            >
+              {names.title(name)}
+            </a>
+          </li>
+        ))}
+      </ul>
+      <Absent name={answer.missing} />
+    </>
+  );
+}
 
 /**
  * The number, what it means and its formula come first, its terms one task later: the article bears the name of the cell
@@ -29,7 +59,7 @@ export function NumberView({ answer }: { answer: Answer | null }): VNode | null 
   const { names } = useStore();
   const whole = useNextTask(answer) ?? answer;
   if (answer === null || whole === null) return null;
-  if (answer.kind === "missing" && answer.value === null) return <Absent name={answer.name} />;
+  if (answer.kind === "missing" && answer.value === null) return <AbsentView name={answer.name} />;
   const value = numberOf(answer);
   const role = names.role(answer.name);
   return (
@@ -53,7 +83,7 @@ export function NumberView({ answer }: { answer: Answer | null }): VNode | null 
           />
         </p>
       </div>
-      {answer.kind === "missing" && <Absent name={answer.missing} />}
+      {answer.kind === "missing" && <Unworked answer={answer} />}
       {answer.kind === "computed" && <Written found={answer.found} />}
       {answer.kind === "computed" && whole.kind === "computed" && <Computed found={whole.found} />}
     </article>

@@ -12,7 +12,7 @@ import { type Rolled, rolledOut, waysOf } from "../../run/rollout.ts";
 import { useFound } from "../../views/found.ts";
 import { useOpened, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
-import { Choice, Table, Twin } from "../../views/pieces.tsx";
+import { Choice, Table, Twin, Working } from "../../views/pieces.tsx";
 import { Filters } from "../head/filters.tsx";
 import { textOf } from "../head/head_view.tsx";
 import { optionsIn } from "../head/options.ts";
@@ -82,6 +82,7 @@ export function RolloutView(): VNode {
   return (
     <>
       <h1 class="away">{`${names.run.title}: attention through all blocks`}</h1>
+      {value === null && <Working on="The attention of all blocks is multiplied" />}
       {value === "missing" && (
         <p class="wrong">This page does not carry the attention weights of all blocks: they cannot be rolled out.</p>
       )}

@@ -6,6 +6,17 @@ import { DifferenceSource } from "../../sources/difference.ts";
 import { Command } from "../../views/command.tsx";
 import { useStore } from "../../views/hooks.ts";
 
+/** The whole view of a tensor that is not in this page. */
+export function AbsentView({ name }: { name: string }): VNode {
+  const { names } = useStore();
+  return (
+    <>
+      <h1 class="strong">{names.title(name)}</h1>
+      <Absent name={name} />
+    </>
+  );
+}
+
 /** Says that a tensor is not in this page, why, and what helps. */
 export function Absent({ name }: { name: string }): VNode {
   const { source } = useStore();
@@ -17,14 +28,24 @@ export function Absent({ name }: { name: string }): VNode {
     );
   }
   const { run } = source;
-  const full = run.left_out[name] === "limit";
+  const rows = run.rows[name]?.length;
   return (
     <p class="wrong">
-      This page does not carry <b>{name}</b>:{" "}
-      {full
-        ? `it was written with at most ${counted(Math.round(run.limit / 1e6), "megabyte")} of numbers, and this tensor was beyond that. Write it again with a larger limit`
-        : "its trace was saved without this tensor and without the model. Write it again from a trace that has its model"}
-      , or ask for one number with <Command text="glassformer explain --cell" />.
+      {rows === undefined ? (
+        <>
+          This page does not carry <b>{name}</b>:{" "}
+          {run.left_out[name] === "limit"
+            ? `it was written with at most ${counted(Math.round(run.limit / 1e6), "megabyte")}. Write it again with more: `
+            : "its trace was saved without this tensor and without the model. Write it again from a trace that has its model: "}
+        </>
+      ) : (
+        <>
+          Of <b>{name}</b> this page carries the rows of {counted(rows, "word")}: those of the text and the best guesses
+          at each place. Write it again with more megabytes:{" "}
+        </>
+      )}
+      <Command text="glassformer explain … --html page.html --megabytes 64" />. Or ask for one number:{" "}
+      <Command text="glassformer explain … --cell NAME[…]" />.
     </p>
   );
 }

@@ -15,7 +15,7 @@ import { counted } from "../../numbers/written.ts";
 import type { Store } from "../../run/store.ts";
 import { useDrawn, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
-import { Absent } from "./absent.tsx";
+import { AbsentView } from "./absent.tsx";
 import { useDigits } from "./digits.ts";
 import { gridScene, overviewImage, overviewScene, placeIn, type Window, windowOf } from "./grid_scene.ts";
 import { Drawn, kindOf, Pictures } from "./pictures/drawn.tsx";
@@ -34,7 +34,7 @@ export function TensorView(): VNode {
     const [rows = null, columns = null] = layout;
     return new Laid(name, found.tensor, names, { ...arrangement(found.axes), rows, columns }, found.scale);
   }, [opened, name, names, store, layout.join(" ")]);
-  if (opened && sheet === null) return <Absent name={name} />;
+  if (opened && (sheet === null || store.fetch(name)?.partial)) return <AbsentView name={name} />;
   const head = toHead(name, cell, names);
   return (
     <>

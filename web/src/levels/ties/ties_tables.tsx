@@ -94,12 +94,17 @@ export function Words({ value, best }: { value: Answered; best: asking.Tie | und
             tie === undefined ? "" : `block ${tie.block}, head ${tie.head}`,
             tie === undefined ? "" : <Weight value={value} tie={tie} place={place} digits={digits} />,
             short(mean, digits),
-            ...streams.map(({ cosines }) => short(cosines[place] ?? 0)),
+            ...streams.map(({ cosines }) => cosineText(cosines[place] ?? 0)),
           ],
         };
       })}
     />
   );
+}
+
+/** A vector of zeros has no direction: that of a hidden word is one where the model sets it to zeros. */
+function cosineText(cosine: number): string {
+  return Number.isNaN(cosine) ? "none: a vector is zero" : short(cosine);
 }
 
 function vectorsIn(block: string): string {
@@ -132,7 +137,7 @@ export function Twins({ value }: { value: Answered }): VNode {
           head={["cosine", ...words]}
           rows={alike.map(({ tensor, block, cosines }) => ({
             data: { "data-stream": tensor, "data-cosines": cosines.join() },
-            cells: [vectorsIn(block), ...cosines.map((cosine) => short(cosine))],
+            cells: [vectorsIn(block), ...cosines.map(cosineText)],
           }))}
         />
       )}

@@ -42,7 +42,10 @@ export function useSearch(): Held {
   const { sentence } = state.value;
   const key = JSON.stringify([names.run.title, wishOf(source, sentence), sentence]);
   const [found, setFound] = useState<Held>({ search: null, why: "" });
+  const side = writingSide(names);
   useEffect(() => {
+    // An encoder writes nothing: its server has nothing to search for.
+    if (side === null) return;
     let current = true;
     let held = source instanceof HttpSource ? asked.get(key) : undefined;
     if (held === undefined) {
@@ -57,7 +60,7 @@ export function useSearch(): Held {
     return () => {
       current = false;
     };
-  }, [source, key]);
+  }, [source, key, side]);
   return found;
 }
 

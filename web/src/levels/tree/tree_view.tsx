@@ -34,10 +34,13 @@ export function TreeView(): VNode {
   const { search, why } = useSearch();
   if (side === null) {
     return (
-      <p class="wrong">
-        {names.run.title} has no decoder: it writes nothing, so there is nothing to search for. Models that translate,
-        as <span class="code">en-fr</span>, have a search tree.
-      </p>
+      <>
+        <h1 class="strong">How it writes</h1>
+        <p class="wrong">
+          {names.run.title} has no decoder: it writes nothing, so there is nothing to search for. Models that translate,
+          as <span class="code">en-fr</span>, have a search tree.
+        </p>
+      </>
     );
   }
   const words = picture === "words";

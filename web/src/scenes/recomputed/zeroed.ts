@@ -4,12 +4,19 @@ import { type Fetch, isOperand } from "../../formulas/evaluator.ts";
 import { lastOf, type Names } from "../../formulas/names.ts";
 import { recompute } from "../../formulas/recompute.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
+import type { Scout } from "../../scout/scout.ts";
 
 export interface Twins {
   /** Every tensor of the run, computed again in this page. */
   readonly tensors: ReadonlyMap<string, Tensor>;
   /** The likeliest word at each hidden place of the sentence, with its probability there and at the place before. */
   readonly guesses: readonly { readonly text: string; readonly share: number; readonly other: number }[];
+}
+
+/** Why a model has no such run; null where it has. */
+export function zeroesNothing({ names: { run } }: Scout): string | null {
+  const sets = run.formulas.some(({ name, rule }) => name.endsWith(".embed.word") && isOperand(rule["masked_words"]));
+  return sets ? null : "This model reads a hidden word as a token of its vocabulary: it sets no vector to zeros.";
 }
 
 const known = new WeakMap<Names, Map<number, Twins>>();

@@ -1,0 +1,55 @@
+"""Connections that do not say what they want are closed: each would take the place of a page.
+
+Uvicorn waits for the headers of a request as long as a connection is open, and refuses all others once it has as many
+as it may have, whether they bear the token or not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+SECONDS_FOR_HEADERS = 10.0
+MOST_SILENT = 100
+"""So many connections may be without a whole request; of more the oldest are closed at once."""
+
+
+def impatient(seconds: float = SECONDS_FOR_HEADERS, most: int = MOST_SILENT) -> type[H11Protocol]:
+    """The protocol of one server, with a limit in seconds for the headers of a request."""
+    silent: dict[H11Protocol, asyncio.TimerHandle] = {}
+
+    class Impatient(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self.wait()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.conn.their_state is h11.IDLE:
+                self.wait()
+            else:
+                self.heard()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self.heard()
+            super().connection_lost(exc)
+
+        def wait(self) -> None:
+            if self in silent:
+                return
+            if len(silent) >= most:
+                give_up(next(iter(silent)))
+            silent[self] = self.loop.call_later(seconds, give_up, self)
+
+        def heard(self) -> None:
+            if self in silent:
+                silent.pop(self).cancel()
+
+    def give_up(connection: H11Protocol) -> None:
+        silent.pop(connection).cancel()
+        connection.connections.discard(connection)
+        connection.transport.abort()
+
+    return Impatient
