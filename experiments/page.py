@@ -10,6 +10,11 @@ from experiments.results import RESULTS
 
 DOCS = RESULTS.parent
 NOT_YET = "not measured yet"
+LAST = "415d1b2e"  # the last commit with the code of the finished experiments
+FINISHED = f"""Some experiments are finished and their code is removed: the commands of `experiments.chat`, `.features`,
+`.pretraining`, `.recurrent`, `.transfer`, `.translation`, `.writing` and `.source_sentences` run at commit `{LAST}`
+(`git checkout {LAST}`).
+"""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = True) -> str:

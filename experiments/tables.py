@@ -10,7 +10,7 @@ from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
 from experiments.chat import table as chat
 from experiments.encoder import table as encoder
 from experiments.features import table as features
-from experiments.page import DOCS, NOT_YET, made_by, table, write
+from experiments.page import DOCS, FINISHED, NOT_YET, made_by, table, write
 from experiments.pretraining import table as pretraining
 from experiments.recurrent import table as recurrent
 from experiments.small import table as small
@@ -32,7 +32,7 @@ BOOKS = {
 BOOKS_TEXT = f"""# Results
 
 Built by `python -m experiments.tables` from `docs/results/*.json`; no measured figure is typed by hand.
-
+{FINISHED}
 ## Masked words: fifty books in thirty minutes
 
 One WordPiece vocabulary of {VOCABULARY:,} tokens learned on fifty of the 55 books of `text_books`; rows of {LENGTH}
@@ -40,14 +40,14 @@ tokens; batch {BATCH}; {MINUTES:g} minutes on two cores for each model, unless s
 of Species*, *Pride and Prejudice*, *Alice's Adventures in Wonderland*, *The Adventures of Sherlock Holmes*; and, from
 elsewhere, the validation and test parts of WikiText-2. Loss is in nats for each masked token, at the same places for
 every row of the table (15 % of the tokens, 80/10/10, one fixed draw). Tokens that the books' vocabulary does not know
-are asked too, unlike in training: about one in nine of WikiText-2's, none of the books'. The first row was measured on
-a machine with half the bf16 rate of that of the others: compare its steps too.
+are scored too, unlike in training: about one in nine of WikiText-2's, none of the books'. The first row was measured on
+a machine with half the bf16 rate of the others: compare its steps too.
 """
 
 BENCH_TEXT = """# Speed
 
 Built by `python -m experiments.tables` from `docs/results/bench-*.json`, which `make bench` writes. Both sides run in
-one session, in turn, each in a process of its own; ratios are medians of the turns.
+one session, in turn, each in its own process; ratios are medians of the turns.
 
 ## Masked-word training
 

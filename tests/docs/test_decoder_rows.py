@@ -18,15 +18,13 @@ from experiments import decoder_claims, results
 from experiments.chat import table as chat_table
 from experiments.chat.plan import untokenized
 from experiments.plain_loop import Recipe, Time, train_plainly
-from experiments.recurrent import copying, models, table, text
+from experiments.recurrent import models, table
 from experiments.small import dialogues
-from experiments.writing import measures
 from experiments.writing import table as writing_table
-from experiments.writing.models import Recurrent, gpt2, parameters, recurrent
+from experiments.writing.models import gpt2, parameters, recurrent
 from glassformer.data.readers.lines import stop
 from glassformer.models.families.llama import llama
 from glassformer.models.transformer import build
-from glassformer.scoring.score import Trigram
 from glassformer.tasks.writing.chat.settings import ChatData
 from glassformer.tasks.writing.chat.task import Chat
 from glassformer.training.stopping import Interrupted
@@ -126,90 +124,7 @@ def test_what_is_written_is_the_likeliest_token_each_time(arm: str) -> None:
     assert torch.equal(logits.argmax(dim=-1), written)
 
 
-def test_an_architecture_is_trained_and_asked_for_what_it_has_not_seen(tmp_path: Path) -> None:
-    found = copying.run("gru, attention", 2, Time(1, 3), tmp_path)
-    assert found["facts"]["steps"] == 3
-    assert found["sources"] >= copying.MEASURED
-    assert 0 <= found["whole"] <= found["symbols"] <= 1
-
-
-def test_symbols_stand_as_far_from_both_ends() -> None:
-    source, symbols = copying.batch(7, 3, [0])
-    assert source.shape == (3, 2 * 7 + copying.KEPT)
-    assert torch.equal(source[:, 7:-7], symbols)
-    assert bool((symbols >= 1).all() and (symbols <= copying.SYMBOLS).all())
-    assert bool((source[:, :7] == copying.BLANK).all())
-
-
-def test_the_window_is_the_gradient_by_distance() -> None:
-    class Last:
-        """Tells the next token from the last word and, half as much, from the third from the end."""
-
-        def words(self, ids: Tensor) -> Tensor:
-            return nn.functional.one_hot(ids, 5).double()
-
-        def logits(self, source: Tensor, target: Tensor) -> Tensor:
-            return (source[:, -1] + 0.5 * source[:, -3])[:, None]
-
-    ids = torch.tensor([[1, 2, 3, 4], [4, 3, 2, 1]])
-    found = text.window(Last(), ids, torch.tensor([[1, 1], [2, 2]]))  # type: ignore[arg-type]
-    assert found[2] == pytest.approx(found[0] / 2)
-    assert found[[1, 3]].tolist() == [0, 0]
-    assert table.within(found.tolist(), 0.6) == 1
-    assert table.within(found.tolist(), 0.9) == 3
-
-
 # --------------------------------------------------------------------------- measures
-
-
-def test_windows_have_each_token_once_and_in_its_place() -> None:
-    stream = np.random.default_rng(0).integers(0, 9, size=47)
-    weight = torch.randn(9, 9, generator=torch.Generator().manual_seed(0))
-
-    def logits_of(ids: Tensor) -> Tensor:  # of the last token alone: what stands before it does not matter
-        return weight[ids]
-
-    expected = -weight.log_softmax(dim=-1)[stream[:-1], stream[1:]].double().numpy()
-    for name, losses in measures.by_windows(logits_of, stream, 8).items():
-        assert losses == pytest.approx(expected, abs=1e-6), name
-
-
-def test_a_window_shows_what_came_before_it() -> None:
-    stream = np.random.default_rng(0).integers(0, 9, size=40)
-    seen: list[int] = []
-
-    def logits_of(ids: Tensor) -> Tensor:
-        seen.append(ids.shape[1])
-        place = torch.arange(ids.shape[1]).float()[None, :, None].expand(len(ids), -1, 9).clone()
-        place[..., 0] += place[..., 0]
-        return place
-
-    of = measures.by_windows(logits_of, stream, 8)
-    assert not np.allclose(of[measures.ALONE], of[measures.CONTINUED])
-    assert max(seen) == 8
-
-
-def test_a_state_that_is_carried_is_that_of_the_whole_book() -> None:
-    torch.manual_seed(0)
-    module = Recurrent("lstm", 9, 8, 2, batch=1)
-    stream = np.random.default_rng(0).integers(0, 9, size=30)
-    found = measures.carried_on(module, stream, 8)
-    with torch.inference_mode():
-        logits = module(torch.from_numpy(stream[None, :-1]))[0][0].log_softmax(dim=-1)
-    whole = -logits[torch.arange(29), torch.from_numpy(stream[1:])].double().numpy()
-    assert found[measures.CONTINUED] == pytest.approx(whole, abs=1e-5)
-    assert found[measures.ALONE][:8] == pytest.approx(whole[:8], abs=1e-5)
-    assert not np.allclose(found[measures.ALONE][8:], whole[8:], atol=1e-5)
-
-
-def test_a_trigram_knows_two_tokens_where_there_are_two() -> None:
-    stream = np.random.default_rng(0).integers(0, 5, size=40)
-    counted = Trigram(stream, 5)
-    found = measures.by_trigram(counted, stream, 8)
-    differs = np.flatnonzero(found[measures.ALONE] != found[measures.CONTINUED])
-    assert set(differs.tolist()) <= {8, 16, 24, 32}
-    measure = measures.measure_of(found[measures.ALONE], np.full(39, 2), 8)
-    assert measure.values()["bits_per_byte"] == pytest.approx(found[measures.ALONE].sum() / np.log(2) / 78)
 
 
 # --------------------------------------------------------------------------- pages

@@ -2,104 +2,15 @@
 
 from __future__ import annotations
 
-import random
 import re
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-import glassformer as gf
-from experiments import books, results
-from experiments.encoder.plan import read_lines
+from experiments import results
 from experiments.page import NOT_YET
 from experiments.page import table as markdown
-from experiments.pretraining import arms, overfit, plan, table
-from experiments.pretraining.scores import pairs_of, scores, words_of
-from experiments.translation.plan import read_json
-from glassformer.data.batches.pairs import SentencePairs
-from glassformer.data.settings import CorpusSection
-from glassformer.data.stores.corpus import prepare
-
-WORDS = ("fox", "dog", "river", "house", "lamp", "train", "garden", "letter", "window", "winter")
-
-
-def book(path: Path, seed: int) -> str:
-    """Six chapters of some sentences."""
-    rng = random.Random(seed)
-
-    def sentence() -> str:
-        return "The {} sees the {} near the {}.".format(*rng.choices(WORDS, k=3))
-
-    chapters = (" ".join(sentence() for _ in range(30)) for _ in range(6))
-    path.write_text("\n\n".join(chapters) + "\n", encoding="utf-8")
-    return str(path)
-
-
-@pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Small books, small tables, few steps, in a folder of its own."""
-    files = {name: tuple(book(tmp_path / f"{name}-{n}.txt", n) for n in range(3)) for name in ("train", "books")}
-    found = {name: CorpusSection(files=paths, validation=0.0) for name, paths in files.items()}
-    monkeypatch.setattr(books, "sections", lambda: found)
-    pairs = [
-        {"id": str(n), "text": f"the {WORDS[n % 9]} sees the lamp", "pair": "the fox sees it", "label": str(n % 2)}
-        for n in range(12)
-    ]
-    monkeypatch.setattr(plan, "TASKS", {"mrpc": plan.TASKS["mrpc"]})
-    monkeypatch.setattr(arms, "records", lambda task: (pairs, pairs))
-    monkeypatch.setattr("experiments.pretraining.scores.records", arms.records)
-    numbers = {"TIMED": 2, "FIRST": 1, "FINE_STEPS": 1, "KEPT": 4, "FINE_RATES": (3e-4, 1e-3)}
-    for name, value in numbers.items():
-        monkeypatch.setattr(plan, name, value)
-    monkeypatch.setattr(overfit, "STEPS", 1)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def test_an_arm_is_trained_judged_and_fine_tuned_once(small: Path) -> None:
-    arms.run("order", 1e-9, 1)
-    written = {path: path.stat().st_mtime_ns for path in (small / plan.WORK).rglob("*") if path.is_file()}
-    arms.run("order", None, 1)
-    assert written == {path: path.stat().st_mtime_ns for path in written}
-    with pytest.raises(SystemExit):
-        plan.planned(7)
-
-    model = gf.load(plan.WORK / "order" / "model")
-    assert model.task == plan.ARMS["order"].section
-    store = prepare(books.sections()["train"], model.tokenizer, plan.WORK / "cache").stores["train"]
-    swapped = SentencePairs.prepare(store, model.tokenizer, plan.LENGTH, seed=0, swapped=True)
-    assert model.metrics["pair_counts"] == np.bincount(swapped.labels, minlength=2).tolist()
-
-    found = scores()
-    assert (found["steps"], found["seeds"], list(found["arms"])) == (1, {"tuned": 1, "frozen": 1}, ["order"])
-    arm = found["arms"]["order"]
-    assert arm["facts"]["steps"] == 1
-    assert 0 < arm["pairs"]["chance"] < 1
-    assert arm["words"]["count"] > 0
-    tried = read_json(plan.WORK / "order" / "mrpc-rates.json")
-    assert list(tried) == ["0.0003", "0.001"]
-    assert arm["rates"] == {"mrpc": float(max(tried, key=lambda rate: (tried[rate], -float(rate))))}
-    predicted = [line["predicted"] for line in read_lines(arms.predictions_of("order", "mrpc", "frozen", 0))]
-    right = np.mean([one == row["label"] for one, row in zip(predicted, arms.records("mrpc")[1], strict=True)])
-    assert arm["tasks"]["frozen"]["mrpc"]["value"] == pytest.approx(right)
-
-
-def test_a_page_is_measured_with_the_masks_that_it_learned(small: Path) -> None:
-    overfit.run()
-    found = scores()["overfit"]
-    assert found["pairs"] > 0
-    assert 0.5 <= found["chance"] <= 1
-    assert 0 <= found["masked_words"] <= 1
-
-
-def test_chance_is_the_share_of_the_most_frequent_label() -> None:
-    found = pairs_of(np.array([1, 1, 1, 0]), np.array([1, 0, 1, 0]))
-    assert found["accuracy"]["value"] == pytest.approx(0.75)
-    assert found["chance"] == pytest.approx(0.75)
-    assert found["above"]["value"] == pytest.approx(0)
-    assert words_of(np.array([1, 0]), np.array([1, 3])).value == pytest.approx(0.25)
+from experiments.pretraining import table
 
 
 def interval(low: float, high: float) -> dict[str, float]:

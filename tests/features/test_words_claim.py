@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,48 +11,12 @@ import pytest
 import torch
 
 from experiments import results
-from experiments.encoder import sets
-from experiments.encoder.sets import Record, Splits
-from experiments.features import heads, words, words_table
+from experiments.features import heads, words_table
 from experiments.features.heads import LINEAR, RECURRENT, Head, batches, learn, likeliest
 from experiments.page import table
-from glassformer.api.model import Model
 from glassformer.features.strategies import SIX
 
 LENGTHS = [3, 9, 1, 5, 5, 2]
-
-
-def records(count: int, seed: int) -> list[Record]:
-    """Sentences of 2 to 5 words, each tagged by what it is."""
-    generator = np.random.default_rng(seed)
-    drawn = [generator.choice(["fox", "dog", "the", "jumps"], generator.integers(2, 6)).tolist() for _ in range(count)]
-    return [
-        {"id": str(number), "words": row, "tags": ["NOUN" if word in ("fox", "dog") else "X" for word in row]}
-        for number, row in enumerate(drawn)
-    ]
-
-
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> list[Record]:
-    """A set of sixty sentences, two strategies, two seeds and one rate; its test part."""
-    splits = Splits(records(60, 0), records(20, 1), [])
-    monkeypatch.setitem(sets.SETS, "pos", lambda: splits)
-    monkeypatch.setattr(sets, "development", lambda name: records(10, 2))
-    monkeypatch.setattr(heads, "STATES", 8)
-    monkeypatch.setattr(words, "STRATEGIES", ("last", words.MIX))
-    monkeypatch.setattr(words, "SEEDS", (0, 1))
-    monkeypatch.setattr(words, "RATES", {LINEAR: (3e-2,), RECURRENT: (1e-2,)})
-    return splits.test
-
-
-def keeping(folder: Path) -> Callable[[str, Callable[[], dict[str, Any]]], Path]:
-    def made(name: str, make: Callable[[], dict[str, Any]]) -> Path:
-        path = folder / f"{name}.npz"
-        if not path.exists():
-            np.savez(path, **make())
-        return path
-
-    return made
 
 
 # --------------------------------------------------------------------------- heads
@@ -109,83 +70,18 @@ def test_the_mix_finds_the_layer_that_tells_the_tag() -> None:
 # --------------------------------------------------------------------------- the row
 
 
-def test_vectors_are_those_that_embed_gives_standardized(model: Model, tmp_path: Path) -> None:
-    of = {"train": records(6, 0), "test": records(3, 1)}
-    path = keeping(tmp_path)("x", lambda: words.layers_of(model, of))
-    bench = words.Bench("pos", tmp_path, of, path)
-    for strategy in SIX:
-        given = {
-            part: np.concatenate(
-                [
-                    model.embed(" ".join(record["words"]), strategy=[strategy], pooling="first", words=True).vectors[
-                        f"{strategy}.first"
-                    ]
-                    for record in some
-                ]
-            )
-            for part, some in of.items()
-        }
-        mean, deviation = given["train"].mean(axis=0), given["train"].std(axis=0, ddof=1)
-        found = bench.vectors(strategy).parts
-        for part, each in given.items():
-            assert found[part].vectors.numpy() == pytest.approx((each - mean) / deviation, abs=2e-3), (strategy, part)
-
-
-def test_a_row_goes_on_after_what_is_there(
-    small: list[Record], model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = keeping(tmp_path)
-    words.learned("pos", tmp_path, made, lambda: model)
-    row = words.scored("pos", tmp_path)
-    assert row is not None
-    for head, of in row["heads"].items():
-        shares = []
-        for seed in (0, 1):
-            kept = json.loads((tmp_path / "words-pos" / f"{head}-last-{seed}.json").read_text(encoding="utf-8"))
-            pairs = [
-                pair
-                for one, other in zip(small, kept["predicted"], strict=True)
-                for pair in zip(one["tags"], other, strict=True)
-            ]
-            shares.append(np.mean([one == other for one, other in pairs]))
-        assert of["strategies"]["last"]["of_seeds"] == pytest.approx(shares)
-        assert of["strategies"]["last"]["value"] == pytest.approx(np.mean(shares))
-        assert sum(of["strategies"]["mix"]["shares"]) == pytest.approx(1)
-        differences = [of["strategies"][name]["value"] for name in ("mix", "last")]
-        assert abs(next(iter(of["best_minus"].values()))["value"]) == pytest.approx(
-            abs(differences[0] - differences[1])
-        )
-    (gone,) = tmp_path.glob(f"*/{LINEAR}-last-1.json")
-    before = gone.read_bytes()
-    gone.unlink()
-    partly = words.scored("pos", tmp_path)
-    assert partly is not None
-    assert "last" not in partly["heads"][LINEAR]["strategies"]
-    asked: list[tuple[str, int]] = []
-
-    class Counting(words.Bench):
-        def tagged(self, head: str, vectors: words.Vectors, part: str, rate: float, seed: int) -> words.Tagged:
-            asked.append((head, seed))
-            return super().tagged(head, vectors, part, rate, seed)
-
-    monkeypatch.setattr(words, "Bench", Counting)
-    words.learned("pos", tmp_path, made, lambda: pytest.fail("the layers are kept"))
-    assert asked == [(LINEAR, 1)]
-    assert json.loads(gone.read_bytes())["predicted"] == json.loads(before)["predicted"]
-
-
 # --------------------------------------------------------------------------- the verdict
 
 
 def found(**differences: tuple[float, float]) -> dict[str, Any]:
     """A head's part of a row: the claimed strategy minus each of the others, better by 1 to 3 points unless told."""
-    spans = {other: (0.01, 0.03) for other in (*SIX, "mix") if other != words.CLAIMED}
+    spans = {other: (0.01, 0.03) for other in (*SIX, "mix") if other != words_table.CLAIMED}
     spans |= {name.replace("_", "-"): span for name, span in differences.items()}
     minus = {name: {"value": (low + high) / 2, "low": low, "high": high} for name, (low, high) in spans.items()}
     value = {"value": 0.5, "low": 0.4, "high": 0.6, "shares": [0.25, 0.75]}
     return {
         "strategies": dict.fromkeys((*SIX, "mix"), value),
-        "best": words.CLAIMED,
+        "best": words_table.CLAIMED,
         "best_minus": minus,
         "claimed_minus": minus,
     }
