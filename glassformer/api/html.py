@@ -1,7 +1,5 @@
 """What a notebook shows of a model."""
 
-from __future__ import annotations
-
 from glassformer.base.html import page, table
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.info import describe

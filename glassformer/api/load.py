@@ -1,7 +1,5 @@
 """`load`: a saved model, as people use it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

@@ -1,7 +1,5 @@
 """`train`: a model from a recipe, as people use it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

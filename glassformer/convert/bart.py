@@ -1,7 +1,5 @@
 """BART of Hugging Face: `transformers.models.bart`."""
 
-from __future__ import annotations
-
 from glassformer.convert.family import ACTIVATIONS, SHARED, Family
 from glassformer.convert.settings import Count, Only, Setting, Unused
 from glassformer.convert.table import Ignore, Row, Same

@@ -1,7 +1,5 @@
 """BERT of Hugging Face: `transformers.models.bert`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

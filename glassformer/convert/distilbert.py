@@ -1,7 +1,5 @@
 """DistilBERT of Hugging Face: `transformers.models.distilbert`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from glassformer.convert.family import (

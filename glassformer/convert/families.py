@@ -1,7 +1,5 @@
 """The families of Hugging Face that are read and written, and a folder's settings as our tree."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

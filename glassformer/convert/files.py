@@ -1,7 +1,5 @@
 """Folders of Hugging Face on the disk: JSON and safetensors in, a whole folder or none out."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ They travel in and out, so that an exported model generates what the source does
 of them how we search ourselves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """GPT-2 of Hugging Face: `transformers.models.gpt2`. Its matrices are stored [In, Out]."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from glassformer.config import ModelConfig

@@ -1,7 +1,5 @@
 """What a source is for: the table that reads its head, a refusal that names it, its labels, the length of its texts."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any

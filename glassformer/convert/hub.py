@@ -1,7 +1,5 @@
 """The one place that touches the network, and only when it is asked to."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Folders of Hugging Face in and out. Each source tensor and setting is used once, or left aside with a reason."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

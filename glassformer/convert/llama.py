@@ -1,7 +1,5 @@
 """Llama of Hugging Face: `transformers.models.llama`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from glassformer.config import ModelConfig, RotaryConfig

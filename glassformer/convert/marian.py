@@ -1,7 +1,5 @@
 """Marian of Hugging Face: `transformers.models.marian`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import sqrt
 from typing import Any

@@ -1,7 +1,5 @@
 """ModernBERT of Hugging Face: `transformers.models.modernbert`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """RoBERTa of Hugging Face: `transformers.models.roberta`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What Hugging Face says about rotary positions: `rope_parameters` of today, `rope_scaling` and `rope_theta` of old."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any

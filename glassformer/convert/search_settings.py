@@ -1,7 +1,5 @@
 """How `transformers` searches for a text, as settings of our decoding loop."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

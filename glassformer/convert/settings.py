@@ -3,8 +3,6 @@
 Each key of a source `config.json` is used by one row, or left aside with a reason, or refused with one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

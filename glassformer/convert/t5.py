@@ -1,7 +1,5 @@
 """T5 of Hugging Face: `transformers.models.t5`, version 1.0 and version 1.1 (gated, untied)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from glassformer.config import ModelConfig

@@ -4,8 +4,6 @@ In a name `{}` stands for the number of a layer and a last `*` for `weight` or `
 parameter of a model says nothing about it, so one table serves a family with and without its heads.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The files of a tokenizer in a folder of Hugging Face, and the tokens with a role that its settings name."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

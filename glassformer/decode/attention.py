@@ -9,8 +9,6 @@ R rows, one for each sentence · B hypotheses of a row · N sentences that begin
 n tokens so far · K columns of the cache · M memory tokens · T tokens that were read
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

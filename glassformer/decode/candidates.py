@@ -3,8 +3,6 @@
 R rows, one for each sentence · B hypotheses of a row · G groups · V vocabulary · C candidates · T tokens
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -3,8 +3,6 @@
 R rows, one for each sentence · B hypotheses of a row · V vocabulary · N blocks · L tokens of a block · C candidates
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

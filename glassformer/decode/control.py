@@ -4,8 +4,6 @@ R rows, one for each sentence · B hypotheses of a row · T tokens · V vocabula
 F forbidden sequences · L tokens of one
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """How a model is to be searched where nobody asks for anything else."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

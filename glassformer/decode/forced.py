@@ -4,8 +4,6 @@
 B hypotheses of a sentence · V vocabulary
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from math import inf
 from typing import NamedTuple

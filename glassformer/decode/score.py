@@ -3,8 +3,6 @@
 R rows · B hypotheses of a row · M memory tokens
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from glassformer.decode.settings import DecodeSettings

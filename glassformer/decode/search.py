@@ -4,8 +4,6 @@ R rows, one for each sentence · B hypotheses of a row · T tokens · V vocabula
 N sentences that begin, or answers that are complete · M memory tokens
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """How the tokens of an answer are chosen."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 

@@ -1,7 +1,5 @@
 """Answers as text while they are being written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Words that must or must not occur, as the tokenizer spells them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 

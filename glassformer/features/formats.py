@@ -3,8 +3,6 @@
 N rows of vectors: texts, or words · F numbers of a vector
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping

@@ -3,8 +3,6 @@
 E examples · K layers, the embedding included · W width · L labels
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What a fitted pipeline of scikit-learn has learned on the vectors of a model, for the page that shows it."""
 
-from __future__ import annotations
-
 from typing import Protocol, runtime_checkable
 
 import numpy as np

@@ -3,8 +3,6 @@
 B rows · S tokens of a row · F numbers of a vector · n tokens of the parts of a row · p parts of a row
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -3,8 +3,6 @@
 E texts · F numbers of a vector · L labels · K rows of weights: L, or 1 for two labels
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field

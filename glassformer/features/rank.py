@@ -4,8 +4,6 @@ cross-validation.
 E examples: texts, or words · G groups: texts, or sentences of words · K layers · F numbers of a vector · L labels
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ from.
 E examples · F numbers of a vector
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -5,8 +5,6 @@ how many texts are whole, how long each file is at this point, and what its chec
 written behind this point is cut off by the next one. At the end OUT is written from these files and the folder removed.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence

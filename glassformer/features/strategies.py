@@ -6,8 +6,6 @@ Layer 0 is what the first block reads, layer k what block k gives; the last one 
 own norm where it has one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

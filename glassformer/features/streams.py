@@ -1,7 +1,5 @@
 """Vectors while they are made: raw numbers that are only appended to, and a state that says what is whole."""
 
-from __future__ import annotations
-
 import json
 import os
 import zlib

@@ -4,8 +4,6 @@ B rows · S tokens of a row · W width · F numbers of a vector
 P parts of a text: its words, or 1 for the text as a whole
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass

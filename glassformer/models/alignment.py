@@ -3,8 +3,6 @@
 B sentences · H heads · Q query tokens · K memory tokens
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """What tells two models apart: a digest of their settings and weights."""
 
-from __future__ import annotations
-
 import hashlib
 
 import torch

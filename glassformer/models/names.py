@@ -4,8 +4,6 @@ A name is the path of the module that computes the tensor plus the tap's name. A
 share one path: `encoder.blocks.3.self_attention.weights`.
 """
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from torch import nn

@@ -3,8 +3,6 @@
 B sentences · S tokens · Q query tokens · K key tokens · A asked tokens · W width
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

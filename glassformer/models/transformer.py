@@ -4,8 +4,6 @@ B sentences · S tokens · K memory tokens · A asked tokens · W width · V voc
 N scored tokens
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 

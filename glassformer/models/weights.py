@@ -3,8 +3,6 @@
 R rows · H heads · Q query tokens · K key tokens
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 

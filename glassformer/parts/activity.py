@@ -7,8 +7,6 @@ The family `mask_matrix` trains a model under each of them.
 Q query words · K key words · W vector size
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

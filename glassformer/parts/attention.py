@@ -4,8 +4,6 @@ B sentences · S tokens · Q query tokens · K key tokens · W width
 H heads · G key-value heads (G = H unless heads share) · D query and key size · E value size
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

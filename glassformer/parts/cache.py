@@ -7,8 +7,6 @@ B sentences · S newest tokens · K key tokens · G key-value heads · D query s
 R slots · C columns that memory is allocated for · P tokens of a prompt · M memory tokens
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar

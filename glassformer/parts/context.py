@@ -3,8 +3,6 @@
 B sentences · S tokens · Q query tokens · K key tokens · A asked tokens · H heads · D query size · W width
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self

@@ -3,8 +3,6 @@
 B sentences · S tokens · W width · F feed-forward width
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

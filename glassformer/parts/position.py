@@ -5,8 +5,6 @@ Angles grow with the position and float32 would round those of far ones: waves a
 B sentences · S tokens · Q query tokens · K key tokens · H heads · D query size · W width · P = D/2 pairs
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

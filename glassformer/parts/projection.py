@@ -3,8 +3,6 @@
 B sentences · S tokens · I inputs · O outputs · R rank
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

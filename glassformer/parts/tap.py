@@ -5,8 +5,6 @@ A watcher sees the tensor under the module that computed it and may give back an
 ablation and patching work. Modules never know who watches.
 """
 
-from __future__ import annotations
-
 from contextvars import ContextVar
 from typing import Protocol
 

@@ -5,8 +5,6 @@ between processes; equal counts are then merged in another order. With these let
 first, the same text always gives the same tokenizer.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections import Counter

@@ -3,8 +3,6 @@
 GPT-2 (Radford et al. 2019) and RoBERTa (Liu et al. 2019) were published so, without a `tokenizer.json`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

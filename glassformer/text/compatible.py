@@ -1,7 +1,5 @@
 """Whether a tokenizer belongs to a model, checked before any word is looked up."""
 
-from __future__ import annotations
-
 from glassformer.base.errors import TokenizerError
 from glassformer.config import ModelConfig
 from glassformer.text.tokenizer import MASK, Tokenizer

@@ -1,7 +1,5 @@
 """Calls into the tokenizers library: whatever it raises becomes a TokenizerError."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

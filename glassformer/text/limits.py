@@ -1,7 +1,5 @@
 """Limits of a `tokenizer.json`, checked before it can use much memory or time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reading Hugging Face's `tokenizer.json`, and reading and writing BERT's `vocab.txt`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -3,8 +3,6 @@
 The library's trainers take time that grows with the square of a word's length.
 """
 
-from __future__ import annotations
-
 import re
 
 import tokenizers

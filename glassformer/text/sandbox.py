@@ -5,8 +5,6 @@ template's syntax tree is changed before it is compiled: each loop, each piece o
 method that counts; calls, operators and filters are counted where Jinja itself asks the sandbox.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import time

@@ -3,8 +3,6 @@ the target, `source.spm` and `target.spm`, with the ids of the pieces of both in
 target are in `target_vocab.json`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The tokens that are not text, by their role in a tokenizer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 

@@ -1,7 +1,5 @@
 """The special tokens that a tokenizer puts around a text."""
 
-from __future__ import annotations
-
 import tokenizers
 from tokenizers import AddedToken, processors
 from tokenizers.processors import PostProcessor

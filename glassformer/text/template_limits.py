@@ -2,8 +2,6 @@
 very long text of short ones.
 """
 
-from __future__ import annotations
-
 import operator
 import re
 from collections.abc import Mapping

@@ -2,8 +2,6 @@
 counts.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import jinja2

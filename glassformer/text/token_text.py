@@ -1,7 +1,5 @@
 """What tokens stand for in a text: byte-level byte pairs write bytes as letters (GPT-2), SentencePiece a blank as ▁."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Training tokenizers: WordPiece, byte-level BPE, unigram, whole words."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Words outside a vocabulary of whole words that has no token for unknown ones."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import tokenizers

@@ -3,8 +3,6 @@
 N texts · L labels
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self

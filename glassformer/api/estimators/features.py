@@ -1,7 +1,5 @@
 """`TextFeatures`: texts to vectors, as a transformer of scikit-learn."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self

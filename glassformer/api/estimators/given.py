@@ -1,7 +1,5 @@
 """What scikit-learn gives to an estimator: texts, pairs of texts, sentences of words, and labels."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Estimators are saved as the folder of a model, with `estimator.json` beside it: no pickle."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """`Tagger`: an encoder fine-tuned for a tag of each word, as an estimator of scikit-learn."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Fine-tuning for the estimators: records to a file, a recipe, a training, the model."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterable, Mapping

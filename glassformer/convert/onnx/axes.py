@@ -3,8 +3,6 @@
 B sentences · Q query tokens · K key tokens · H heads · G key-value heads · D query size · E value size
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """An ONNX graph in the making: nodes, constants, and the sizes that are known only when it runs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass

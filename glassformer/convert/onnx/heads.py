@@ -3,8 +3,6 @@
 B sentences · S tokens · W width · V vocabulary · L labels
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 B sentences · S tokens
 """
 
-from __future__ import annotations
-
 import operator
 import warnings
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Operators that go number by number."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """All of torch's operators that can be written in ONNX, by torch's names."""
 
-from __future__ import annotations
-
 from glassformer.convert.onnx import axes, numbers, shapes
 from glassformer.convert.onnx.table import Operator
 

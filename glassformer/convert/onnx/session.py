@@ -3,8 +3,6 @@
 B sentences · S tokens · A asked tokens
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any

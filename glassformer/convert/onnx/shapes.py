@@ -1,7 +1,5 @@
 """Operators that take, move and repeat numbers, and such that make them from nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

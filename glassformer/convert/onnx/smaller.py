@@ -1,7 +1,5 @@
 """A graph with matrices of 8 bits: dynamic quantization, as onnxruntime does it."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The arguments have torch's names; a function adds nodes and returns the name of 
 `out` is the result as torch has it: its type and sizes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

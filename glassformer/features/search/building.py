@@ -3,8 +3,6 @@
 N texts · W numbers of a vector
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

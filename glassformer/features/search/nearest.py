@@ -3,8 +3,6 @@
 N vectors · W their numbers · Q questions · K how many are asked for
 """
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Iterator, Sequence
 from typing import Literal, Protocol

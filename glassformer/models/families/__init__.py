@@ -1,7 +1,5 @@
 """The published families, each a function that returns a config. No forward depends on the family."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any

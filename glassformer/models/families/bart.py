@@ -1,7 +1,5 @@
 """BART (Lewis et al. 2020): an encoder–decoder that is pre-trained to restore corrupted text."""
 
-from __future__ import annotations
-
 from glassformer.config import Activation, ModelConfig, PositionConfig, VocabularyHeadConfig
 from glassformer.models.families.blocks import chosen
 from glassformer.models.families.encoder_decoder import encoder_decoder

@@ -1,7 +1,5 @@
 """BERT (Devlin et al. 2019): an encoder that guesses masked words."""
 
-from __future__ import annotations
-
 from glassformer.config import (
     Activation,
     EmbedConfig,

@@ -1,7 +1,5 @@
 """What the families are put together from: an attention, a block, a size by name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal, TypeVar
 

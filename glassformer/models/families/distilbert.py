@@ -1,7 +1,5 @@
 """DistilBERT (Sanh et al. 2019): BERT with half the layers, distilled."""
 
-from __future__ import annotations
-
 from glassformer.config import Activation, ModelConfig
 from glassformer.models.families.bert import bert
 from glassformer.models.families.heads import with_label_heads

@@ -1,7 +1,5 @@
 """Two stacks with one table of word vectors, or one each: what the paper, Marian and BART have in common."""
 
-from __future__ import annotations
-
 from glassformer.config import (
     Activation,
     EmbedConfig,

@@ -1,7 +1,5 @@
 """GPT-2 (Radford et al. 2019): a decoder for text generation."""
 
-from __future__ import annotations
-
 from glassformer.config import (
     Activation,
     BlockConfig,

@@ -5,8 +5,6 @@ a token, DistilBERT one with ReLU for a text, ModernBERT one with its activation
 trained here with such a head is one that `transformers` has a class for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

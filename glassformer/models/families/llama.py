@@ -1,7 +1,5 @@
 """Llama (Touvron et al. 2023): a decoder with rotary positions, RMSNorm and a gated feed-forward network."""
 
-from __future__ import annotations
-
 from glassformer.config import (
     Activation,
     EmbedConfig,

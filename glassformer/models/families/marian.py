@@ -1,7 +1,5 @@
 """Marian (Junczys-Dowmunt et al. 2018): small encoder–decoders that translate."""
 
-from __future__ import annotations
-
 from glassformer.config import Activation, ModelConfig, PositionConfig, VocabularyHeadConfig
 from glassformer.models.families.blocks import chosen, known_size
 from glassformer.models.families.encoder_decoder import encoder_decoder

@@ -1,7 +1,5 @@
 """The encoder whose attention mask is the mask-matrix post's, in one of the three readings of its text."""
 
-from __future__ import annotations
-
 from glassformer.config import (
     Activation,
     EmbedConfig,

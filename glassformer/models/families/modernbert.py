@@ -1,7 +1,5 @@
 """ModernBERT (Warner et al. 2024): BERT with rotary positions, norm before, gating and local attention."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from glassformer.base.errors import ConfigError

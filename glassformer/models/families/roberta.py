@@ -1,7 +1,5 @@
 """RoBERTa (Liu et al. 2019): BERT's body with other position numbers."""
 
-from __future__ import annotations
-
 from glassformer.config import Activation, ModelConfig, PositionConfig
 from glassformer.models.families.bert import bert
 

@@ -1,7 +1,5 @@
 """The slides' own encoder: what they draw, and a switch for each thing that they do not."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from glassformer.config import (

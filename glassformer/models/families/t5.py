@@ -1,7 +1,5 @@
 """T5 (Raffel et al. 2020): an encoder–decoder whose positions are distances."""
 
-from __future__ import annotations
-
 from glassformer.config import (
     Activation,
     AttentionConfig,

@@ -1,7 +1,5 @@
 """*Attention Is All You Need* (Vaswani et al. 2017): as the paper draws it, and as its authors released it."""
 
-from __future__ import annotations
-
 from glassformer.config import Activation, ModelConfig, PositionConfig
 from glassformer.models.families.blocks import chosen, known_size
 from glassformer.models.families.encoder_decoder import encoder_decoder
