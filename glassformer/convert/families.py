@@ -80,9 +80,8 @@ def _check_layers(family: Family, keywords: Mapping[str, Any], source: Mapping[s
 
 
 def parameter_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
-    """The shape of each parameter of a model, shared ones once; nothing is allocated.
-
-    Raises CheckpointError for sizes that cannot be.
+    """The shape of each parameter of a model, shared ones once; nothing is allocated. Raises CheckpointError for sizes
+    that cannot be.
     """
     try:
         with torch.device("meta"):

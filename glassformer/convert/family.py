@@ -16,9 +16,8 @@ from glassformer.convert.table import Same, TensorRow
 
 @dataclass(frozen=True)
 class Presence:
-    """A keyword that is read from the tensors: `there` when one of that name is stored, else `absent`.
-
-    `there = None` means the number of the tensor's rows; `absent = None` leaves the keyword unset.
+    """A keyword that is read from the tensors: `there` when one of that name is stored, else `absent`. `there = None`
+    means the number of the tensor's rows; `absent = None` leaves the keyword unset.
     """
 
     ours: str

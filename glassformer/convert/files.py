@@ -82,16 +82,14 @@ def read_object(path: Path) -> dict[str, Any]:
 
 def read_shapes(directory: Path) -> dict[str, Tensor]:
     """The tensors of a folder without their numbers, on the device `meta`: only the beginnings of its files are read.
-
     Raises CheckpointError when there are none, when a shard is missing or cut short, and for pickles.
     """
     return {name: tensor for _, tensors in _files(directory) for name, tensor in tensors.items()}
 
 
 def read_weights(directory: Path) -> dict[str, Tensor]:
-    """All tensors of a folder, from one file or from shards, on the CPU and as they were stored.
-
-    Raises CheckpointError as `read_shapes` does.
+    """All tensors of a folder, from one file or from shards, on the CPU and as they were stored. Raises CheckpointError
+    as `read_shapes` does.
     """
     return {name: tensor for path, _ in _files(directory) for name, tensor in read_safetensors(path).items()}
 
@@ -142,9 +140,8 @@ def _shapes(path: Path) -> dict[str, Tensor]:
 
 
 def read_safetensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of one file, on the CPU and as they were stored.
-
-    Raises CheckpointError when it is not whole, or a pickle.
+    """The tensors of one file, on the CPU and as they were stored. Raises CheckpointError when it is not whole, or a
+    pickle.
     """
     with _opened(path) as file:
         # Copied, so that each tensor begins where torch's own do: kernels round otherwise at other addresses.
@@ -175,9 +172,8 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def write_whole(directory: Path, fill: Callable[[Path], None]) -> None:
-    """Let `fill` write files into a new folder, and then make them those of `directory`, all at once.
-
-    Raises CheckpointError when the disk does not take them; what was there before is then untouched.
+    """Let `fill` write files into a new folder, and then make them those of `directory`, all at once. Raises
+    CheckpointError when the disk does not take them; what was there before is then untouched.
     """
     try:
         with replace_files(directory, FILES) as folder:

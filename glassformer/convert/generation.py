@@ -24,10 +24,8 @@ _FORCED = "force_bos_token_to_be_generated"
 
 
 def read_generation(directory: Path, values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """The settings of generation, and why those in `config.json` are left aside where they are.
-
-    As in transformers, the file is believed where there is one, else `config.json`. Raises CheckpointError for a file
-    that is damaged.
+    """The settings of generation, and why those in `config.json` are left aside where they are. As in transformers, the
+    file is believed where there is one, else `config.json`. Raises CheckpointError for a file that is damaged.
     """
     said = {key: values[key] for key in GENERATION.keys if values.get(key) is not None}
     if (directory / GENERATION_FILE).is_file():

@@ -36,10 +36,9 @@ NO_LABELS = LabelUse()
 
 
 def table_of_source(family: Family, values: Mapping[str, Any], stored: Collection[str], where: str) -> Family:
-    """The table for what a folder holds: the family's own, or that of a class that gives labels.
-
-    The class that `config.json` names decides; where it names none, the tensors do. Raises CheckpointError, with the
-    name of the head, for a class whose head is not built here.
+    """The table for what a folder holds: the family's own, or that of a class that gives labels. The class that
+    `config.json` names decides; where it names none, the tensors do. Raises CheckpointError, with the name of the head,
+    for a class whose head is not built here.
     """
     named = architectures(values)
     for table in family.label_heads.values():
@@ -62,9 +61,8 @@ def table_of_source(family: Family, values: Mapping[str, Any], stored: Collectio
 
 def table_for(family: Family, config: ModelConfig, use: LabelUse) -> Family:
     """The table to write a model by: that of a class that gives labels where `use` says what its head answers, where
-    its labels have names, or where the family has no other class with labels.
-
-    Raises ConfigError for a pooling that this class does not compute.
+    its labels have names, or where the family has no other class with labels. Raises ConfigError for a pooling that
+    this class does not compute.
     """
     answers = _answers(family, config, use)
     table = family if answers is None else family.label_heads.get(answers, family)

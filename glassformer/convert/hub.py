@@ -22,10 +22,8 @@ _ID = re.compile(r"(\w[\w.-]{0,95}/)?\w[\w.-]{0,95}", re.ASCII)
 
 
 def fetch(hub_id: str, *, revision: str | None = None) -> Path:
-    """Download a model of the Hugging Face hub (`owner/name`) and give back its folder.
-
-    Raises MissingExtraError without huggingface_hub, CheckpointError when the id is none, and when the hub cannot be
-    reached or lacks the model.
+    """Download a model of the Hugging Face hub (`owner/name`) and give back its folder. Raises MissingExtraError
+    without huggingface_hub, CheckpointError when the id is none, and when the hub cannot be reached or lacks the model.
     """
     if not _ID.fullmatch(hub_id) or ".." in hub_id or "--" in hub_id:
         raise CheckpointError("a model of the hub is asked for as hub:owner/name", got=repr(f"hub:{hub_id}"))

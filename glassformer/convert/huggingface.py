@@ -88,11 +88,9 @@ class Imported(NamedTuple):
 
 
 def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = None) -> Imported:
-    """Read a folder with `config.json` and safetensors; nothing in it is run, nothing is downloaded.
-
-    `vocabulary_head` decides where the tensors cannot tell (a tied head stores none); None believes the class that
-    `config.json` names. Raises CheckpointError for what is missing, unknown, of another shape or type, damaged, or a
-    pickle.
+    """Read a folder with `config.json` and safetensors; nothing in it is run, nothing is downloaded. `vocabulary_head`
+    decides where the tensors cannot tell (a tied head stores none); None believes the class that `config.json` names.
+    Raises CheckpointError for what is missing, unknown, of another shape or type, damaged, or a pickle.
     """
     check_path(directory, CheckpointError)
     directory = Path(directory)

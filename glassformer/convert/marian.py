@@ -65,10 +65,9 @@ def _scale(config: ModelConfig) -> float:
 
 
 def _fold(config: ModelConfig, tensors: Mapping[str, Tensor], start: int) -> dict[str, Tensor]:
-    """The same decoder, but one that begins with a vector of zeros, as Marian's own and ctranslate2's do.
-
-    The first position is only ever that of the token `start`: its vector is added there. A vector of zeros would be
-    likely where others are not, so that this token is never written.
+    """The same decoder, but one that begins with a vector of zeros, as Marian's own and ctranslate2's do. The first
+    position is only ever that of the token `start`: its vector is added there. A vector of zeros would be likely where
+    others are not, so that this token is never written.
     """
     table = tensors[_words(config)]  # [V, W]
     exact = torch.promote_types(table.dtype, torch.float32)
@@ -79,9 +78,8 @@ def _fold(config: ModelConfig, tensors: Mapping[str, Tensor], start: int) -> dic
 
 
 def _unfold(config: ModelConfig, tensors: Mapping[str, Tensor], start: int) -> dict[str, Tensor]:
-    """The vector of the token `start` where it was added to the first position: what `_fold` does, undone.
-
-    Only of a token that is never written: what it is worth as an answer would change as well.
+    """The vector of the token `start` where it was added to the first position: what `_fold` does, undone. Only of a
+    token that is never written: what it is worth as an answer would change as well.
     """
     found, table = dict(tensors), _words(config)
     if not {table, _FIRST, _BIAS} <= found.keys() or not 0 <= start < len(found[table]):

@@ -30,7 +30,6 @@ _WORDS: dict[str, tuple[set[str], set[str]]] = {
 
 def read_rotary(table: Table | None, *, base: object, longest: object) -> RotaryConfig:
     """Rotary positions as a table says them; `base` is used where it says none, `longest` is max_position_embeddings.
-
     Raises CheckpointError for a kind that is not built here, and for a table that lacks a word or holds a strange one.
     """
     table = {} if table is None else table

@@ -15,10 +15,9 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Setting:
-    """Their `theirs` is the keyword `ours`, found at `at` in our tree. `default` is theirs, for old files without it.
-
-    A step of `at` that ends in `?` may be absent; then nothing is written. `words` pairs their words with ours;
-    of several words for one of ours the first is written.
+    """Their `theirs` is the keyword `ours`, found at `at` in our tree. `default` is theirs, for old files without it. A
+    step of `at` that ends in `?` may be absent; then nothing is written. `words` pairs their words with ours; of
+    several words for one of ours the first is written.
     """
 
     theirs: str
@@ -126,9 +125,8 @@ SettingRow = Setting | Joint | Only | Unused
 
 
 def read_values(rows: Sequence[SettingRow], values: Values, *, where: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """Keywords for the family function, and the reason for each key left aside.
-
-    Raises CheckpointError for a key that no row knows and for a value that we do not have.
+    """Keywords for the family function, and the reason for each key left aside. Raises CheckpointError for a key that
+    no row knows and for a value that we do not have.
     """
     keywords: dict[str, Any] = {}
     aside: dict[str, str] = {}

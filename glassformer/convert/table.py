@@ -21,10 +21,9 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Same:
-    """Their tensor is ours. `copies` are further names under which they may store it again.
-
-    `idle` is a name that their class has as well but computes nothing with: it is written, and believed only where
-    `theirs` is missing. The row holds only where a parameter of ours `beside` it is there, and one `without` is not.
+    """Their tensor is ours. `copies` are further names under which they may store it again. `idle` is a name that their
+    class has as well but computes nothing with: it is written, and believed only where `theirs` is missing. The row
+    holds only where a parameter of ours `beside` it is there, and one `without` is not.
     """
 
     ours: str
@@ -140,9 +139,8 @@ DERIVED_TOLERANCE = 1e-5
 
 
 def expand(rows: Sequence[TensorRow], shapes: Shapes) -> list[Same]:
-    """The rows that meet a parameter of this model, one for each, with the layer numbers filled in.
-
-    Raises ConfigError for a parameter that no row names: theirs has no such tensor.
+    """The rows that meet a parameter of this model, one for each, with the layer numbers filled in. Raises ConfigError
+    for a parameter that no row names: theirs has no such tensor.
     """
     found: list[Same] = []
     for row in rows:
@@ -160,10 +158,9 @@ def expand(rows: Sequence[TensorRow], shapes: Shapes) -> list[Same]:
 def read_tensors(
     rows: Sequence[TensorRow], shapes: Shapes, source: Mapping[str, Tensor], config: ModelConfig, *, where: str
 ) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Their tensors as ours, and the reason for each one that was left aside.
-
-    Of tensors without numbers (on the device `meta`) only names, shapes and types are compared.
-    Raises CheckpointError for a tensor that is missing, left over, of another shape or type, or a copy that differs.
+    """Their tensors as ours, and the reason for each one that was left aside. Of tensors without numbers (on the device
+    `meta`) only names, shapes and types are compared. Raises CheckpointError for a tensor that is missing, left over,
+    of another shape or type, or a copy that differs.
     """
     state: dict[str, Tensor] = {}
     used: set[str] = set()

@@ -34,7 +34,6 @@ def left_unread(directory: Path) -> dict[str, str]:
 
 def told_length(directory: Path) -> int | None:
     """The tokens of the longest text that a folder's tokenizer is for (`model_max_length`); None where it is not told.
-
     transformers writes a number of thirty digits where there is no such length.
     """
     path = directory / SETTINGS

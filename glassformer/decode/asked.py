@@ -28,10 +28,9 @@ def search_settings(
     where: str = "decoding",
 ) -> DecodeSettings:
     """The settings of the search that options ask for, else those of `default`, or so many beams with this length
-    penalty; one beam, and nothing that needs beams, is greedy search.
-
-    Where no beams are asked for, there are as many as the other options need. Raises ConfigError for options that
-    exclude each other; `called` is what they are called where they are not keywords: `--beams`; `where` is the verb.
+    penalty; one beam, and nothing that needs beams, is greedy search. Where no beams are asked for, there are as many
+    as the other options need. Raises ConfigError for options that exclude each other; `called` is what they are called
+    where they are not keywords: `--beams`; `where` is the verb.
     """
     beams = beams if default is None else default.beams
     asked = _asked(options)
@@ -61,9 +60,8 @@ def asked_search(
     default: DecodeSettings | None = None,
     where: str = "decoding",
 ) -> DecodeSettings:
-    """The option `search`, all settings at once, or those that the other options ask for: see `search_settings`.
-
-    Raises ConfigError for another value, for other options of a search beside it, and as `search_settings` does.
+    """The option `search`, all settings at once, or those that the other options ask for: see `search_settings`. Raises
+    ConfigError for another value, for other options of a search beside it, and as `search_settings` does.
     """
     search = options.search
     if search is None:

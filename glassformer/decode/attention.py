@@ -27,11 +27,9 @@ Seen = Mapping[str, Tensor]
 
 @dataclass
 class KeptAttention:
-    """The attention of one request: of its prompt, and of each token that was read behind it.
-
-    `prompt` has for each attention the weights [H, P, P], or [H, P, M] of a cross-attention; `steps` has by the number
-    of a node those with which its token was read, [H, n] or [H, M]. So a token was chosen with the row of the one
-    before it.
+    """The attention of one request: of its prompt, and of each token that was read behind it. `prompt` has for each
+    attention the weights [H, P, P], or [H, P, M] of a cross-attention; `steps` has by the number of a node those with
+    which its token was read, [H, n] or [H, M]. So a token was chosen with the row of the one before it.
     """
 
     prompt: dict[str, Tensor] = field(default_factory=dict)

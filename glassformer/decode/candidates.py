@@ -16,10 +16,9 @@ from glassformer.decode.settings import DecodeSettings
 
 
 def best_in_groups(logits: Tensor, offset: Tensor, count: int, settings: DecodeSettings, ids: SpecialIds) -> Candidates:
-    """The best `count` candidates of each group of hypotheses, group after group: logits [R, B, V] and [R, B].
-
-    A group chooses as if each token were less likely by `diversity` for each beam of an earlier group that goes on with
-    it (Vijayakumar et al. 2018, the Hamming distance). Scores do not pay for that.
+    """The best `count` candidates of each group of hypotheses, group after group: logits [R, B, V] and [R, B]. A group
+    chooses as if each token were less likely by `diversity` for each beam of an earlier group that goes on with it
+    (Vijayakumar et al. 2018, the Hamming distance). Scores do not pay for that.
     """
     groups = settings.groups
     if groups == 1:

@@ -37,9 +37,8 @@ def largest(numbers: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def log_totals(logits: Tensor) -> Tensor:
-    """The logarithm of the sum of the exponentials, of which log-probabilities are short: [R, B, V] to [R, B].
-
-    On a processor some rows at a time: all at once the exponentials would go to memory and back, in twice the time.
+    """The logarithm of the sum of the exponentials, of which log-probabilities are short: [R, B, V] to [R, B]. On a
+    processor some rows at a time: all at once the exponentials would go to memory and back, in twice the time.
     """
     if logits.device.type != "cpu":
         return logits.logsumexp(dim=-1)
@@ -65,9 +64,8 @@ def best_tokens(logits: Tensor) -> Tensor:
 
 
 def best_candidates(logits: Tensor, offset: Tensor, count: int) -> Candidates:
-    """The candidates with the largest logits [R, B, V] + offset [R, B], over all hypotheses of a row.
-
-    Of equal ones, the one of the first hypothesis, then the one of the lower token.
+    """The candidates with the largest logits [R, B, V] + offset [R, B], over all hypotheses of a row. Of equal ones,
+    the one of the first hypothesis, then the one of the lower token.
     """
     _, beams, vocabulary = logits.shape
     bounds = block_tops(logits) + offset[:, :, None]  # [R, B, N]
@@ -108,9 +106,8 @@ def filtered(logits: Tensor, top_k: int | None, top_p: float | None, min_p: floa
 
 
 def drawn(logits: Tensor, chance: Tensor) -> Tensor:
-    """A token for each hypothesis, by its probability: logits [R, B, V] and numbers in [0, 1) [R, B] to [R, B].
-
-    The tokens' probabilities laid end to end have length 1; the token is the one that lies at the given number.
+    """A token for each hypothesis, by its probability: logits [R, B, V] and numbers in [0, 1) [R, B] to [R, B]. The
+    tokens' probabilities laid end to end have length 1; the token is the one that lies at the given number.
     """
     reached = logits.double().softmax(dim=-1).cumsum(dim=-1)  # [R, B, V]
     total = reached[..., -1]  # [R, B]

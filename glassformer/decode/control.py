@@ -35,9 +35,8 @@ class Control:
         forbidden: Sequence[Sequences],
         following: Sequence[Sequence[int]] = (),
     ) -> tuple[Tensor, Tensor]:
-        """The logits [R, B, V] to choose from, and the logarithm of the sum of their exponentials [R, B].
-
-        What is forbidden becomes minus infinity, and all but the tokens `following` of a row that has such; the others'
+        """The logits [R, B, V] to choose from, and the logarithm of the sum of their exponentials [R, B]. What is
+        forbidden becomes minus infinity, and all but the tokens `following` of a row that has such; the others'
         probabilities stay what they were.
         """
         settings, given = self.settings, logits

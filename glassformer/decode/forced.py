@@ -52,9 +52,7 @@ def options(
     besides: Collection[tuple[int, int]] = (),
 ) -> list[Option]:
     """The best candidates (score, parent, token), and for each hypothesis its best token and those of missing words;
-    without `besides`, (parent, token).
-
-    `scores` [B, V] of all tokens of a sentence's hypotheses.
+    without `besides`, (parent, token). `scores` [B, V] of all tokens of a sentence's hypotheses.
     """
     found = {(parent, token): score for score, parent, token in best if score > -inf}
     for parent, answer in enumerate(answers):

@@ -74,7 +74,6 @@ class Hypotheses:
 
     def attention_of(self, row: int, beam: int, memory: int) -> Tensor | None:
         """How much each token of an answer looked at each of so many tokens of the memory when it was chosen: [N, M].
-
         It was chosen from the state of the token before it.
         """
         if not self.attention.shape[2]:

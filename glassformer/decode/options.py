@@ -42,10 +42,9 @@ _TOGETHER = "Draw among the likeliest tokens that together have this probability
 
 @dataclass(frozen=True, kw_only=True)
 class WritingOptions:
-    """What is asked of a verb that writes; None, or nothing, where the model's own way of writing is kept.
-
-    Those that `DecodeSettings` has too are explained there in full; `search` has all of them at once. Their values are
-    checked when the search is chosen (`decode/asked.py`), all others here: raises ConfigError.
+    """What is asked of a verb that writes; None, or nothing, where the model's own way of writing is kept. Those that
+    `DecodeSettings` has too are explained there in full; `search` has all of them at once. Their values are checked
+    when the search is chosen (`decode/asked.py`), all others here: raises ConfigError.
     """
 
     beams: int | None = _option(

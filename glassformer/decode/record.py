@@ -114,7 +114,6 @@ class Recorder:
         self, hypotheses: Hypotheses, logits: Tensor, log_total: Tensor, controlled: Tensor, count: int | None
     ) -> None:
         """The best candidates as if nothing were forbidden: logits [R, B, V], and the same with what settings change.
-
         `count` = those of a row; None = SHOWN of each hypothesis, where none compete.
         """
         self.beside, self.shares = {}, None

@@ -23,7 +23,6 @@ def final_score(score: Tensor, tokens: Tensor, settings: DecodeSettings) -> Tens
 
 def coverage_penalty(coverage: Tensor, real: Tensor, settings: DecodeSettings) -> Tensor:
     """What is added to the score of an answer that looked so much at each token of the memory (eq. 14 of the same).
-
     `coverage` [R, B, M] and which tokens are no padding [R, M] to [R, B]; it is never above 0.
     """
     logarithms = coverage.clamp(max=1.0).log().masked_fill(~real[:, None], 0.0)  # [R, B, M]
@@ -31,9 +30,8 @@ def coverage_penalty(coverage: Tensor, real: Tensor, settings: DecodeSettings) -
 
 
 def upper_bound(score: Tensor, tokens: Tensor, most: Tensor, settings: DecodeSettings) -> Tensor:
-    """The best score that unfinished answers [R, B] of so many tokens [R, 1] can reach with at most `most` [R, 1].
-
-    Each further token adds a logarithm of a probability, which is at most 0, and coverage adds nothing above 0. The
-    penalty rises or falls with the length: the best is at the shortest or at the longest answer.
+    """The best score that unfinished answers [R, B] of so many tokens [R, 1] can reach with at most `most` [R, 1]. Each
+    further token adds a logarithm of a probability, which is at most 0, and coverage adds nothing above 0. The penalty
+    rises or falls with the length: the best is at the shortest or at the longest answer.
     """
     return final_score(score, tokens + 1, settings).maximum(final_score(score, most.maximum(tokens + 1), settings))

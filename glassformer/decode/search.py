@@ -24,11 +24,10 @@ TextOf = Callable[[Sequence[int]], str]
 
 
 class Search:
-    """Which tokens follow, which answers are complete, and which hypotheses cannot become the best any more.
-
-    Where requests have `forced` words, a row has the hypotheses of two searches: the first half of one that does not
-    know of the words, the second of one whose beams are shared out by them. So no answer is worse than one that
-    contains the words without being asked to.
+    """Which tokens follow, which answers are complete, and which hypotheses cannot become the best any more. Where
+    requests have `forced` words, a row has the hypotheses of two searches: the first half of one that does not know of
+    the words, the second of one whose beams are shared out by them. So no answer is worse than one that contains the
+    words without being asked to.
     """
 
     def __init__(
@@ -272,10 +271,9 @@ class Search:
                 sentence.samples[place] = answer
 
     def give_up(self, hypotheses: Hypotheses, answer: Tensor) -> None:
-        """Drop hypotheses that cannot become one of the answers: of `answer` [R, 1] tokens so far.
-
-        In one group, one that is dropped would have had worse successors alone. Groups go on as long as one of a row
-        can, since each changes what later ones choose.
+        """Drop hypotheses that cannot become one of the answers: of `answer` [R, 1] tokens so far. In one group, one
+        that is dropped would have had worse successors alone. Groups go on as long as one of a row can, since each
+        changes what later ones choose.
         """
         settings, score = self.settings, hypotheses.score
         if settings.early_stopping == "exact":

@@ -92,9 +92,8 @@ _SEARCHES = {"sample": "samples", "beam": "a search with beams"}
 
 
 def _refuse_excluding(values: Mapping[str, Any], called: Mapping[str, str]) -> None:
-    """Raise ConfigError for settings that exclude each other; `values` are those that were set.
-
-    `called` are the options that were typed, by setting; without them settings are called by their keywords.
+    """Raise ConfigError for settings that exclude each other; `values` are those that were set. `called` are the
+    options that were typed, by setting; without them settings are called by their keywords.
     """
     usual = DecodeSettings.model_fields
     # Without a largest number asked for, another one may be found by the source.

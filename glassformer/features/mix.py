@@ -28,10 +28,9 @@ _STEPS, _STRENGTH, _TOGETHER = 100, 0.01, 1e-3
 
 @dataclass(frozen=True)
 class Mix:
-    """The weight of each layer, the embedding first; they are at least 0 and add up to 1. `scale` is γ.
-
-    `shares` are the weights as they were learned, of layers that had been brought to the same length: how much of each
-    is used. () where the mix was not learned here.
+    """The weight of each layer, the embedding first; they are at least 0 and add up to 1. `scale` is γ. `shares` are
+    the weights as they were learned, of layers that had been brought to the same length: how much of each is used. ()
+    where the mix was not learned here.
     """
 
     weights: tuple[float, ...]

@@ -109,8 +109,7 @@ class VectorsOf(Predictor[Sentence, Vectors]):
 
     def example(self, values: Mapping[str, object], where: str) -> Sentence:
         """A text; where words are asked for, with those given or found in it. Raises DataError for what is no text, and
-        for a text without words where these are asked for, and
-        for one with masks of a model that reads these as flags.
+        for a text without words where these are asked for, and for one with masks of a model that reads these as flags.
         """
         text = values.get("text")
         if not self.words and not isinstance(text, str):

@@ -74,9 +74,8 @@ def log_probabilities(
     not_followed_by: npt.NDArray[np.bool_] | None = None,
 ) -> Reals:
     """For each part [start, end) of a sentence, the log-probability that its tokens have these labels, and that the
-    next one has none of `not_followed_by` [K, L]; among all sequences that the chain allows. [K]
-
-    logits [N, L]; labels [N] are read inside the parts only; starts and ends [K] ascend, and no two parts overlap.
+    next one has none of `not_followed_by` [K, L]; among all sequences that the chain allows. [K] logits [N, L]; labels
+    [N] are read inside the parts only; starts and ends [K] ascend, and no two parts overlap.
     """
     starts, ends, count = np.asarray(starts), np.asarray(ends), len(logits)
     if not len(starts):

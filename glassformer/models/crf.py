@@ -38,9 +38,8 @@ class Crf(nn.Module):
         return Chain(*(each.detach().cpu().double().numpy() for each in (self.steps, self.first, self.last)))
 
     def log_likelihood(self, logits: Tensor, labels: Tensor, scored: Tensor) -> Tensor:
-        """The log-probability of each sequence, [B]: logits [B, S, L], labels [B, S] and scored [B, S] bool.
-
-        0 for a sequence without scored tokens. At least float32. Can be differentiated once.
+        """The log-probability of each sequence, [B]: logits [B, S, L], labels [B, S] and scored [B, S] bool. 0 for a
+        sequence without scored tokens. At least float32. Can be differentiated once.
         """
         logits = logits if logits.dtype == torch.float64 else logits.float()
         labels = labels.where(scored, 0)  # [B, S]
@@ -55,10 +54,8 @@ class Crf(nn.Module):
         self, logits: Tensor, scored: Tensor, teacher: Crf, teacher_logits: Tensor, temperature: float = 1.0
     ) -> Tensor:
         """KL(teacher ‖ this CRF) of the probabilities of whole sequences, all scores divided by the temperature, [B]:
-        logits of both [B, S, L] and scored [B, S] bool.
-
-        0 for a sequence without scored tokens. At least float32. Can be differentiated once, by the numbers of this CRF
-        and its logits.
+        logits of both [B, S, L] and scored [B, S] bool. 0 for a sequence without scored tokens. At least float32. Can
+        be differentiated once, by the numbers of this CRF and its logits.
         """
         # Σ p · (score of p − score of q) − log Z of p + log Z of q: the mean of a sum of scores needs no more than how
         # often the teacher has each label, step, first and last label.

@@ -59,10 +59,9 @@ class VocabularyHead(nn.Module):
 
 
 class SentenceHead(nn.Module):
-    """From one vector for the sentence to label scores, through a pooler or directly.
-
-    The vector is the state of the first token that is not padding, or of all such tokens the mean of the states, or
-    the largest number of each channel.
+    """From one vector for the sentence to label scores, through a pooler or directly. The vector is the state of the
+    first token that is not padding, or of all such tokens the mean of the states, or the largest number of each
+    channel.
     """
 
     def __init__(self, config: SentenceHeadConfig, width: int) -> None:

@@ -69,9 +69,8 @@ class Inputs:
         return {name: fact for name, fact in named.items() if fact is not None}
 
     def check(self, *, keys: int | None = None) -> None:
-        """Refuse tensors whose shapes do not fit together. `keys`: with those in a cache; None = there is none.
-
-        Raises ShapeError.
+        """Refuse tensors whose shapes do not fit together. `keys`: with those in a cache; None = there is none. Raises
+        ShapeError.
         """
         batch, tokens = self.shape
         for name in ("real", "positions", "segments", "masked_words", "documents", "labelled"):
@@ -88,7 +87,6 @@ class Inputs:
 
     def check_numbers(self, *, vocabulary: int, segments: int) -> None:
         """Refuse ids and segments that a model has no row for; it reads them all, so only what people give is asked.
-
         Raises ShapeError.
         """
         for name, tensor, rows in (("ids", self.ids, vocabulary), ("segments", self.segments, segments)):

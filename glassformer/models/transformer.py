@@ -167,9 +167,8 @@ class Transformer(nn.Module):
         return self.output_stack.embed.word.weight
 
     def new_cache(self) -> Cache:
-        """An empty cache for the decoder's blocks (or the only stack's).
-
-        Raises ConfigError where tokens look ahead: each new one would change the states of those in the cache.
+        """An empty cache for the decoder's blocks (or the only stack's). Raises ConfigError where tokens look ahead:
+        each new one would change the states of those in the cache.
         """
         if not self.config.output_stack.causal:
             raise ConfigError(

@@ -34,10 +34,9 @@ def merge_heads(x: Tensor) -> Tensor:
 
 
 class Attention(nn.Module):
-    """softmax(Q Kᵀ / √D) V for several heads at once, then one projection back to the width.
-
-    The explicit path below is the formula. When nobody looks inside and the mask allows it, one fused
-    kernel computes the same `mixed` without ever holding the scores.
+    """softmax(Q Kᵀ / √D) V for several heads at once, then one projection back to the width. The explicit path below is
+    the formula. When nobody looks inside and the mask allows it, one fused kernel computes the same `mixed` without
+    ever holding the scores.
     """
 
     def __init__(self, config: AttentionConfig, width: int) -> None:
@@ -178,7 +177,6 @@ class CrossAttention(Attention):
 
 def formula_is_faster(query: Tensor, key: Tensor) -> bool:
     """Whether a training step is quicker by the formula than by the kernel, and the scores are small enough to hold.
-
     Measured (decisions/2026-11-20-the-kernel-in-bf16.md): so it is in bf16 on a processor.
     """
     return query.device.type == "cpu" and query.dtype == torch.bfloat16 and key.shape[-2] <= LARGEST_HELD

@@ -129,10 +129,9 @@ class Cache:
     def advance(
         self, batch: int, tokens: int, newest: Mapping[str, Tensor], device: torch.device
     ) -> Mapping[str, Tensor]:
-        """Count `tokens` new ones with these facts, each [B, S]; returns all facts so far, each [B, K].
-
-        Raises ShapeError when documents are given for some tokens and not for others, or for other rows than so far,
-        and has then counted nothing.
+        """Count `tokens` new ones with these facts, each [B, S]; returns all facts so far, each [B, K]. Raises
+        ShapeError when documents are given for some tokens and not for others, or for other rows than so far, and has
+        then counted nothing.
         """
         key = self.layers[0].own.key
         if key is not None and key.shape[0] != batch:
@@ -188,9 +187,8 @@ class Columns:
 
 
 class SlotPairs:
-    """The keys [R, C, G, D] and values [R, C, G, E] of one attention, in memory that grows by doubling.
-
-    Tokens stand before heads, so that what is written for one token is contiguous.
+    """The keys [R, C, G, D] and values [R, C, G, E] of one attention, in memory that grows by doubling. Tokens stand
+    before heads, so that what is written for one token is contiguous.
     """
 
     def __init__(self, columns: Columns) -> None:
@@ -248,7 +246,6 @@ class SlotCache:
 
     def put(self, rows: Tensor, cache: Cache, of: Tensor, memory_real: Tensor | None) -> None:
         """Sentences `of` [N] of another cache, whose tokens stand at its first columns, take these rows [N].
-
         `memory_real` [B, M] are the real tokens of that cache's memory, where there is one.
         """
         for mine, its in zip(self.layers, cache.layers, strict=True):
@@ -270,10 +267,9 @@ class SlotCache:
         self.slots = len(rows)
 
     def place(self, look: Tensor, positions: Tensor) -> Tensor:
-        """Choose a free column for the newest token of each hypothesis, and say which columns it may look at.
-
-        `look` [R, S, K] tells which columns hold the tokens that each hypothesis has so far, `positions` [R, 1] the
-        place in the text of its newest one. Returns the same with the newest token itself, [R, S, K].
+        """Choose a free column for the newest token of each hypothesis, and say which columns it may look at. `look`
+        [R, S, K] tells which columns hold the tokens that each hypothesis has so far, `positions` [R, 1] the place in
+        the text of its newest one. Returns the same with the newest token itself, [R, S, K].
         """
         newest = look.shape[1]
         used = F.pad(look.any(dim=1), (0, newest))  # [R, K + S]

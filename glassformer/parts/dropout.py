@@ -62,9 +62,8 @@ def mix(counter: Tensor, salt: int = 0) -> Tensor:
 
 
 class Dropout(nn.Module):
-    """Zero each number with probability `rate` in training and scale the rest (Srivastava et al. 2014).
-
-    `site` is this module's number within its model; it is given when the model is built.
+    """Zero each number with probability `rate` in training and scale the rest (Srivastava et al. 2014). `site` is this
+    module's number within its model; it is given when the model is built.
     """
 
     def __init__(self, rate: float) -> None:

@@ -149,9 +149,8 @@ def no_key(may_look: Tensor) -> Tensor:
 
 
 class SetFill:
-    """A forbidden score becomes a finite number (the slides: -1000). A row with no key keeps this: uniform weights.
-
-    No fused kernel knows this rule, so `fusible` is False.
+    """A forbidden score becomes a finite number (the slides: -1000). A row with no key keeps this: uniform weights. No
+    fused kernel knows this rule, so `fusible` is False.
     """
 
     fusible = False
@@ -196,9 +195,8 @@ class AddFill(SetFill):
 
 
 class ForbidFill(AddFill):
-    """A forbidden score is minus infinity. A row with no key gives zeros, never NaN, forward and backward.
-
-    Added rather than set: the backward pass of a sum needs no mask, which a compiled step would write to memory.
+    """A forbidden score is minus infinity. A row with no key gives zeros, never NaN, forward and backward. Added rather
+    than set: the backward pass of a sum needs no mask, which a compiled step would write to memory.
     """
 
     def softmax(self, masked: Tensor, may_look: Tensor | None) -> Tensor:
@@ -218,10 +216,9 @@ class ForbidFill(AddFill):
 
 
 class ReachFill(ForbidFill):
-    """A finite fill for what is masked by choice; minus infinity for what is out of reach.
-
-    Out of reach are padding, other documents and the future. With the finite fill alone a row would look at them where
-    everything in reach is masked.
+    """A finite fill for what is masked by choice; minus infinity for what is out of reach. Out of reach are padding,
+    other documents and the future. With the finite fill alone a row would look at them where everything in reach is
+    masked.
     """
 
     fusible = False

@@ -204,10 +204,9 @@ def rotary_tables(positions: Tensor, turns: Turns) -> tuple[Tensor, Tensor]:
 
 
 def rotate(x: Tensor, tables: tuple[Tensor, Tensor]) -> Tensor:
-    """Turn each pair by its angle (Su et al. 2021, eq. 34): [B, H, S, D] to the same.
-
-    The paper turns neighbours, (2i, 2i + 1); here, as in Llama and ModernBERT, a pair stands half a head apart,
-    (i, i + D/2): the same model with its channels in another order.
+    """Turn each pair by its angle (Su et al. 2021, eq. 34): [B, H, S, D] to the same. The paper turns neighbours, (2i,
+    2i + 1); here, as in Llama and ModernBERT, a pair stands half a head apart, (i, i + D/2): the same model with its
+    channels in another order.
     """
     cosine, sine = (table.to(x.dtype) for table in tables)
     first, second = x.chunk(2, dim=-1)
@@ -215,9 +214,8 @@ def rotate(x: Tensor, tables: tuple[Tensor, Tensor]) -> Tensor:
 
 
 class RelativeBias(nn.Module):
-    """A learned number for each head and bucket of distances (Raffel et al. 2020, §2.1).
-
-    Half of the buckets are single distances, the other half grow logarithmically up to `max_distance`.
+    """A learned number for each head and bucket of distances (Raffel et al. 2020, §2.1). Half of the buckets are single
+    distances, the other half grow logarithmically up to `max_distance`.
     """
 
     taps = ("",)

@@ -18,7 +18,6 @@ Product = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 
 class Adapter(nn.Module):
     """(alpha / R) · x downᵀ upᵀ: what is added to a frozen x Wᵀ (Hu et al. 2021, §4.1; their A is `down`, B is `up`).
-
     `up` begins at zero, so that nothing is added before the first step.
     """
 

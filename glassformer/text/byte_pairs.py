@@ -24,9 +24,8 @@ _ADDED = "added_tokens.json"
 
 def load_byte_pairs(vocabulary: Path, merges: Path, settings: Mapping[str, Any]) -> Tokenizer:
     """The tokenizer of these two files; `settings` are those of `tokenizer_config.json` and `special_tokens_map.json`.
-
-    A vocabulary with <s>, </s> and <mask> frames a text as RoBERTa does, any other frames nothing, as GPT-2.
-    Raises TokenizerError, with the path, for a file that is missing or damaged, and for merges of unknown tokens.
+    A vocabulary with <s>, </s> and <mask> frames a text as RoBERTa does, any other frames nothing, as GPT-2. Raises
+    TokenizerError, with the path, for a file that is missing or damaged, and for merges of unknown tokens.
     """
     ids = read_ids(vocabulary)
     pairs = _pairs(merges, ids)
@@ -57,9 +56,8 @@ def load_byte_pairs(vocabulary: Path, merges: Path, settings: Mapping[str, Any])
 
 
 def _special(token: str, roles: SpecialTokens, settings: Mapping[str, Any]) -> AddedToken:
-    """A mask absorbs the space before it, as RoBERTa was trained, unless the files say that it does not.
-
-    transformers 5 forgets this where the files say nothing, and then puts a token for the space before each mask.
+    """A mask absorbs the space before it, as RoBERTa was trained, unless the files say that it does not. transformers 5
+    forgets this where the files say nothing, and then puts a token for the space before each mask.
     """
     said = settings.get("mask_token")
     absorbs = said.get("lstrip", True) if isinstance(said, Mapping) else True

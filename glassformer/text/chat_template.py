@@ -75,10 +75,8 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True)
 class ChatTemplates:
-    """The templates of a model by their names, and the special tokens that they may write (`eos_token` …).
-
-    A template is a program of a stranger: it runs in a sandbox (`text/sandbox.py`) without files and with a limit on
-    its work.
+    """The templates of a model by their names, and the special tokens that they may write (`eos_token` …). A template
+    is a program of a stranger: it runs in a sandbox (`text/sandbox.py`) without files and with a limit on its work.
     """
 
     texts: Mapping[str, str]
@@ -121,10 +119,8 @@ class ChatTemplate:
 
     def written(self, messages: Sequence[Message], *, ask: bool, **values: object) -> Written:
         """The conversation as text; with `ask` up to where the assistant's next turn begins. `values` are further
-        variables of the template.
-
-        Raises DataError where the template refuses such a conversation, CheckpointError for a template that cannot be
-        read, is wrong, reads files or does not end.
+        variables of the template. Raises DataError where the template refuses such a conversation, CheckpointError for
+        a template that cannot be read, is wrong, reads files or does not end.
         """
         from glassformer.text.sandbox import RefusedError
 

@@ -15,10 +15,9 @@ _PANICKED = b"\nthread '"
 
 @contextmanager
 def refusing(refusal: Callable[[str], TokenizerError], *, quiet: bool = True) -> Iterator[None]:
-    """Turn what the library raises into the TokenizerError that `refusal` makes of its message.
-
-    The library raises bare Exceptions, and a BaseException where its Rust code panics; `quiet` keeps what it prints
-    then from the screen, which takes a lock. Our own errors, full memory and interrupts pass through.
+    """Turn what the library raises into the TokenizerError that `refusal` makes of its message. The library raises bare
+    Exceptions, and a BaseException where its Rust code panics; `quiet` keeps what it prints then from the screen, which
+    takes a lock. Our own errors, full memory and interrupts pass through.
     """
     try:
         with _without_panics() if quiet else nullcontext():

@@ -67,10 +67,8 @@ def check_added(backend: tokenizers.Tokenizer) -> None:
 
 
 def vocabulary_by_id(backend: tokenizers.Tokenizer, settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """The tokens by id, "" where an id has none.
-
-    Raises TokenizerError where two tokens share an id, where more ids are empty than there are tokens (and 1000), and
-    where the library gives an added token another id than the file.
+    """The tokens by id, "" where an id has none. Raises TokenizerError where two tokens share an id, where more ids are
+    empty than there are tokens (and 1000), and where the library gives an added token another id than the file.
     """
     ids = backend.get_vocab(with_added_tokens=True)
     largest = max(ids.values(), default=-1)

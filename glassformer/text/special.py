@@ -8,10 +8,9 @@ from glassformer.base.errors import TokenizerError, did_you_mean
 
 @dataclass(frozen=True)
 class SpecialTokens:
-    """Which token has which role; None where a tokenizer has none. One token may have several roles.
-
-    `first` and `separator` frame a text for an encoder ([CLS] … [SEP], or <s> … </s>); `begin` and `end` are
-    the tokens where a decoder starts and stops.
+    """Which token has which role; None where a tokenizer has none. One token may have several roles. `first` and
+    `separator` frame a text for an encoder ([CLS] … [SEP], or <s> … </s>); `begin` and `end` are the tokens where a
+    decoder starts and stops.
     """
 
     pad: str | None = None
@@ -66,9 +65,8 @@ _WELL_KNOWN = {
 
 
 def roles_by_name(special: set[str]) -> SpecialTokens:
-    """Guess roles from the special tokens' own names.
-
-    <s> and </s> frame a text only where there is also a mask: that distinguishes RoBERTa's from Llama's.
+    """Guess roles from the special tokens' own names. <s> and </s> frame a text only where there is also a mask: that
+    distinguishes RoBERTa's from Llama's.
     """
     found = {role: next((name for name in names if name in special), None) for role, names in _WELL_KNOWN.items()}
     if found["mask"] is not None:
@@ -78,9 +76,8 @@ def roles_by_name(special: set[str]) -> SpecialTokens:
 
 
 def roles_from_files(maps: Mapping[str, object], special: SpecialTokens, known: set[str]) -> SpecialTokens:
-    """Roles as Hugging Face's files name them, over those guessed from names.
-
-    Raises TokenizerError when a file names a token that the tokenizer does not have.
+    """Roles as Hugging Face's files name them, over those guessed from names. Raises TokenizerError when a file names a
+    token that the tokenizer does not have.
     """
     roles = {field.name: getattr(special, field.name) for field in fields(special)}
     for foreign, role in FOREIGN_ROLES.items():

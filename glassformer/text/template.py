@@ -10,10 +10,9 @@ from glassformer.text.special import SpecialTokens
 def with_template(
     backend: tokenizers.Tokenizer, special: SpecialTokens, *, segments: bool, byte_level: bool = False
 ) -> tokenizers.Tokenizer:
-    """The tokenizer with the template `first A separator`, or `A separator` where it has no first token (Marian).
-
-    With `segments` a pair is `first A separator B separator`, numbered 0 and 1 (BERT); without, the separator
-    between the two is doubled and all are 0 (RoBERTa).
+    """The tokenizer with the template `first A separator`, or `A separator` where it has no first token (Marian). With
+    `segments` a pair is `first A separator B separator`, numbered 0 and 1 (BERT); without, the separator between the
+    two is doubled and all are 0 (RoBERTa).
     """
     steps: list[PostProcessor] = [processors.ByteLevel(trim_offsets=True)] if byte_level else []
     first, separator = special.first, special.separator

@@ -36,11 +36,9 @@ FILE, TARGET_FILE = "tokenizer.json", "target_tokenizer.json"
 
 @dataclass(frozen=True)
 class Encoding:
-    """One text, or a pair, as tokens. All lists have one entry per token.
-
-    `offsets` are characters [start, end) of the text the token came from (`segments` says which of a pair), (0, 0)
-    for tokens that were added. `words` counts the words of that text, None for added tokens. `masked_words` is True
-    where the text says [MASK].
+    """One text, or a pair, as tokens. All lists have one entry per token. `offsets` are characters [start, end) of the
+    text the token came from (`segments` says which of a pair), (0, 0) for tokens that were added. `words` counts the
+    words of that text, None for added tokens. `masked_words` is True where the text says [MASK].
     """
 
     ids: list[int]
@@ -56,17 +54,15 @@ class Encoding:
 
 
 class Tokenizer:
-    """A thin wrapper around `tokenizers.Tokenizer`; never truncates and never pads.
-
-    [MASK] in a text is one token in each tokenizer that supports masked words: where the mask has another name it
-    is an alias for that one; in a vocabulary of whole words without a mask (the slides) it is a placeholder with id 0,
-    marked in `Encoding.masked_words`.
+    """A thin wrapper around `tokenizers.Tokenizer`; never truncates and never pads. [MASK] in a text is one token in
+    each tokenizer that supports masked words: where the mask has another name it is an alias for that one; in a
+    vocabulary of whole words without a mask (the slides) it is a placeholder with id 0, marked in
+    `Encoding.masked_words`.
     """
 
     def __init__(self, text: str, special: SpecialTokens, target: Tokenizer | None = None) -> None:
-        """From the text of a `tokenizer.json`; `target` is another tokenizer for the targets of pairs.
-
-        Raises TokenizerError when it cannot be read or run, and when a role's token is not in it.
+        """From the text of a `tokenizer.json`; `target` is another tokenizer for the targets of pairs. Raises
+        TokenizerError when it cannot be read or run, and when a role's token is not in it.
         """
         # The text itself is kept: the library does not write numbers with enough digits to read them back exactly.
         with refusing(_unreadable):
@@ -142,9 +138,8 @@ class Tokenizer:
         return Tokenizer(self._json, special, None if self._target is None else self._target.with_roles(special))
 
     def encode(self, text: str, pair: str | None = None, *, special: bool = True) -> Encoding:
-        """The tokens of a text, or of two, framed by the special tokens unless `special` is False.
-
-        Raises TokenizerError for a word outside a vocabulary that has no token for unknown words.
+        """The tokens of a text, or of two, framed by the special tokens unless `special` is False. Raises
+        TokenizerError for a word outside a vocabulary that has no token for unknown words.
         """
         with refusing(
             lambda message: self._refusal(message, [text] if pair is None else [text, pair]), quiet=self._has_regex
@@ -329,9 +324,8 @@ class Tokenizer:
         return len(before), len(after)
 
     def _make_alias(self) -> int | None:
-        """Make [MASK] in a text one token where it is not in the vocabulary.
-
-        The token gets an id just after the vocabulary, which `unalias` replaces; the saved file never contains it.
+        """Make [MASK] in a text one token where it is not in the vocabulary. The token gets an id just after the
+        vocabulary, which `unalias` replaces; the saved file never contains it.
         """
         if self.special.mask == MASK or self._backend.token_to_id(MASK) is not None:
             return None

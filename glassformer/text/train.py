@@ -81,10 +81,9 @@ def train_tokenizer(
 
 
 class _Reading:
-    """The texts as they are read, with progress, and whether they contain words.
-
-    A long text is read in parts that begin between two words: the library needs some seventy times the memory of each.
-    `parts` gives what to learn from of a text; `left_out` counts the words that it has removed.
+    """The texts as they are read, with progress, and whether they contain words. A long text is read in parts that
+    begin between two words: the library needs some seventy times the memory of each. `parts` gives what to learn from
+    of a text; `left_out` counts the words that it has removed.
     """
 
     def __init__(self, texts: Iterable[str], advance: Callable[[int], None] | None) -> None:

@@ -47,11 +47,10 @@ def windows(tokens: int, room: int | None, overlap: int | None = None, *, causal
 
 
 def pair_windows(first: int, second: int, room: int | None) -> tuple[tuple[Window, Window], ...]:
-    """Cover a pair of texts of these lengths with pairs of windows that have at most `room` tokens together.
-
-    The shorter text is kept whole in each of them where it takes at most half of the room. Where both have several
-    windows, those at the same share of their texts stand together: each token of both texts is in some window, and
-    there are no more of them than the longer text needs.
+    """Cover a pair of texts of these lengths with pairs of windows that have at most `room` tokens together. The
+    shorter text is kept whole in each of them where it takes at most half of the room. Where both have several windows,
+    those at the same share of their texts stand together: each token of both texts is in some window, and there are no
+    more of them than the longer text needs.
     """
     if room is None or first + second <= room:
         return ((Window(0, first, 0, first), Window(0, second, 0, second)),)
@@ -64,9 +63,8 @@ def pair_windows(first: int, second: int, room: int | None) -> tuple[tuple[Windo
 
 
 def room_beside(special: int, length: int | None, *, texts: int = 1) -> int | None:
-    """The tokens of text that a row of `length` tokens holds beside its special ones, None for any number.
-
-    Raises ConfigError when not even one token of each text is left.
+    """The tokens of text that a row of `length` tokens holds beside its special ones, None for any number. Raises
+    ConfigError when not even one token of each text is left.
     """
     if length is not None and length - special < texts:
         raise ConfigError(f"a row must be longer than its {special} special tokens", got=f"length {length}")
@@ -108,7 +106,6 @@ class TextRows(Sequence[TokensAndSegments]):
 
 def text_rows(tokenizer: Tokenizer, text: str, pair: str | None = None, *, length: int | None) -> TextRows:
     """A text or a pair between the tokenizer's special tokens, in windows of at most `length` tokens: ids and segments.
-
     Raises ConfigError when `length` leaves no tokens for text beside the special ones.
     """
     frame = tokenizer.frame_ids if pair is None else tokenizer.pair_frame_ids

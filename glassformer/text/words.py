@@ -49,9 +49,8 @@ def align_words(text: str, words: Sequence[str]) -> list[Span] | None:
 
 
 def word_tokens(tokenizer: Tokenizer, text: str, words: Sequence[Span]) -> WordTokens:
-    """Each word by itself as tokens, with the blank before it where there is one, so that each has tokens of its own.
-
-    A word that the tokenizer turns into no token, such as a control character, is read as the unknown token.
+    """Each word by itself as tokens, with the blank before it where there is one, so that each has tokens of its own. A
+    word that the tokenizer turns into no token, such as a control character, is read as the unknown token.
     """
     instead = next((id_ for id_ in (tokenizer.unknown_id, tokenizer.mask_id, tokenizer.pad_id) if id_ is not None), 0)
     ids, first, count = [np.zeros(0, np.int32)], np.zeros(len(words), np.int64), 0

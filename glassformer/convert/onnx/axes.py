@@ -128,10 +128,8 @@ def attention(
     enable_gqa: bool = False,
     **_: Any,
 ) -> str:
-    """softmax(Q Kᵀ · scale + mask) V, [B, H, Q, E]; 0 for a query that may look at nothing.
-
-    A boolean mask is added as 0 or the lowest finite number, which no score changes: minus infinity would make NaN of
-    a row without a key.
+    """softmax(Q Kᵀ · scale + mask) V, [B, H, Q, E]; 0 for a query that may look at nothing. A boolean mask is added as
+    0 or the lowest finite number, which no score changes: minus infinity would make NaN of a row without a key.
     """
     keys, values = (_shared(graph, each, query) if enable_gqa else each.name for each in (key, value))
     turned = graph.node("Transpose", keys, perm=[0, 1, 3, 2])  # [B, H, D, K]

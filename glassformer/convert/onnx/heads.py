@@ -113,9 +113,8 @@ def features(config: ModelConfig, pooling: str) -> ExportedHead:
 
 
 def head_of(config: ModelConfig, *, only_features: bool, pooling: str = "mean") -> ExportedHead:
-    """What a model answers: its head, or its states where it has none or these are asked for.
-
-    Raises ConfigError for a decoder and for an encoder–decoder.
+    """What a model answers: its head, or its states where it has none or these are asked for. Raises ConfigError for a
+    decoder and for an encoder–decoder.
     """
     if config.decoder is not None:
         kind = "a decoder" if config.encoder is None else "an encoder–decoder"

@@ -29,7 +29,6 @@ _BATCH, _TOKENS = 2, 5
 
 class Network(nn.Module):
     """A model that is called as one of transformers: ids, a mask of 1 and 0, and the segments where it has them.
-
     `mask_id` is the id of [MASK] where the model treats masked words in a way of its own.
     """
 
@@ -72,9 +71,8 @@ class Written:
 
 
 def write_graph(path: Path, network: Network, *, notes: Mapping[str, str] | None = None) -> Written:
-    """Write the graph of a network in float32, with the sizes B and S open, and `notes` into its properties.
-
-    Raises ConfigError for an operator that is not in the table. Above 2 GiB the weights stand in `PATH_data` beside it.
+    """Write the graph of a network in float32, with the sizes B and S open, and `notes` into its properties. Raises
+    ConfigError for an operator that is not in the table. Above 2 GiB the weights stand in `PATH_data` beside it.
     """
     import onnx
     from onnx import helper

@@ -6,10 +6,8 @@ from pathlib import Path
 
 def write_int8(graph: Path, out: Path) -> None:
     """Write the graph with its matrices and tables rounded to 8 bits, a scale for each column; what is multiplied with
-    them is rounded when the graph runs.
-
-    Matrices keep 7 bits: on processors without VNNI two products are added in 16 bits, and larger ones overflow there
-    (decisions/2026-11-23-onnx.md).
+    them is rounded when the graph runs. Matrices keep 7 bits: on processors without VNNI two products are added in 16
+    bits, and larger ones overflow there (decisions/2026-11-23-onnx.md).
     """
     from onnxruntime.quantization import QuantType, quantize_dynamic
 

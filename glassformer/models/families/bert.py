@@ -45,11 +45,10 @@ def bert(
     vocabulary_head: bool = True,
     tied: bool = True,
 ) -> ModelConfig:
-    """BERT (Devlin et al. 2019): learned positions, segments, norm after, a tied head with its own transform.
-
-    `size` is one of the published sizes (`tiny` … `large`, or layers x width such as `6x256`); other keywords
-    override it. `sentence_labels` adds the pooler's head (2 = next sentence, 0 = the pooler alone), `token_labels` one
-    for the labels of each token.
+    """BERT (Devlin et al. 2019): learned positions, segments, norm after, a tied head with its own transform. `size` is
+    one of the published sizes (`tiny` … `large`, or layers x width such as `6x256`); other keywords override it.
+    `sentence_labels` adds the pooler's head (2 = next sentence, 0 = the pooler alone), `token_labels` one for the
+    labels of each token.
     """
     known_layers, known_width = known_size(size, BERT_SIZES)
     layers, width = chosen(layers, known_layers), chosen(width, known_width)

@@ -24,7 +24,6 @@ def distilbert(
     tied: bool = True,
 ) -> ModelConfig:
     """DistilBERT (Sanh et al. 2019): BERT with half the layers, no segments, no pooler, no dropout after attention.
-
     `sentence_labels` adds a classifier's head, whose layer before the labels has ReLU where BERT's has tanh,
     `token_labels` a tagger's.
     """

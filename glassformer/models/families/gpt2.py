@@ -44,9 +44,8 @@ def gpt2(
     vocabulary_head: bool = True,
     tied: bool = True,
 ) -> ModelConfig:
-    """GPT-2 (Radford et al. 2019): a causal stack, learned positions, norm before, a last norm.
-
-    `divided_by_layer` divides the scores of each layer by its number, from 1, also.
+    """GPT-2 (Radford et al. 2019): a causal stack, learned positions, norm before, a last norm. `divided_by_layer`
+    divides the scores of each layer by its number, from 1, also.
     """
     known_layers, known_width = known_size(size, GPT2_SIZES)
     layers, width = chosen(layers, known_layers), chosen(width, known_width)

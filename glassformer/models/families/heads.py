@@ -54,11 +54,9 @@ def layer_of(body: ModelConfig) -> HeadLayer:
 def sentence_head_of(
     body: ModelConfig, *, labels: int, pooling: str = "pooler", dropout: float = 0.0, several: bool = False
 ) -> SentenceHeadConfig:
-    """The head of a text's labels as this family has it.
-
-    `pooling`: `pooler` is the first token's state through the family's own layer; a mean goes through that layer too
-    where the family has such a classifier; every other vector goes to the labels directly. `several`: each label has a
-    probability of its own.
+    """The head of a text's labels as this family has it. `pooling`: `pooler` is the first token's state through the
+    family's own layer; a mean goes through that layer too where the family has such a classifier; every other vector
+    goes to the labels directly. `several`: each label has a probability of its own.
     """
     layer = layer_of(body)
     through = {"pooler": "pooler", "mean_pooler": "mean_pooler", **({"mean": "mean_pooler"} if layer.averages else {})}

@@ -46,10 +46,9 @@ def llama(
     vocabulary_head: bool = True,
     tied: bool = False,
 ) -> ModelConfig:
-    """Llama (Touvron et al. 2023): a causal stack, rotary, RMSNorm before, gated SiLU, fewer key-value heads.
-
-    `stretch` changes the rotary positions so that longer texts are read (Llama 3.1: kind `llama3`).
-    With `heads` there are by default as many of keys and values, else those of the size.
+    """Llama (Touvron et al. 2023): a causal stack, rotary, RMSNorm before, gated SiLU, fewer key-value heads. `stretch`
+    changes the rotary positions so that longer texts are read (Llama 3.1: kind `llama3`). With `heads` there are by
+    default as many of keys and values, else those of the size.
     """
     known_layers, known_width, known_feed_forward, known_heads, known_shared = known_size(size, LLAMA_SIZES)
     layers, width = chosen(layers, known_layers), chosen(width, known_width)

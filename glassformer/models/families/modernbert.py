@@ -58,9 +58,8 @@ def modernbert(
     vocabulary_head: bool = True,
     tied: bool = True,
 ) -> ModelConfig:
-    """ModernBERT (Warner et al. 2024): rotary, norm before, gated GELU, windows except in every third layer.
-
-    `dropout` falls inside the feed-forward network; `attention_dropout` on the weights and on what attention adds.
+    """ModernBERT (Warner et al. 2024): rotary, norm before, gated GELU, windows except in every third layer. `dropout`
+    falls inside the feed-forward network; `attention_dropout` on the weights and on what attention adds.
     `sentence_labels` adds a classifier's head: a dense layer without bias, the activation and a norm, then the labels;
     `token_labels` adds the same for each token.
     """

@@ -39,7 +39,6 @@ def t5(
     scaled_head: bool | None = None,
 ) -> ModelConfig:
     """T5 (Raffel et al. 2020): relative bias, unscaled scores, RMSNorm before. `gated`, untied: version 1.1.
-
     `scaled_head` divides the last states by the root of the width, as version 1.0 does (default: where it is tied).
     """
     known_width, known_layers, known_heads, known_feed_forward = known_size(size, T5_SIZES)
