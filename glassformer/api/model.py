@@ -112,12 +112,7 @@ class Model(Answering, Writing):
         from glassformer.features.strategies import listed as listed_features
 
         several = not (isinstance(strategy, str | Mix) and isinstance(pooling, str))
-        maker = vectors_of(
-            self,
-            listed_features(strategy),
-            listed_features(pooling),
-            words=words is not False,
-        )
+        maker = vectors_of(self, listed_features(strategy), listed_features(pooling), words=words is not False)
         records = numbered(texts_and_words(text, () if isinstance(words, bool) else words))
         found = list(embed(self, maker, records, fast=fast))
         if maker.words:

@@ -73,14 +73,7 @@ class Trace(look.Trace):
             told[NAME] = search_section(searches)
         write_page(self, path, title=title, megabytes=megabytes, sections=told, place=place, overwrite=overwrite)
 
-    def show(
-        self,
-        *,
-        height: int = 640,
-        title: str | None = None,
-        megabytes: int = 16,
-        live: bool = False,
-    ) -> Shown:
+    def show(self, *, height: int = 640, title: str | None = None, megabytes: int = 16, live: bool = False) -> Shown:
         """Show this run in a notebook, `height` points high, as the page that `to_html` writes.
 
         The page is stored in the notebook with at most so many megabytes of numbers, and works without Python: also in

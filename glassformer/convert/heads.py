@@ -92,7 +92,6 @@ def _answers(family: Family, config: ModelConfig, use: LabelUse) -> HeadUse | No
 
 
 def architectures(values: Mapping[str, Any]) -> list[str]:
-    """The classes that `config.json` names."""
     named = values.get("architectures")
     return [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
 

@@ -73,7 +73,6 @@ class Report:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The names of the labels."""
         return self.use.labels
 
 

@@ -25,10 +25,7 @@ def _write_rotary(config: ModelConfig) -> dict[str, Any]:
     assert config.decoder is not None
     rotary = config.decoder.blocks[0].self_attention.body.rotary or RotaryConfig(base=BASE)
     length = dynamic_length(rotary)
-    return {
-        "rope_parameters": write_rotary(rotary),
-        **({} if length is None else {"max_position_embeddings": length}),
-    }
+    return {"rope_parameters": write_rotary(rotary), **({} if length is None else {"max_position_embeddings": length})}
 
 
 LLAMA = Family(

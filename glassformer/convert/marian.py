@@ -55,7 +55,6 @@ _SOURCE_WORDS, _TARGET_WORDS = "model.encoder.embed_tokens.weight", "model.decod
 
 
 def _words(config: ModelConfig) -> str:
-    """The table of the decoder's word vectors."""
     return "model.shared.weight" if config.share_embeddings else _TARGET_WORDS
 
 

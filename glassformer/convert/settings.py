@@ -28,11 +28,9 @@ class Setting:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Their keys that this row uses."""
         return (self.theirs,)
 
     def read(self, values: Values) -> dict[str, Any]:
-        """Keywords for the family function."""
         value = values.get(self.theirs, self.default)
         if self.words:
             known = dict(self.words)
@@ -46,7 +44,6 @@ class Setting:
         return {self.ours: value}
 
     def write(self, config: ModelConfig) -> dict[str, Any]:
-        """Their keys and values."""
         value = at(config, self.at)
         if value is None:
             return {}
@@ -63,7 +60,6 @@ class Count(Setting):
     """Their number is the length of a tuple in our tree."""
 
     def write(self, config: ModelConfig) -> dict[str, Any]:
-        """How many blocks there are."""
         return {self.theirs: len(at(config, self.at))}
 
 
@@ -86,7 +82,6 @@ class Only:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Their key."""
         return (self.theirs,)
 
     def read(self, values: Values) -> dict[str, Any]:
@@ -98,7 +93,6 @@ class Only:
         return {}
 
     def write(self, config: ModelConfig) -> dict[str, Any]:
-        """Theirs has the same default."""
         return {}
 
 
@@ -113,11 +107,9 @@ class Unused:
     told: bool = True
 
     def read(self, values: Values) -> dict[str, Any]:
-        """Nothing."""
         return {}
 
     def write(self, config: ModelConfig) -> dict[str, Any]:
-        """Nothing."""
         return {}
 
 

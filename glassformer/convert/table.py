@@ -35,7 +35,6 @@ class Same:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Our names that this row fills."""
         return (self.ours,)
 
     def holds(self, shapes: Shapes) -> bool:
@@ -43,11 +42,9 @@ class Same:
         return (not self.beside or self.beside in shapes) and (not self.without or self.without not in shapes)
 
     def read(self, tensor: Tensor, shapes: Shapes) -> dict[str, Tensor]:
-        """Their tensor to ours, by name."""
         return {self.ours: tensor}
 
     def write(self, state: Mapping[str, Tensor]) -> Tensor:
-        """Our tensors to theirs."""
         return state[self.ours]
 
 
@@ -278,7 +275,6 @@ def _pattern(pattern: str) -> re.Pattern[str]:
 
 
 def _fill(row: Same, blanks: tuple[str, ...]) -> Same:
-    """The row with its blanks filled."""
 
     def filled(patterns: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(_write_in(pattern, blanks) for pattern in patterns)

@@ -16,7 +16,6 @@ SETTINGS = "tokenizer_config.json"
 
 
 def has_tokenizer(directory: Path) -> bool:
-    """Whether a folder holds the files of a tokenizer."""
     return any(all((directory / name).is_file() for name in names) for names in TOKENIZER_FILES)
 
 
@@ -72,5 +71,4 @@ def write_tokenizer(folder: Path, tokenizer: Tokenizer, length: int | None, *, s
 
 
 def write_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Write settings, sorted, so that the same ones give the same file."""
     path.write_text(json.dumps(values, indent=2, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")

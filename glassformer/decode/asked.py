@@ -76,7 +76,6 @@ def asked_search(
 
 
 def _asked(options: WritingOptions) -> dict[str, Any]:
-    """The settings that are asked for, by name."""
     return {name: value for name in _ASKED if (value := getattr(options, name)) not in (None, ())}
 
 

@@ -42,7 +42,6 @@ class KeptAttention:
 
     @property
     def nbytes(self) -> int:
-        """The memory of all weights."""
         return sum(weights.nbytes for each in (self.prompt, *self.steps.values()) for weights in each.values())
 
     def row(self, name: str, parent: int | None) -> Tensor:
@@ -111,7 +110,6 @@ def bytes_for(stack: StackConfig, *, prompt: int, tokens: int, hypotheses: int, 
 
 
 def check_bytes(needed: int, most: int = MOST_BYTES) -> None:
-    """Raise ConfigError for more attention than is kept."""
     if needed > most:
         raise ConfigError(
             f"at most {most / 1e6:,.0f} MB of attention are kept while a text is written",

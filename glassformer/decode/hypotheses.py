@@ -26,7 +26,6 @@ class Sentence:
 
     @property
     def best(self) -> Hypothesis | None:
-        """The best complete answer so far, or the first sample."""
         return self.answers[0] if self.answers else self.samples.get(0)
 
     def add(self, answer: Hypothesis, most: int) -> None:
@@ -108,7 +107,6 @@ class Hypotheses:
 
     @staticmethod
     def empty(like: Hypotheses, rows: int) -> Hypotheses:
-        """So many rows without a hypothesis."""
         none = torch.zeros(rows, dtype=torch.int64, device=like.score.device)
         hypotheses = Hypotheses(*(getattr(like, each.name)[none].clone() for each in fields(like)))
         hypotheses.score.fill_(-torch.inf)

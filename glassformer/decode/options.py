@@ -48,14 +48,9 @@ class WritingOptions:
     """
 
     beams: int | None = _option(
-        f"{_LIKELIEST}  [default: as trained, 5]",
-        f"{_LIKELIEST}  [default: tokens are drawn]",
-        least=1,
+        f"{_LIKELIEST}  [default: as trained, 5]", f"{_LIKELIEST}  [default: tokens are drawn]", least=1
     )
-    length_penalty: float | None = _option(
-        f"{_LONG}  [default: as trained, 0.6]",
-        f"{_LONG}  [default: 0.6]",
-    )
+    length_penalty: float | None = _option(f"{_LONG}  [default: as trained, 0.6]", f"{_LONG}  [default: 0.6]")
     coverage_penalty: float | None = _option(
         "The higher, the worse translations score that skip words (β of Wu et al. 2016).  [default: 0]",
         least=0,
@@ -89,9 +84,7 @@ class WritingOptions:
     )
     stop: Sequence[str] = _option("End each answer before this (repeatable).  [default: none]", default=())
     max_tokens: int | None = _option(
-        f"{_MOST}  [default: by its length]",
-        f"{_MOST}  [default: 256, and what the model reads at once]",
-        least=1,
+        f"{_MOST}  [default: by its length]", f"{_MOST}  [default: 256, and what the model reads at once]", least=1
     )
     min_tokens: int | None = _option("The fewest tokens of an answer.  [default: 0]", least=0)
     paragraphs: bool = _option("Translate the sentences of each text one by one.", default=False, of="translation")

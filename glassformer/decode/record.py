@@ -163,7 +163,6 @@ class Recorder:
                     self.beside.setdefault(row, []).append(Beside(beam, each, of_token, total, fate, part))
 
     def record(self, chosen: Chosen, sentences: Sequence[Sentence | None]) -> None:
-        """The nodes of one step, for each row that has a sentence."""
         score, parent, token = (each.tolist() for each in chosen.candidates)
         facts = [each.tolist() for each in chosen[1:]]
         for row, sentence in enumerate(sentences):

@@ -71,11 +71,7 @@ class Search:
         )
 
     def advance(
-        self,
-        hypotheses: Hypotheses,
-        logits: Tensor,
-        sentences: Sequence[Sentence | None],
-        memory_real: Tensor | None,
+        self, hypotheses: Hypotheses, logits: Tensor, sentences: Sequence[Sentence | None], memory_real: Tensor | None
     ) -> None:
         """Each hypothesis goes on by one token: logits [R, B, V]. Complete answers go to their sentences."""
         log_total = log_totals(logits)  # [R, B]
@@ -291,7 +287,6 @@ class Search:
         hypotheses.score = score.masked_fill(hopeless, -torch.inf)
 
     def finished(self, sentence: Sentence) -> Finished:
-        """The answers of a sentence."""
         if self.beam:
             return Finished(sentence.request.number, sentence.answers[: self.settings.n_best])
         return Finished(sentence.request.number, [sentence.samples[each] for each in sorted(sentence.samples)])

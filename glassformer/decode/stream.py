@@ -45,7 +45,6 @@ def stream(steps: Iterable[Step], text_of: TextOf, *, stop: Sequence[str] = ()) 
 
 
 def shared(sequences: Sequence[Sequence[Item]]) -> list[Item]:
-    """What all sequences begin with."""
     items: list[Item] = []
     for same in zip(*sequences, strict=False):
         if len(set(same)) > 1:

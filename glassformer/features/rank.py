@@ -214,12 +214,7 @@ def _tfidf(texts: Sequence[str], of: Integers, groups: Integers, cut: Cut, score
 
 
 def _measure(
-    found: Iterator[Integers],
-    cuts: Sequence[Cut],
-    of: Integers,
-    groups: Integers,
-    count: int,
-    advance: Advance,
+    found: Iterator[Integers], cuts: Sequence[Cut], of: Integers, groups: Integers, count: int, advance: Advance
 ) -> Measure:
     """What was counted for each group, over all folds and repeats."""
     counted = count if count <= MOST_LABELS else 0

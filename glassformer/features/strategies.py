@@ -171,8 +171,7 @@ def _layer(number: int, blocks: int, asked: str) -> int:
     layer = number if number >= 0 else blocks + 1 + number
     if not 0 <= layer <= blocks:
         raise ConfigError(
-            f"the model has the layers 0 (the embedding) to {blocks}",
-            got=f"layer {number} in the strategy {asked}",
+            f"the model has the layers 0 (the embedding) to {blocks}", got=f"layer {number} in the strategy {asked}"
         )
     return layer
 

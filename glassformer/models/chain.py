@@ -105,7 +105,6 @@ def log_probabilities(
 
 
 def _within(ascending: Integers, begin: int, table: Reals) -> slice:
-    """Which of these tokens are in a stretch."""
     return slice(*np.searchsorted(ascending, [begin, begin + len(table)]).tolist())
 
 
@@ -165,7 +164,6 @@ def _exact(own: Reals, state: Reals | None, first: Reals, steps: Reals) -> Reals
 
 
 def _log_sum(values: Reals, axis: int = -1) -> Reals:
-    """The logarithm of the sum of exp over an axis; −∞ where all are."""
     top = values.max(axis=axis, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):

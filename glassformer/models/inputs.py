@@ -52,7 +52,6 @@ class Inputs:
 
     @property
     def device(self) -> torch.device:
-        """Where the tensors are."""
         given = self.ids if self.ids is not None else self.vectors
         assert given is not None
         return given.device
@@ -98,7 +97,6 @@ class Inputs:
                     )
 
     def to(self, device: torch.device | str) -> Inputs:
-        """The same on another device."""
         moved = {name: value.to(device) for name, value in vars(self).items() if isinstance(value, Tensor)}
         dropout_key = (
             None
@@ -134,7 +132,6 @@ class Batch:
     rows_of_each: int = 1
 
     def to(self, device: torch.device) -> Batch:
-        """The same on another device."""
         return replace(
             self,
             inputs=self.inputs.to(device),

@@ -15,9 +15,7 @@ class HasModule(Protocol):
     """Anything with the model as its `module`, as what `load` and `train` return."""
 
     @property
-    def module(self) -> nn.Module:
-        """The model."""
-        ...
+    def module(self) -> nn.Module: ...
 
 
 def eager(model: nn.Module | HasModule) -> nn.Module:

@@ -158,7 +158,6 @@ class Transformer(nn.Module):
 
     @property
     def dtype(self) -> torch.dtype:
-        """The type of its weights."""
         return next(self.parameters()).dtype
 
     @property

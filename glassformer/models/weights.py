@@ -26,7 +26,6 @@ class Weights:
         )
 
     def see(self, owner: nn.Module, name: str, tensor: Tensor) -> Tensor:
-        """Keep the weights."""
         tensor = tensor if self.outer is None else self.outer.see(owner, name, tensor)
         if name == "weights" and owner in self.owners:
             self.seen[self.owners[owner]] = tensor

@@ -56,7 +56,6 @@ class ActivityMatrix:
 
     @property
     def steps(self) -> dict[str, Tensor]:
-        """The steps by name, in the post's order."""
         return {name: getattr(self, name) for name in ("empty", "pairs", "masked", "weights", "result")}
 
     @property

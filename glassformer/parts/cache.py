@@ -27,14 +27,10 @@ class KeysAndValues(Protocol):
     """The keys [B, G, K, D] and values [B, G, K, E] of one attention; None before the first."""
 
     @property
-    def key(self) -> Tensor | None:
-        """The keys that are looked at."""
-        ...
+    def key(self) -> Tensor | None: ...
 
     @property
-    def value(self) -> Tensor | None:
-        """The values that are looked at."""
-        ...
+    def value(self) -> Tensor | None: ...
 
     def extend(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Add the newest keys and values and return all that are looked at."""
@@ -56,9 +52,7 @@ class KeyValueCache(Protocol):
     """What a stack asks of its cache: one `LayerCache` for each block, and where its tokens stand."""
 
     @property
-    def layers(self) -> Sequence[LayerCache[KeysAndValues]]:
-        """The cache of each block."""
-        ...
+    def layers(self) -> Sequence[LayerCache[KeysAndValues]]: ...
 
     @property
     def facts(self) -> Mapping[str, Tensor]:

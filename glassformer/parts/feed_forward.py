@@ -88,5 +88,4 @@ class GatedFeedForward(FeedForward):
 
 
 def build_feed_forward(config: FeedForwardConfig, width: int) -> FeedForward:
-    """Plain or gated, as the config asks."""
     return (GatedFeedForward if config.gated else FeedForward)(config, width)

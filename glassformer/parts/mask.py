@@ -75,26 +75,20 @@ def full(answer: Tensor | None, query: Side, key: Side) -> Tensor:
 
 
 def everything() -> Mask:
-    """Every query may look at every key."""
     return Mask("everything", lambda query, key: None)
 
 
 def padding() -> Mask:
-    """No query may look at padding."""
     return Mask("padding", lambda query, key: None if key.real is None else key.real[:, None, :])
 
 
 def causal() -> Mask:
-    """No query may look ahead."""
     return Mask("causal", lambda query, key: key.index[:, None, :] <= query.index[:, :, None])
 
 
 def window(reach: int) -> Mask:
     """Look at most `reach` tokens away, to either side."""
-    return Mask(
-        f"window({reach})",
-        lambda query, key: (key.index[:, None, :] - query.index[:, :, None]).abs() <= reach,
-    )
+    return Mask(f"window({reach})", lambda query, key: (key.index[:, None, :] - query.index[:, :, None]).abs() <= reach)
 
 
 def segment() -> Mask:
@@ -185,7 +179,6 @@ class AddFill(SetFill):
         return scores + self.added(may_look, scores)
 
     def kernel_mask(self, may_look: Tensor, like: Tensor) -> Tensor:
-        """What is added."""
         return self.added(may_look, like)
 
     def added(self, may_look: Tensor, like: Tensor) -> Tensor:

@@ -50,7 +50,6 @@ NORMS: dict[str, Callable[[NormConfig, int], nn.Module]] = {"layer": LayerNorm, 
 
 
 def build_norm(config: NormConfig | None, width: int) -> nn.Module:
-    """The norm a config asks for; without one, an identity."""
     return nn.Identity() if config is None else NORMS[config.kind](config, width)
 
 

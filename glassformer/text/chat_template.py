@@ -151,7 +151,6 @@ def _unfit(got: str) -> CheckpointError:
 
 
 def _told(error: BaseException) -> str:
-    """The error in one line; of a wrong template with its line."""
     line = getattr(error, "lineno", None)
     said = " ".join(str(getattr(error, "message", None) or error).split()) or type(error).__name__
     return f"{said[:300]}{f' (line {line})' if line else ''}"

@@ -104,7 +104,6 @@ def as_vocabulary_file(tokenizer: Tokenizer) -> VocabularyFile | None:
 
 
 def _from_tokens(vocabulary: dict[str, int], settings: Mapping[str, Any]) -> Tokenizer:
-    """BERT's tokenizer over these tokens."""
     lowercase, strip_accents = _switch(settings, "do_lower_case", True), _switch(settings, "strip_accents", None)
     chinese = _switch(settings, "tokenize_chinese_chars", True)
     backend = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token=BERT.unknown, max_input_chars_per_word=100))

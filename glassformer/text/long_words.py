@@ -31,7 +31,6 @@ class LongWords:
         self._backend = backend
 
     def parts(self, text: str) -> list[str]:
-        """The text without its long words."""
         return [_MANY_LETTERS.sub(self._without, text)]
 
     def _without(self, found: re.Match[str]) -> str:

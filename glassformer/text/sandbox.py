@@ -136,7 +136,6 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return found
 
     def looped(self, values: Any) -> Any:
-        """What a loop goes through."""
         if isinstance(values, Iterator):
             values = self._listed(values)
         try:
@@ -155,7 +154,6 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return text
 
     def joined(self, *values: Any) -> str:
-        """`a ~ b`."""
         self._spend(1)
         texts = [self._text(value) for value in values]
         if sum(map(len, texts)) > MOST_CHARACTERS:
@@ -197,7 +195,6 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return found
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - as Jinja
-        """A call of a function, a method or a macro."""
         if getattr(__obj, "__self__", None) is __self:  # of a method of this class: it counts by itself
             return __context.call(__obj, *args, **kwargs)
         sizes = (len(each) for each in args if isinstance(each, list | tuple | dict))
@@ -208,7 +205,6 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return __self.kept(super().call(__context, __obj, *args, **kwargs))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """+, *, ** and %."""
         self._spend(1)
         if operator == "%" and isinstance(left, str):
             check_growth("format", [left], [right])

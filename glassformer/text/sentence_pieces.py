@@ -40,7 +40,6 @@ def load_sentence_pieces(folder: Path, settings: Mapping[str, Any]) -> Tokenizer
 
 
 def _tokenizer(path: Path, vocabulary: Path, settings: Mapping[str, Any]) -> Tokenizer:
-    """The tokenizer of a model and the ids of its pieces."""
     ids = read_ids(vocabulary)
     missing = [token for token in MARIAN if token not in ids]
     if missing:
@@ -78,7 +77,6 @@ _ROLES = ("pad_token", "unk_token", "eos_token")
 
 
 def _read(path: Path) -> Any:
-    """The model in a file."""
     try:
         from google.protobuf.message import DecodeError
         from sentencepiece import sentencepiece_model_pb2

@@ -27,7 +27,6 @@ class SpecialTokens:
         return self.pad is not None and self.begin is None and self.end is not None
 
     def __iter__(self) -> Iterator[str]:
-        """The tokens, each once, in the order of the roles."""
         tokens = (getattr(self, field.name) for field in fields(self))
         return iter(dict.fromkeys(token for token in tokens if token is not None))
 

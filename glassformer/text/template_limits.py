@@ -44,7 +44,7 @@ def size_of(value: Any) -> int:
 
 
 def is_small(operator_: str, left: Any, right: Any) -> bool:
-    """Whether a product or a power can be computed: that of whole numbers by their bits, that of texts by their length."""
+    """Whether a product or a power can be computed: of whole numbers by their bits, of texts by their length."""
     if isinstance(left, int) and isinstance(right, int):
         bits = operator.mul(left.bit_length(), abs(right)) if operator_ == "**" else left.bit_length()
         return bits <= MOST_BITS

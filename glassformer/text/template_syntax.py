@@ -26,7 +26,6 @@ class Generation(Extension):
         self.spans: list[tuple[int, int]] = []
 
     def parse(self, parser: Parser) -> nodes.Node:
-        """The statement up to its end."""
         line = next(parser.stream).lineno
         body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
         return nodes.CallBlock(self.call_method("_mark"), [], [], body).set_lineno(line)
@@ -42,14 +41,12 @@ class Counted(NodeTransformer):
     """Puts the counting methods of `Sandbox` into a syntax tree; raises SecurityError for what reads other files."""
 
     def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802 - as Jinja calls it
-        """What a loop goes through."""
         self.generic_visit(node)
         assert isinstance(node.iter, nodes.Expr)
         node.iter = _through("looped", node.iter)
         return node
 
     def visit_Output(self, node: nodes.Output) -> nodes.Node:  # noqa: N802 - as Jinja calls it
-        """Each piece of text that is written."""
         self.generic_visit(node)
         node.nodes = [
             _through("wrote", nodes.Const(each.data) if isinstance(each, nodes.TemplateData) else each)
@@ -58,7 +55,6 @@ class Counted(NodeTransformer):
         return node
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802 - as Jinja calls it
-        """`a ~ b`."""
         self.generic_visit(node)
         return _through("joined", *node.nodes)
 

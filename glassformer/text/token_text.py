@@ -28,7 +28,6 @@ class Spelling:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:
-        """That of a `tokenizer.json`."""
         decoders = list(_parts(settings.get("decoder")))
         blanks = [str(each.get("replacement", BLANK)) for each in decoders if each.get("type") == "Metaspace"]
         blanks += [str(each["pattern"]["String"]) for each in decoders if _writes_blanks(each)]
@@ -59,7 +58,6 @@ def marked(text: str) -> str:
 
 
 def _parts(decoder: Mapping[str, Any] | None) -> Iterator[Mapping[str, Any]]:
-    """A decoder, or those of a sequence."""
     if decoder is not None:
         yield decoder
         for part in decoder.get("decoders") or ():

@@ -107,7 +107,6 @@ class Tokenizer:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the bytes that `save` writes."""
         return hashlib.sha256("".join(side._json for side in self.sides).encode()).hexdigest()
 
     # ------------------------------------------------------------------ the two sides of a pair
@@ -151,7 +150,6 @@ class Tokenizer:
         return self.unalias(self.raw_batch([text])[0].ids)
 
     def encode_batch(self, texts: Sequence[str], *, special: bool = True) -> list[Encoding]:
-        """Encode many texts at once, on all cores."""
         return [self._encoding(encoding) for encoding in self.raw_batch(texts, special=special)]
 
     def raw_batch(self, texts: Sequence[str], *, special: bool = False) -> list[tokenizers.Encoding]:
@@ -231,7 +229,6 @@ class Tokenizer:
         return tuple(marked(self._spelling.text(token)) for token in self._vocabulary)
 
     def id(self, token: str) -> int | None:
-        """The id of a token, None when it is not in the vocabulary."""
         id_: int | None = self._backend.token_to_id(token)
         return id_ if id_ != self._alias else None
 
@@ -253,17 +250,14 @@ class Tokenizer:
 
     @property
     def pad_id(self) -> int | None:
-        """Id of the padding token."""
         return self._role_ids["pad"]
 
     @property
     def unknown_id(self) -> int | None:
-        """Id of the token for unknown words."""
         return self._role_ids["unknown"]
 
     @property
     def mask_id(self) -> int | None:
-        """Id of the mask."""
         return self._role_ids["mask"]
 
     @property

@@ -151,10 +151,7 @@ def _unigram(texts: _Reading, vocabulary: int, lowercase: bool, special: Special
     backend.pre_tokenizer = pre_tokenizers.Metaspace()
     backend.decoder = decoders.Metaspace()
     trainer = trainers.UnigramTrainer(
-        vocab_size=vocabulary,
-        special_tokens=special_tokens(special),
-        unk_token=special.unknown,
-        show_progress=False,
+        vocab_size=vocabulary, special_tokens=special_tokens(special), unk_token=special.unknown, show_progress=False
     )
     backend.train_from_iterator(iter(texts), trainer)
     return with_template(backend, special, segments=False)

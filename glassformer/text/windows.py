@@ -77,10 +77,7 @@ class TextRows(Sequence[TokensAndSegments]):
     """
 
     def __init__(
-        self,
-        frame: Sequence[Sequence[int]],
-        texts: Sequence[array[int]],
-        cut: Sequence[tuple[Window, ...]],
+        self, frame: Sequence[Sequence[int]], texts: Sequence[array[int]], cut: Sequence[tuple[Window, ...]]
     ) -> None:
         self._frame = [array("i", ids) for ids in frame]
         self._texts, self._cut = texts, cut

@@ -34,20 +34,17 @@ operator.update({"amax": _reduced("ReduceMax"), "amin": _reduced("ReduceMin")})
 
 @operator("any")
 def any_of(graph: Graph, out: Any, self: Value, dim: int, keepdim: bool = False) -> str:
-    """Whether one of an axis holds."""
     found = graph.node("ReduceMax", graph.of(self, torch.int32), axes=[dim], keepdims=int(keepdim))
     return graph.node("Cast", found, to=type_of(torch.bool))
 
 
 @operator("argmax")
 def argmax(graph: Graph, out: Any, self: Value, dim: int, keepdim: bool = False) -> str:
-    """The first place of the largest number."""
     return graph.node("ArgMax", graph.of(self), axis=dim, keepdims=int(keepdim))
 
 
 @operator("cumsum")
 def cumulative_sum(graph: Graph, out: Any, self: Value, dim: int, dtype: Any = None) -> str:
-    """The sum of the numbers up to each place."""
     return graph.node("CumSum", graph.of(self, out.dtype), graph.of(dim, torch.int64))
 
 
@@ -59,7 +56,6 @@ def softmax(graph: Graph, out: Any, self: Value, dim: int, **_: Any) -> str:
 
 @operator("log_softmax")
 def log_softmax(graph: Graph, out: Any, self: Value, dim: int, **_: Any) -> str:
-    """The logarithm of the softmax."""
     return graph.node("LogSoftmax", graph.of(self, out.dtype), axis=dim)
 
 
@@ -67,7 +63,6 @@ def log_softmax(graph: Graph, out: Any, self: Value, dim: int, **_: Any) -> str:
 def layer_norm(
     graph: Graph, out: Any, input: Value, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float, **_: Any
 ) -> str:
-    """Mean 0 and variance 1 over the last axes, scaled and shifted."""
     scale = torch.ones(*normalized_shape, dtype=out.dtype) if weight is None else weight
     # A shift of zeros rather than none: onnxruntime joins a residual sum only with a norm that has one.
     shift = torch.zeros(*normalized_shape, dtype=out.dtype) if bias is None else bias
@@ -79,7 +74,6 @@ def layer_norm(
 def rms_norm(
     graph: Graph, out: Any, input: Value, normalized_shape: Sequence[int], weight: Any = None, eps: Any = None
 ) -> str:
-    """Divided by the root of the mean square over the last axes, and scaled."""
     x, axes = graph.of(input), list(range(-len(normalized_shape), 0))
     mean = graph.node("ReduceMean", graph.node("Mul", x, x), axes=axes, keepdims=1)
     least = torch.finfo(out.dtype).eps if eps is None else eps
@@ -106,13 +100,11 @@ def linear(graph: Graph, out: Any, input: Value, weight: Any, bias: Any = None) 
 
 @operator("matmul", "bmm")
 def matmul(graph: Graph, out: Any, self: Value, other: Any = None, mat2: Any = None) -> str:
-    """The product of matrices."""
     return graph.node("MatMul", graph.of(self), graph.of(mat2 if other is None else other))
 
 
 @operator("embedding")
 def embedding(graph: Graph, out: Any, weight: Any, indices: Value, **_: Any) -> str:
-    """The rows of a table."""
     return graph.node("Gather", graph.of(weight), graph.of(indices), axis=0)
 
 

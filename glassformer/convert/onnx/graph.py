@@ -47,7 +47,6 @@ class Graph:
     # ------------------------------------------------------------------ nodes
 
     def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """Add a node with one output; returns the output's name."""
         from onnx import helper
 
         name = self._fresh(f"{self.scope}/{kind}" if self.scope else kind)
@@ -77,7 +76,6 @@ class Graph:
         return self.constant(operand if dtype is None else operand.to(dtype))
 
     def cast(self, name: str, dtype: torch.dtype | None) -> str:
-        """A value in another type."""
         return self.once(("cast", name, dtype), lambda: self.node("Cast", name, to=type_of(dtype)))
 
     def constant(self, tensor: Tensor, name: str = "") -> str:
@@ -99,7 +97,6 @@ class Graph:
         return tensor
 
     def shared(self, tensor: Tensor) -> bool:
-        """Whether several operators read this parameter."""
         return self._parameters.get(tensor.data_ptr(), ("", 1))[1] > 1
 
     def transposed(self, matrix: Tensor) -> str:
@@ -156,24 +153,20 @@ class Graph:
 
     @property
     def constants(self) -> dict[str, Tensor]:
-        """Constants by name."""
         return self._constants
 
     @property
     def bytes(self) -> int:
-        """The bytes of all constants."""
         return sum(tensor.numel() * tensor.element_size() for tensor in self._constants.values())
 
 
 def same(one: Any, two: Any) -> bool:
-    """Whether two sizes are the same number or the same expression."""
     if isinstance(one, int) or isinstance(two, int):
         return isinstance(one, int) and isinstance(two, int) and one == two
     return bool(one.node.expr == two.node.expr)
 
 
 def type_of(dtype: torch.dtype | None) -> int:
-    """ONNX's number of a type."""
     from onnx import TensorProto
 
     return int(

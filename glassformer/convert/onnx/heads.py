@@ -31,7 +31,6 @@ class Answer:
     made: Callable[[Output, Inputs], Tensor] | None = None
 
     def of(self, output: Output, inputs: Inputs) -> Tensor:
-        """What a model that has run gives for it."""
         if self.made is not None:
             return self.made(output, inputs)
         found: Tensor = getattr(output, self.field)

@@ -58,7 +58,6 @@ def treats_masks(config: ModelConfig) -> bool:
 
 
 def inputs_of(config: ModelConfig) -> tuple[str, ...]:
-    """The names of the inputs; those of BERT end with the segments."""
     return (IDS, REAL, SEGMENTS) if config.output_stack.embed.segments > 1 else (IDS, REAL)
 
 
@@ -121,7 +120,6 @@ def followed(network: Network, names: Sequence[str]) -> Any:
 
 
 def translated(graph: Graph, program: Any, network: Network, names: Sequence[str]) -> list[Value]:
-    """Write each operator of torch's record; returns the outputs."""
     signature, state = program.graph_signature, {**program.state_dict, **program.constants}
     stored = {
         **signature.inputs_to_parameters,

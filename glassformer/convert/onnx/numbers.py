@@ -54,13 +54,11 @@ operator.update(
 
 @operator("contiguous", "clone", "alias", "detach", "detach_", "lift_fresh_copy", "dropout")
 def unchanged(graph: Graph, out: Any, self: Any = None, input: Any = None, **_: Any) -> str:
-    """The same numbers."""
     return graph.of(input if self is None else self)
 
 
 @operator("to", "_to_copy", "type_as")
 def converted(graph: Graph, out: Any, self: Value, **_: Any) -> str:
-    """The same numbers in the type of the result."""
     return graph.of(self, out.dtype)
 
 
@@ -86,7 +84,6 @@ def mish(graph: Graph, out: Any, self: Value) -> str:
 
 @operator("square")
 def square(graph: Graph, out: Any, self: Value) -> str:
-    """x · x."""
     return graph.node("Mul", graph.of(self), graph.of(self))
 
 
@@ -132,13 +129,11 @@ operator.update({"add": _scaled_two("Add"), "sub": _scaled_two("Sub")})
 
 @operator("rsub")
 def reversed_difference(graph: Graph, out: Any, self: Operand, other: Operand, alpha: float = 1) -> str:
-    """other - self."""
     return str(operator["sub"](graph, out, self=other, other=self))
 
 
 @operator("pow")
 def power(graph: Graph, out: Any, self: Operand, exponent: Operand) -> str:
-    """self to the power of exponent."""
     return graph.node("Pow", graph.of(self, out.dtype), graph.of(exponent, out.dtype))
 
 
@@ -165,19 +160,16 @@ operator.update(
 
 @operator("where")
 def where(graph: Graph, out: Any, condition: Value, self: Operand, other: Operand) -> str:
-    """self where the condition holds, else other."""
     return graph.node("Where", graph.of(condition), graph.of(self, out.dtype), graph.of(other, out.dtype))
 
 
 @operator("masked_fill")
 def masked_fill(graph: Graph, out: Any, self: Operand, mask: Value, value: Operand) -> str:
-    """The value where the mask holds."""
     return graph.node("Where", graph.of(mask), graph.of(value, out.dtype), graph.of(self))
 
 
 @operator("clamp", "clamp_min", "clamp_max")
 def clamp(graph: Graph, out: Any, self: Value, min: Operand | None = None, max: Operand | None = None) -> str:
-    """At least min, at most max."""
     found = graph.of(self, out.dtype)
     if min is not None:
         found = graph.node("Max", found, graph.of(min, out.dtype))

@@ -15,19 +15,16 @@ _END = (1 << 63) - 1
 
 @operator("view", "reshape", "_unsafe_view", "flatten", "unflatten", "squeeze", "view_as", "reshape_as")
 def reshaped(graph: Graph, out: Any, self: Value, **_: Any) -> str:
-    """The same numbers in other axes."""
     return graph.node("Reshape", graph.of(self), graph.shape(out.shape, self))
 
 
 @operator("unsqueeze")
 def unsqueeze(graph: Graph, out: Any, self: Value, dim: int) -> str:
-    """One more axis."""
     return graph.node("Unsqueeze", graph.of(self), graph.integers([dim]))
 
 
 @operator("transpose")
 def transpose(graph: Graph, out: Any, self: Value, dim0: int, dim1: int) -> str:
-    """Two axes change places."""
     axes = list(range(len(self.shape)))
     axes[dim0], axes[dim1] = axes[dim1], axes[dim0]
     return graph.node("Transpose", graph.of(self), perm=axes)
@@ -35,13 +32,11 @@ def transpose(graph: Graph, out: Any, self: Value, dim0: int, dim1: int) -> str:
 
 @operator("permute")
 def permute(graph: Graph, out: Any, self: Value, dims: Sequence[int]) -> str:
-    """The axes in another order."""
     return graph.node("Transpose", graph.of(self), perm=[axis % len(dims) for axis in dims])
 
 
 @operator("expand", "expand_as")
 def expand(graph: Graph, out: Any, self: Value, **_: Any) -> str:
-    """The same numbers along larger axes."""
     ahead = len(out.shape) - len(self.shape)
     kept = [1 if place >= ahead and same(size, self.shape[place - ahead]) else size
             for place, size in enumerate(out.shape)]  # fmt: skip
@@ -50,7 +45,6 @@ def expand(graph: Graph, out: Any, self: Value, **_: Any) -> str:
 
 @operator("repeat")
 def repeat(graph: Graph, out: Any, self: Value, repeats: Sequence[Any]) -> str:
-    """The numbers again and again."""
     ahead = len(repeats) - len(self.shape)
     name = graph.of(self)
     if ahead:
@@ -60,7 +54,6 @@ def repeat(graph: Graph, out: Any, self: Value, repeats: Sequence[Any]) -> str:
 
 @operator("slice")
 def cut(graph: Graph, out: Any, self: Value, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> str:
-    """A part of an axis."""
     first = 0 if start is None else start
     last = _END if end is None or (isinstance(end, int) and end >= _END) else end
     if isinstance(first, int) and first == 0 and step == 1 and (last == _END or same(out.shape[dim], self.shape[dim])):
@@ -71,45 +64,38 @@ def cut(graph: Graph, out: Any, self: Value, dim: int = 0, start: Any = None, en
 
 @operator("select")
 def select(graph: Graph, out: Any, self: Value, dim: int, index: Any) -> str:
-    """One place of an axis, which goes."""
     return graph.node("Gather", graph.of(self), graph.of(index, torch.int64), axis=dim)
 
 
 @operator("index_select")
 def index_select(graph: Graph, out: Any, self: Operand, dim: int, index: Value) -> str:
-    """Some places of an axis."""
     return graph.node("Gather", graph.of(self), graph.of(index), axis=dim)
 
 
 @operator("gather")
 def gather(graph: Graph, out: Any, self: Value, dim: int, index: Value, **_: Any) -> str:
-    """For each place of the index the number that it names on an axis."""
     return graph.node("GatherElements", graph.of(self), graph.of(index), axis=dim)
 
 
 @operator("index")
 def index(graph: Graph, out: Any, self: Value, indices: Sequence[Any]) -> str:
-    """The places that rows of numbers name together on the first axes."""
     rows = [graph.node("Unsqueeze", graph.of(each), graph.integers([-1])) for each in indices]
     return graph.node("GatherND", graph.of(self), graph.node("Concat", *rows, axis=-1))
 
 
 @operator("cat", "concat")
 def concatenated(graph: Graph, out: Any, tensors: Sequence[Operand], dim: int = 0) -> str:
-    """One behind the other."""
     return graph.node("Concat", *(graph.of(each, out.dtype) for each in tensors), axis=dim)
 
 
 @operator("stack")
 def stacked(graph: Graph, out: Any, tensors: Sequence[Operand], dim: int = 0) -> str:
-    """Side by side, on a new axis."""
     parts = [graph.node("Unsqueeze", graph.of(each, out.dtype), graph.integers([dim])) for each in tensors]
     return graph.node("Concat", *parts, axis=dim)
 
 
 @operator("chunk", "split", "split_with_sizes", "unbind")
 def parted(graph: Graph, out: Any, self: Value, dim: int = 0, **_: Any) -> list[str]:
-    """The parts of an axis, one after the other."""
     names, start = [], 0
     for part in out:
         size = part.shape[dim] if len(part.shape) == len(self.shape) else 1
@@ -127,7 +113,6 @@ def parted(graph: Graph, out: Any, self: Value, dim: int = 0, **_: Any) -> list[
 
 @operator("arange")
 def arange(graph: Graph, out: Any, end: Any, start: Any = 0, step: Any = 1, **_: Any) -> str:
-    """0, 1, 2 … up to a size."""
     return graph.node("Range", *(graph.of(each, out.dtype) for each in (start, end, step)))
 
 

@@ -14,7 +14,6 @@ class Table(dict[str, Operator]):
     """Functions by torch's names for the operator."""
 
     def __call__(self, *names: str) -> Callable[[Operator], Operator]:
-        """Put a function into the table, under these names."""
 
         def known(function: Operator) -> Operator:
             self.update(dict.fromkeys(names, function))

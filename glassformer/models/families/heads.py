@@ -40,10 +40,7 @@ def _distilbert(body: ModelConfig) -> HeadLayer:
     return HeadLayer("relu")
 
 
-LAYERS: dict[str, Callable[[ModelConfig], HeadLayer]] = {
-    "distilbert": _distilbert,
-    "modernbert": _modernbert,
-}
+LAYERS: dict[str, Callable[[ModelConfig], HeadLayer]] = {"distilbert": _distilbert, "modernbert": _modernbert}
 
 
 def layer_of(body: ModelConfig) -> HeadLayer:
