@@ -278,6 +278,7 @@ def test_an_answer_is_the_same_alone_and_among_others_in_any_order(trained: tupl
         assert_same(found, other)
 
 
+@pytest.mark.sampled(6)
 def test_a_long_text_is_answered_through_its_windows(trained: tuple[Row, gf.Model, Path]) -> None:
     row, model, _ = trained
     if row.verb == "chat":  # of a long turn the end is read

@@ -135,7 +135,7 @@ def test_every_document_is_listed_as_far_as_it_goes() -> None:
     assert counts["post"] >= 4
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", PAGES)
 def test_each_link_opens_its_picture(name: str, runs: Opened, repository: Path) -> None:
     known = scenes(repository)

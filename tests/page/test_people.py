@@ -72,6 +72,7 @@ def wider(page: Page) -> list[str]:
     return found
 
 
+@pytest.mark.long
 @needs_axe
 @long_too
 def test_every_level_in_every_theme_is_for_all(browser: Browser, slides_page: Path, long: bool) -> None:

@@ -106,6 +106,7 @@ def test_keys_go_through_the_columns_and_open_a_number(window: Page, demo_page: 
     window.locator(".pictures a[aria-current=true]", has_text="as a histogram").wait_for(timeout=WAIT)
 
 
+@pytest.mark.long
 @needs_axe
 @long_too
 def test_pictures_fit_and_can_be_read(browser: Browser, demo_page: Path, long: bool) -> None:

@@ -78,6 +78,7 @@ def test_a_number_of_the_live_page_is_that_of_the_trace(
     assert any("/numbers" in url for url in asked) is whole
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("whole", [True, False])
 def test_the_tour_of_a_live_page_is_told_in_its_numbers(
     window: Page, whole: bool, monkeypatch: pytest.MonkeyPatch

@@ -291,6 +291,7 @@ def test_a_page_says_what_it_lacks_and_how_to_get_it(opened: Page, tmp_path: Pat
     assert "--held-out FILE" in opened.locator(".rule-of-heads").inner_text()
 
 
+@pytest.mark.long
 @needs_axe
 @long_too
 def test_the_levels_fit_and_can_be_read(browser: Browser, animal: tuple[Trace, Path], long: bool) -> None:

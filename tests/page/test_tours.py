@@ -124,6 +124,7 @@ def test_where_angles_depend_on_the_length_earlier_keys_are_said_to_move(tmp_pat
 # --------------------------------------------------------------------------- in a browser
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("tour", ["translation", "decoder"])
 def test_a_translator_has_both_tours_by_keyboard(tour: str, opened: Page, student: Trace, student_page: Path) -> None:
     show(opened, student_page)

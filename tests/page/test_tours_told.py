@@ -76,6 +76,7 @@ def test_each_step_of_bert_is_told_on_every_encoder_or_says_why_not(told: Told) 
     try_each(told["bert"], is_told)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tour", ["decoder", "translation"])
 def test_each_tour_is_told_on_every_model_that_it_suits(tour: str, told: Told) -> None:
     texts = tour_texts()[tour]
