@@ -259,7 +259,7 @@ def asked(row: Row, model: gf.Model, records: Any) -> list[Any]:
     return [plain(found) for found in answer(model, row.verb, ((each, "") for each in records), {})]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 def test_an_answer_is_the_same_alone_and_among_others_in_any_order(trained: tuple[Row, gf.Model, Path]) -> None:
     row, model, _ = trained
     exact = gf.Model(
