@@ -20,10 +20,10 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError
 from glassformer.decode.attention import Seen
+from glassformer.decode.beam_search import Search, TextOf
 from glassformer.decode.hypotheses import Hypotheses, Sentence, padded
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Finished, Request, SpecialIds, check_request
-from glassformer.decode.search import Search, TextOf
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.words import IdsOf, forbidden_ids, forced_words
 from glassformer.models.alignment import CrossWeights, cross_weights

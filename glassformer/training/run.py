@@ -17,18 +17,11 @@ from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Log, Machine, choose_machine
 from glassformer.tasks.feed import Feed
 from glassformer.training import adapters
-from glassformer.training.budget import (
-    EVALUATION_ROWS,
-    Budget,
-    Cadence,
-    RunProgress,
-    Schedule,
-    enough_learned,
-    evaluations,
-)
+from glassformer.training.budget import EVALUATION_ROWS, Budget, Cadence, RunProgress, enough_learned, evaluations
 from glassformer.training.checkpoint import Checkpoint, Checkpoints, State, circumstances, differences, restore, weights
 from glassformer.training.compiled import LossAndGradient, worth_compiling
 from glassformer.training.optimize import Tuned
+from glassformer.training.schedule import Schedule
 from glassformer.training.settings import TrainSection, TuneSection
 from glassformer.training.tune import choose
 

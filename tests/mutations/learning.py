@@ -7,21 +7,21 @@ from tests.mutations.record import Mutation
 MUTATIONS = (
     Mutation(
         "warm-up-one-step-late",
-        "glassformer/training/budget.py",
+        "glassformer/training/schedule.py",
         "(progress.step + 1) / self.rising",
         "progress.step / self.rising",
         ("tests/training/test_schedule.py::test_schedule_is_its_formula",),
     ),
     Mutation(
         "cosine-upside-down",
-        "glassformer/training/budget.py",
+        "glassformer/training/schedule.py",
         "0.5 - 0.5 * math.cos",
         "0.5 + 0.5 * math.cos",
         ("tests/training/test_schedule.py::test_schedule_is_its_formula[cosine]",),
     ),
     Mutation(
         "cool-down-from-the-beginning",
-        "glassformer/training/budget.py",
+        "glassformer/training/schedule.py",
         "(1 - done) / self.cooldown",
         "(1 - done - self.cooldown) / self.cooldown",
         ("tests/training/test_schedule.py::test_schedule_is_its_formula",),

@@ -77,14 +77,14 @@ MUTATIONS = (
     ),
     Mutation(
         "one-answer-beyond-the-beams",
-        "glassformer/decode/search.py",
+        "glassformer/decode/beam_search.py",
         "complete & (rank < self.of_group)",
         "complete & (rank <= self.of_group)",
         ("tests/decode/test_beams.py::test_beams_are_those_of_a_plain_search[coverage]",),
     ),
     Mutation(
         "gives-up-on-equal-bounds",
-        "glassformer/decode/search.py",
+        "glassformer/decode/beam_search.py",
         "hopeless & (best <= worst)",
         "hopeless & (best >= worst)",
         ("tests/decode/test_transformers.py::test_the_tokens_of_transformers[MarianMTModel-beam]",),
