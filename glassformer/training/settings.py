@@ -26,7 +26,7 @@ class EpochsByData(Settings):
         return max(self.least, min(self.most, math.ceil(self.steps / steps_per_epoch)))
 
     def __str__(self) -> str:
-        return f"{self.least} to {max(self.least, self.most)} by the data"
+        return f"{self.least} to {max(self.least, self.most)} depending on the data"
 
 
 class TrainSection(Settings):

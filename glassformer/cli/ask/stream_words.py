@@ -34,7 +34,7 @@ def check_streamed(values: Mapping[str, Any]) -> None:
 
 
 def can_stream(values: Mapping[str, Any]) -> bool:
-    """Whether words are shown one by one where nobody asks: on a screen, where nothing else is asked for."""
+    """Whether words are shown one by one by default: on a screen, without other output options."""
     return sys.stdout.isatty() and not any(values.get(name) for name in _NOT_BESIDE) and (values["n_best"] or 1) == 1
 
 
@@ -53,7 +53,7 @@ def stream_words(job: Job) -> None:
         except KeyboardInterrupt:
             if not (text.where.startswith(TYPED) and sys.stdin.isatty()):
                 raise
-            note("stopped; the next line is answered, Ctrl-C again or the end of the input leaves")
+            note("stopped; type the next line, or exit with Ctrl-C or the end of the input")
             continue
         note_windows(text.values.get("text", ""), found.windows, opened.row_tokens, long)
         for sentence in found.notes:

@@ -1,4 +1,4 @@
-"""The labelled texts and words that `glassformer embed compare` reads, and what is told of them before the work."""
+"""The labelled texts and words that `glassformer embed compare` reads, and notes on them before the work."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ def tell_of_labels(examples: Examples, kept: Sequence[int], folds: int) -> None:
         note(f"no row of {_listed(gone)} was drawn: {'they are' if len(gone) > 1 else 'it is'} left out (--rows)")
     rare = sorted(label for label, count in found.items() if count < folds)
     if rare:
-        note(f"rarer than the {folds} folds, so that some have none to guess: {_listed(rare)}")
+        note(f"fewer examples than the {folds} folds, so that some folds have none to predict: {_listed(rare)}")
     if any(_is_fraction(label) for label in found):
-        note("labels that are numbers are names here: 0.9 is no nearer to 1 than 0.1 is")
+        note("numbers as labels are treated as names: 0.9 is no nearer to 1 than 0.1")
 
 
 def _listed(labels: Sequence[str]) -> str:
