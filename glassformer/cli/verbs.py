@@ -6,7 +6,7 @@ from glassformer.tasks import VERBS as ANSWERS
 # of its name in the module of its name (import in import_.py), in the folder of its purpose.
 VERBS: dict[str, dict[str, str]] = {
     "Train": {
-        "demo": "train two small models and inspect them: the slides' sentences, then English text",
+        "demo": "train two small models, the slides' and one on English text, and inspect them",
         "plan": "estimate parameters, memory and time of a training",
         "train": "train a model from text files or a recipe",
         "distil": "train a smaller model from a larger one and your data",

@@ -7,7 +7,7 @@ from typing import Any
 from glassformer.base.shown import Grid, Part, line
 
 Guess = tuple[str, float | None]
-"""A guess, and how likely it is; None where that is not known."""
+"""A prediction, and its probability; None where that is not known."""
 SHOWN = 200
 """Characters of a text that are repeated in words."""
 
@@ -53,12 +53,12 @@ class Answered:
 
     @property
     def places(self) -> list[list[Guess]]:
-        """The likeliest guesses at each place that is asked for."""
+        """The likeliest predictions at each place that is asked for."""
         return []
 
     @property
     def place_names(self) -> list[str]:
-        """What the places are called."""
+        """The names of the places."""
         return []
 
     @property

@@ -29,7 +29,7 @@ from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.task import Both, Source, Task
 
 SOFT, COSINE = "soft_labels", "hidden_states"
-"""Losses beside a teacher."""
+"""Losses with a teacher."""
 
 
 class Feed(Protocol):
@@ -195,7 +195,7 @@ class Teaching:
 
 
 class TaughtFeed(TaskFeed):
-    """A task's batches, whose losses are the task's own, and those beside a teacher that stays as it is."""
+    """A task's batches, with the task's own losses and those with a frozen teacher."""
 
     def __init__(
         self,
@@ -252,7 +252,7 @@ class TaughtFeed(TaskFeed):
 def check_taught(task: type[Task]) -> None:
     if not task.soft:
         raise ConfigError(
-            "a student learns from a teacher what encoders answer",
+            "only a student that is an encoder can learn from a teacher",
             got=f"the task {task.Section.model_fields['name'].default}",
             do=f"name a teacher for one of: {', '.join(sorted(name for name in TASKS if task_named(name).soft))}",
         )

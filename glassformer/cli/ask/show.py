@@ -86,7 +86,7 @@ def check_tree(values: Mapping[str, Any]) -> None:
             "--tree shows how each text was found and nothing else"
             if mine == "--tree"
             else "--html writes the page of one text and nothing else",
-            got=f"{beside[0]} beside it",
+            got=f"{beside[0]} as well",
             do=f"leave {mine} or {beside[0]} out",
         )
 

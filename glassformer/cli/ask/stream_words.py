@@ -28,7 +28,7 @@ def check_streamed(values: Mapping[str, Any]) -> None:
     if beside:
         raise ConfigError(
             "--stream writes the words of one answer and nothing else",
-            got=f"{beside[0]} beside it",
+            got=f"{beside[0]} as well",
             do=f"leave --stream or {beside[0]} out",
         )
 
@@ -63,7 +63,7 @@ def stream_words(job: Job) -> None:
 
 
 def _written(words: Generator[str, None, Answer], handle: TextIO, *, lines: bool, before: str) -> Answer:
-    """Write an answer behind a prompt and the end of its line, also where it is stopped within the line."""
+    """Write an answer after a prompt and the end of its line, also where it is stopped within the line."""
     begun = bool(before)
     try:
         if before:

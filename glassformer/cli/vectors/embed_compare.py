@@ -240,7 +240,7 @@ def as_record(found: Ranking, each: Ranked) -> dict[str, Any]:
 
 def _show(found: Ranking, what: str, handle: Any) -> None:
     screen = console(handle)
-    table = plain_table("", "strategy", "pooling", f"{found.score}, %", "behind the best")
+    table = plain_table("", "strategy", "pooling", f"{found.score}, %", "minus the best")
     for column in (table.columns[0], *table.columns[3:]):
         column.justify = "right"
     for place, each in enumerate((*found.vectors, *found.baselines), start=1):
@@ -271,7 +271,7 @@ def _show(found: Ranking, what: str, handle: Any) -> None:
 
 
 def _beside(found: Ranking) -> str:
-    """What the best vectors are not told apart from, and which baselines are better, in words."""
+    """What the best vectors do not clearly differ from, and which baselines are better, in words."""
     best = found.vectors[0].name
     behind = {each.name: each.behind for each in found.baselines if each.behind is not None}
     better = [name for name, difference in behind.items() if difference.low > 0]

@@ -79,7 +79,7 @@ def fill(
     advance: Counting,
     blank: Callable[[Text], None],
 ) -> None:
-    """Write the vectors of all texts; those without a token of their own are told to `blank`."""
+    """Write the vectors of all texts; those without any token are reported to `blank`."""
     long = Few()
     for some in _chunks(texts):
         for one, each in made(model, maker, some, advance):

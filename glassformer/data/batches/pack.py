@@ -1,4 +1,4 @@
-"""Rows without padding: documents one after the other, cut into rows of full length.
+"""Rows without padding: concatenated documents, cut into rows of full length.
 
 B rows, S tokens of a row, D documents.
 """

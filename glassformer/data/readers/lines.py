@@ -119,7 +119,7 @@ def special_file(path: Path) -> str:
 
 
 def not_text(head: bytes) -> str:
-    """Why the first bytes of a file are no text that can be read, "" where they may be."""
+    """Why the first bytes of a file are not readable text, "" where they may be."""
     if encoding := _other_encoding(head):
         return f"{encoding}, not UTF-8"
     return "not text" if b"\0" in head else ""
@@ -208,7 +208,7 @@ def _decode(path: Path, parts: list[bytes], number: int, byte: int, bad: OnBad) 
 
 
 def decoded(raw: bytes, where: str, byte: int, bad: OnBad) -> str | None:
-    """The text of a line or a part of one that begins at this byte of its file; one that is no text goes to `bad`."""
+    """The text of a line or a part of one that begins at this byte of its file; one that is not text goes to `bad`."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -260,7 +260,7 @@ def _parts(path: Path, handle: BinaryIO, longest: int) -> Iterator[bytes]:
 
 
 def ends_in_returns(head: bytes) -> bool:
-    """Whether the beginning of a file has lines that end in a carriage return alone, as an old Macintosh wrote them."""
+    """Whether the beginning of a file has lines that end in a carriage return alone, as the old Macintosh wrote them."""
     return b"\n" not in head and b"\r" in head
 
 
@@ -294,7 +294,7 @@ def _no_text(where: str, byte: int, value: int) -> DataError:
     return DataError(
         f"{where} must be UTF-8 text",
         got=f"the byte 0x{value:02x} at byte {byte} of the file",
-        do="convert the file to UTF-8" if value else "a text has no zero bytes: is the file whole?",
+        do="convert the file to UTF-8" if value else "text has no zero bytes: check whether the file is whole",
     ).about(where, None)
 
 
