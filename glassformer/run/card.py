@@ -265,7 +265,7 @@ def _limits(model: Artefact) -> Iterator[str]:
     if model.data is not None and not model.data.holds_out:
         yield "No text was held out: the scores measure how well it remembers its training text."
     elif model.data is not None:
-        yield "The held-out text was also used to choose the step that was kept: measure on other text with `glassformer evaluate`."
+        yield "The held-out text also chose the step that was kept: measure on other text with `glassformer evaluate`."
     if model.task is not None and not model.metrics.get("verdict"):
         kind = task_named(model.task.name)
         scores = model.metrics.get("scores") or {}

@@ -79,7 +79,7 @@ def _of_a_notebook() -> bool:
 
 
 class ConsoleProgress:
-    """Shows bars on a terminal, and in a notebook or a log file one line for each tenth of the run."""
+    """Shows bars on a terminal; in a notebook or a log file, one line per tenth of the run."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or standard_error()

@@ -260,7 +260,7 @@ def _parts(path: Path, handle: BinaryIO, longest: int) -> Iterator[bytes]:
 
 
 def ends_in_returns(head: bytes) -> bool:
-    """Whether the beginning of a file has lines that end in a carriage return alone, as the old Macintosh wrote them."""
+    """Whether the beginning of a file has lines that end in a carriage return alone, as on an old Macintosh."""
     return b"\n" not in head and b"\r" in head
 
 

@@ -105,8 +105,8 @@ def check_parallel(source: Path, target: Path) -> None:
     more = abs(len(ours) - len(theirs))
     at = parting_line(ours, theirs)
     where = (
-        f"the lengths of their lines agree up to about line {at:,}, and after it if {_lines(more)} of {longer} are "
-        f"skipped: look there"
+        f"the lengths of their lines agree up to about line {at:,}, and after it without {_lines(more)} of {longer}: "
+        f"look there"
         if at is not None
         else f"{shorter} lacks {_lines(more)}; the lengths of the lines do not show where"
     )
