@@ -20,8 +20,8 @@ _OF_A_MODEL = ("glassformer.json", "config.json", "recipe.toml")
 
 
 class Traveller(NamedTuple):
-    """What is known of a model that travels. `size` is in bytes, of all its files; `text_licence` that of the text it
-    has learned from; `scores` those in its card, and `measured_on` the text they were measured on.
+    """What is known of a bundled model. `size` is in bytes, of all its files; `text_licence` that of its training text;
+    `scores` those in its card, and `measured_on` the text they were measured on.
     """
 
     name: str
@@ -52,12 +52,12 @@ def travels(model: str | Path, folder: Path | None = None) -> bool:
 
 
 def located(model: str | Path) -> str | Path:
-    """The folder of a model that travels, for its name; anything else as it was given."""
+    """The folder of a bundled model, for its name; anything else as it was given."""
     return travelling()[str(model)] if travels(model) else model
 
 
 def answering(tasks: tuple[str, ...]) -> str | None:
-    """The name of the first model in the package that has learned one of these tasks, None where none has."""
+    """The name of the first bundled model that was trained for one of these tasks, None where none was."""
     return next((name for name, folder in travelling().items() if _task(folder) in tasks), None)
 
 
@@ -86,7 +86,7 @@ def _json(path: Path) -> dict[str, Any]:
         return dict(read_json(path))
     except (OSError, ValueError, TypeError) as error:
         raise CheckpointError(
-            f"{path} must be as it came with the package", got=str(error), do="install glassformer again"
+            f"{path} must be unchanged since installation", got=str(error), do="reinstall glassformer"
         ) from None
 
 

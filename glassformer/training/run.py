@@ -291,7 +291,7 @@ def finish(run: Run) -> None:
         _take_mean(model, kept)
         mean = f"the mean of the checkpoints of steps {', '.join(str(each.step) for each in kept)}"
         if best is None:
-            run.log(f"kept: {mean}")
+            run.log(f"keeping {mean}")
             return
         found, loss = _measured(run, model)
         if run.is_better(found, loss):
