@@ -36,9 +36,9 @@ class Model(Answering, Writing):
         return model
 
     def evaluate(self, *files: str | Path) -> dict[str, float]:
-        """The task's scores on these files, beside baselines.
+        """The task's scores on these files, compared with baselines.
 
-        Without files: on what was held out when the model was trained.
+        Without files: on the text that was held out in training.
         """
         from glassformer.run.evaluate import evaluate
 

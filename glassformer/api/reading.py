@@ -44,10 +44,10 @@ class Answering(Artefact):
     @overload
     def fill(self, text: Texts, *, top: int = 5) -> list[Filled]: ...
     def fill(self, text: str | Texts, *, top: int = 5) -> Filled | list[Filled]:
-        """The `top` best guesses for each [MASK] in a text, or in each of many texts.
+        """The `top` best predictions for each [MASK] in a text, or in each of many texts.
 
-        Masked words are guessed independently of one another. A text longer than the model's `max_text_tokens` is read
-        in windows. Raises DataError for a text without [MASK], ConfigError for a model that cannot fill.
+        Masked words are predicted independently of one another. A text longer than the model's `max_text_tokens` is
+        read in windows. Raises DataError for a text without [MASK], ConfigError for a model that cannot fill.
         """
         found: Filled | list[Filled] = self.ask("fill", text, options={"top": top})
         return found

@@ -47,12 +47,12 @@ class Trace(look.Trace):
         """Write a page that shows every number of this run and its inputs: one file, which works from disk.
 
         It holds at most `megabytes` of numbers, and says what it leaves out. `searches` are the trees of its texts, as
-        `Model.search_tree` gives them (None: of this text none), `training` is the folder of the model's training: the
-        page shows them too. With `gradients` it holds the gradient of the loss, which costs a backward pass. `probe` is
-        a logistic regression on the model's vectors (a fitted pipeline of `TextFeatures` and scikit-learn's, or the
-        file of `embed compare --probe-out`), `index` an index of texts by these vectors, `start` the model that this
-        one was tuned from: the page draws each of them. `sections` are further sections, as JSON by name; `place` is
-        where it opens, as its address names it. A file that glassformer did not write is replaced only with
+        `Model.search_tree` gives them (None for a text without one), `training` is the folder of the model's training:
+        the page shows them too. With `gradients` it holds the gradient of the loss, which costs a backward pass.
+        `probe` is a logistic regression on the model's vectors (a fitted pipeline of `TextFeatures` and scikit-learn's,
+        or the file of `embed compare --probe-out`), `index` an index of texts by these vectors, `start` the model that
+        this one was tuned from: the page draws each of them. `sections` are further sections, as JSON by name; `place`
+        is where it opens, as its address names it. A file that glassformer did not write is replaced only with
         `overwrite`, one of a model, an index or a run never. Raises DataError where it cannot be written, ConfigError
         for a limit below 1, CheckpointError for a probe or an index of another model.
         """
@@ -76,10 +76,9 @@ class Trace(look.Trace):
     def show(self, *, height: int = 640, title: str | None = None, megabytes: int = 16, live: bool = False) -> Shown:
         """Show this run in a notebook, `height` points high, as the page that `to_html` writes.
 
-        The page is stored in the notebook with at most so many megabytes of numbers, and works without Python: also in
-        what is exported from the notebook. A `live` one asks this Python process instead, so that the model computes
-        changes made by hand; it needs anywidget. Raises ConfigError for a limit or a height below 1, and
-        MissingExtraError.
+        The page is stored in the notebook with at most `megabytes` of numbers, and works without Python: also in what
+        is exported from the notebook. A `live` one asks this Python process instead, so that the model computes changes
+        made by hand; it needs anywidget. Raises ConfigError for a limit or a height below 1, and MissingExtraError.
         """
         from glassformer.page.notebook import show
 

@@ -35,15 +35,15 @@ class Traveller(NamedTuple):
 
 
 def travelling(place: Path | None = None) -> dict[str, Path]:
-    """The folders of the models in the package by name, in alphabetical order."""
+    """The folders of the bundled models by name, in alphabetical order."""
     place = PLACE if place is None else place
     folders = place.iterdir() if place.is_dir() else ()
     return {folder.name: folder for folder in sorted(folders) if folder.name[0] not in "._" and folder.is_dir()}
 
 
 def travels(model: str | Path, folder: Path | None = None) -> bool:
-    """Whether a string is the name of a model in the package. It is not where `folder`, the current one by default, has
-    a model of the user's of this name; a Path is always a folder.
+    """Whether a string is the name of a bundled model. It is not if `folder`, by default the current one, has a model
+    of this name; a Path is always a folder.
     """
     if not isinstance(model, str) or model not in travelling():
         return False

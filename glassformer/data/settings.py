@@ -39,9 +39,9 @@ class DataSection(Settings):
 
 
 class CorpusSection(DataSection):
-    """Running text. `pack`: documents are joined to full rows, else each has a row of its own; `document_mask`: the
-    documents of a row do not see each other. `end` is the share of the text that is held out at its end, instead of
-    whole documents for validation: this is used where one of few documents would be a large part of the text.
+    """Running text. `pack`: documents are joined to full rows, else each has its own row; `document_mask`: the
+    documents of a row do not attend to each other. `end` is the share of the text that is held out at its end, instead
+    of whole documents for validation: this is used where one of few documents would be a large part of the text.
     """
 
     documents: Literal["blank-line", "line", "file"] = "blank-line"

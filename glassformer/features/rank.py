@@ -71,7 +71,7 @@ def rank(
     seed: int = 0,
     advance: Advance = lambda done: None,
 ) -> Ranking:
-    """Rank vectors [E, F] by name, and by pooling mixes of `layers` [E, K, W], which each fold learns anew.
+    """Rank vectors [E, F] by name, and by pooling mixes of `layers` [E, K, W], which each fold learns again.
 
     `texts` are those that a TF-IDF baseline reads, None where there is none. Examples of one group, [E] from 0, are
     never in two folds; without groups each example is its own. Each fold standardizes the numbers and chooses the
@@ -117,8 +117,8 @@ def rank(
 def check_labels(
     names: Sequence[str], of: Integers, folds: int, groups: Integers | None = None, *, words: bool = False
 ) -> None:
-    """Raise DataError unless there are two labels that repeat, and examples and groups enough for so many folds. Groups
-    are equal texts, or with `words` sentences.
+    """Raise DataError unless there are two labels that repeat, and enough examples and groups for the folds. Groups are
+    equal texts, or with `words` sentences.
     """
     if len(names) < 2:
         raise DataError(

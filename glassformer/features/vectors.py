@@ -44,8 +44,8 @@ class Vectors:
     """The vectors of a text by the name of the feature: [F] of the text as a whole, or [P, F] of its words.
 
     `offsets` are the characters [start, end) of each word in the text, None of a text as a whole; `windows`: in how
-    many parts the text was read; `given`: whether the words came with the text; `tokens`: how many its vectors are made
-    of, without the special ones; `more`: more words of the text follow.
+    many parts the text was read; `given`: whether the words were given with the text; `tokens`: how many its vectors
+    are made of, without the special ones; `more`: more words of the text follow.
     """
 
     text: str

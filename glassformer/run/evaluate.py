@@ -230,7 +230,7 @@ def _own_text(model: Artefact, split: Split) -> DataSection:
     if data.files and not any(map(os.path.isabs, data.files)):  # so packed: a training run has absolute paths
         raise ConfigError(
             "files to measure on are needed",
-            got="none, and the model came without its training text",
+            got="none, and the training text is not included with the model",
             do="name files",
         )
     shares = data.shares

@@ -97,8 +97,10 @@ def choose_device(name: str) -> torch.device:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError):
         count = torch.cuda.device_count()
-        here = f"this machine has {count} CUDA devices and a CPU" if count else "this machine has a CPU only"
-        raise DeviceError(f"the device {name!r} is needed", got=here, do="use --device cpu") from None
+        here = f"{count} CUDA devices and a CPU" if count else "a CPU only"
+        raise DeviceError(
+            f"the device {name!r} must be one of this machine's", got=here, do="use --device cpu"
+        ) from None
     return device
 
 

@@ -20,7 +20,7 @@ MULTIPLE = 16
 
 
 class Int8Matrix(nn.Module):
-    """x Wᵀ + b, where each row of W is whole numbers from -127 to 127 times a number of its own, its largest / 127 in
+    """x Wᵀ + b, where each row of W is whole numbers from -127 to 127 times a scale, the row's largest number / 127 in
     bfloat16. Inputs and results of the product are bfloat16 too, sums float32.
     """
 

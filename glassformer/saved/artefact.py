@@ -121,7 +121,7 @@ class Artefact(NeverPickled):
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer; raises TokenizerError when the model came without one."""
+        """The tokenizer; raises TokenizerError for a model without one."""
         if self._tokenizer is None:
             raise TokenizerError(
                 "text needs a tokenizer", got="a model saved without one", do="use model.module with ids"

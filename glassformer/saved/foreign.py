@@ -120,7 +120,7 @@ class Searched(NamedTuple):
 
 
 def searched(model: Artefact) -> Searched:
-    """What came with an imported model; of one that was trained to translate or to write, what its own search does."""
+    """The settings of an imported model, or the own search of one that was trained to translate or write."""
     section = model.task
     if section is not None and model.alone and model.has_tokenizer:
         return _written(model)

@@ -133,7 +133,7 @@ def _lenient(path: Path) -> str:
 
 
 def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str, object] | None = None) -> Recipe:
-    """A recipe from settings, a mapping, a TOML file, or the name of one in the package. `changes` are single settings,
+    """A recipe from settings, a mapping, a TOML file, or the name of a bundled one. `changes` are single settings,
     `{"train.steps": 100}`. Paths in them and in a mapping are relative to the current folder. Raises ConfigError in one
     sentence, also for a change that another setting makes ineffective.
     """

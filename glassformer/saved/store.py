@@ -2,7 +2,7 @@
 
 `glassformer.json` holds all that is needed to rebuild the model, and marks the directory as one in our format;
 `model.safetensors` holds the weights, each shared one once; `tokenizer.json`, `recipe.toml`, `metrics.json` and a model
-card are next to them. There is no pickle: opening a model never runs code that came with it.
+card are next to them. There is no pickle: opening a model never runs its code.
 
 `glassformer.json` contains its own checksum, and those of weights, metrics, card and recipe. Damaged weights are
 refused, damage of the others is shown by `changed_files`. After a change of glassformer.json by hand, its line

@@ -105,7 +105,7 @@ def chosen_strength(
     score: str,
     guess: Callable[[Integers, Integers, float], Integers],
 ) -> float:
-    """The strength that does best, by the score that ranks, on a fifth of the groups after fitting on the others; of
+    """The strength that does best, by the ranking score, on a fifth of the groups after fitting on the others; of
     equally good ones the smallest, which regularizes most. The middle one where the others have only one label.
 
     `of` [E] are the labels; `guess` takes the numbers of the examples to fit on, those to predict, and a strength, and
@@ -161,7 +161,7 @@ def beside_tfidf(
     measured: Sequence[Example],
     log: Callable[[str], None],
 ) -> Scores:
-    """The scores with those of the baseline on the same examples; unchanged where the task has nothing for it to learn."""
+    """The scores with those of the baseline on the same examples; unchanged if the task gives it nothing to learn."""
     learned = [lesson for example in train if (lesson := task.lesson(example)) is not None]
     labelled = [(one, lesson) for one in measured if (lesson := task.lesson(one)) is not None]
     if not learned or not labelled:

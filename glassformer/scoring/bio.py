@@ -66,7 +66,7 @@ def spans_of(tags: Sequence[str]) -> list[TagSpan]:
 
 
 def tags_of(spans: Iterable[TagSpan], words: int) -> list[str]:
-    """The BIO tags of so many words, from spans that do not overlap."""
+    """The BIO tags of `words` words, from spans that do not overlap."""
     tags = [OUTSIDE] * words
     for label, start, end in spans:
         tags[start:end] = [f"B-{label}", *[f"I-{label}"] * (end - start - 1)]

@@ -66,7 +66,7 @@ class Reliability:
 
     @property
     def expected_error(self) -> float:
-        """Expected calibration error: |share right − mean probability| over all predictions (Guo et al. 2017, eq. 5)."""
+        """Expected calibration error: |share right − mean probability|, over all predictions (Guo et al. 2017)."""
         return float(np.abs(self.right - self.confidence).sum() / max(self.count.sum(), 1))
 
     def table(self) -> list[dict[str, Any]]:

@@ -189,7 +189,7 @@ class Verdict:
 
 
 def verdict(scores: Scores, best: str) -> Verdict | None:
-    """The model against its best baseline by `best`; None where not measured example by example, or for a single one."""
+    """The model against its best baseline by `best`; None unless measured on several examples, one by one."""
     name = best.removeprefix("-")
     measured = {system: measure.values() for system, measure in scores.measures.items() if len(measure) > 1}
     others = {system: values[name] for system, values in measured.items() if system != THIS_MODEL and name in values}

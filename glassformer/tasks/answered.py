@@ -37,13 +37,13 @@ class Answered:
         raise NotImplementedError
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
-        """What is shown on a screen of so many columns, of the answer to a record with these values by role."""
+        """What is shown, on a screen of this width, of the answer to a record with these values by role."""
         found = {name: value for name, value in self.to_dict().items() if name not in values and name != "windows"}
         yield from texts_of(values)
         yield Grid(("", ""), tuple((name, in_short(value)) for name, value in found.items()))
 
     def in_words(self, words: int, answers: int) -> InWords:
-        """The answer as the last step of a walk-through, which shows so many words and answers at most."""
+        """The answer as the last step of a walk-through, with a limit on words and answers."""
         found = self.to_dict()
         return InWords(remarks=tuple(f"{name}: {in_short(value)}" for name, value in found.items()))
 

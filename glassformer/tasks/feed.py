@@ -33,8 +33,9 @@ SOFT, COSINE = "soft_labels", "hidden_states"
 
 
 class Feed(Protocol):
-    """All that training sees of a task and its data. Two runs with the same `fingerprint` see the same examples; the
-    batches of a run have so many `shapes`; a step is cut into `parts`, of which `rows` is the largest number.
+    """All that training sees of a task and its data. Two runs with the same `fingerprint` see the same examples;
+    `shapes` is how many shapes the batches of a run have; a step is cut into `parts`, of which `rows` is the largest
+    number.
     """
 
     name: str

@@ -191,7 +191,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
             raise DataError(
                 error.wanted,
                 got=f"{error.got} in {named[:200]}",
-                do="check that each record has a line of its own; where there are so few, set validation and test to 0",
+                do="check that each record has its own line; with so few records, set validation and test to 0",
             ) from None
 
     @classmethod

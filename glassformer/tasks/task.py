@@ -191,14 +191,14 @@ class Task(ABC):
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """By name, the weighted sum of the losses of a batch, at least float32: those of what the heads answer. A task
-        whose losses are of the model's states, as those over a large vocabulary, has a method of its own.
+        whose losses are of the model's states, as those over a large vocabulary, overrides this.
         """
         output = model(batch.inputs, scored_at=batch.scored_at, heads=tuple(self.verbs))
         return self.losses_of(model, output, batch)
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
         """The losses of the model's answers for a batch."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method losses_of, or losses of its own")
+        raise NotImplementedError(f"{type(self).__name__} needs a method losses_of, or its own losses")
 
     @abstractmethod
     def evaluate(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:

@@ -173,7 +173,7 @@ _EVALUATIONS, _LOOKED_AT = 10, 0.25
 
 
 def evaluations(steps: int | None, batch: int) -> int:
-    """Evaluations in a run of so many steps (None: not known) with so many rows each."""
+    """The number of evaluations in a run of `steps` steps (None: not known) with `batch` rows each."""
     if steps is None:
         return _EVALUATIONS
     return max(1, min(_EVALUATIONS, int(_LOOKED_AT * steps * batch / EVALUATION_ROWS)))

@@ -87,7 +87,7 @@ def worth_compiling(
     *,
     stages: int = 1,
 ) -> tuple[bool, str]:
-    """Whether to compile a run with so many tokens a step, and why; each shape is compiled in each of `stages`."""
+    """Whether to compile a run with this many tokens per step, and why; each shape is compiled in each of `stages`."""
     if settings.compile != "auto":
         return settings.compile == "on", f"compile = {settings.compile}"
     if not compiler.has_compiler(machine.device):

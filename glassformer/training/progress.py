@@ -30,7 +30,7 @@ class Progress(Protocol):
         ...
 
     def reading(self, title: str, characters: int) -> AbstractContextManager[Advance]:
-        """A stage that reads about so many characters; inside, call the function with how many were just read."""
+        """A stage that reads about this many characters; inside, call the function with how many were just read."""
         ...
 
     def training(self, steps: Iterator[Step]) -> Iterator[Step]:

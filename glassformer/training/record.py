@@ -133,7 +133,7 @@ class Record:
 
 
 def refuse_removed_folder(folder: Path, step: int, error: Exception) -> None:
-    """Raise TrainingError when the error is that the folder of a run is gone after so many steps."""
+    """Raise TrainingError when the error is that the folder of a run was removed during the run."""
     if step and isinstance(error, FileNotFoundError) and not folder.exists():
         raise TrainingError(
             "a run needs its folder to the end",
@@ -192,7 +192,7 @@ def next_due(step: int) -> int:
 
 
 def kept_steps(step: int, most: int = MOST) -> list[int]:
-    """The records that a run has after so many steps: those that were due, or every second, fourth … of them."""
+    """The records that a run has after this many steps: those that were due, or every second, fourth … of them."""
     due = list(takewhile(lambda each: each <= step, due_steps()))
     every = 1
     while len(due[::every]) > most:

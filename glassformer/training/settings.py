@@ -22,7 +22,7 @@ class EpochsByData(Settings):
     most: int = Field(default=20, ge=1, le=10_000)
 
     def epochs(self, steps_per_epoch: float) -> int:
-        """The epochs of data that are so many steps."""
+        """The epochs of data that make `steps` steps."""
         return max(self.least, min(self.most, math.ceil(self.steps / steps_per_epoch)))
 
     def __str__(self) -> str:
@@ -33,8 +33,8 @@ class TrainSection(Settings):
     """Settings of a training run. It ends when the first of `steps`, `epochs` and `minutes` is reached; where none of
     them is set, after the epochs that `epochs_by_data` finds.
 
-    A step has `batch` rows, or with `batch_tokens` as many rows as have so many tokens, padding included: those of the
-    target where a task has one.
+    A step has `batch` rows, or with `batch_tokens` as many rows as hold that many tokens, padding included: those of
+    the target where a task has one.
 
     `minutes` are those of the clock, with compiling, evaluation and saving, without the time between a stop and its
     `--resume`. A suspended or slowed process (Ctrl-Z, a busy machine) uses them up, and the seconds in `metrics.json`

@@ -48,9 +48,9 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.device = device
 
     def fit(self, X: object, y: object = None) -> Self:
-        """Open the model, and learn a mix where one is asked for.
+        """Open the model, and learn a mix if it is the strategy.
 
-        Raises DataError for what are no texts, ConfigError for a strategy that the model has no layers for.
+        Raises DataError for anything but texts, ConfigError for a strategy that the model has no layers for.
         """
         texts = texts_of(X)
         self.model_ = opened(self.model, self.device, fast=self.fast)

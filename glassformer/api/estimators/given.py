@@ -54,7 +54,7 @@ def sentences_of(given: object, what: str = "words") -> list[list[str]]:
 
 
 def labels_of(given: object, count: int) -> list[Any]:
-    """One label for each of so many rows. Raises DataError."""
+    """One label for each row. Raises DataError."""
     if given is None:
         raise DataError("to fit there must be labels", got="None for y")
     found = [_only(each) for each in _listed(given, "labels")]

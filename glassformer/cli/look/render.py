@@ -1,4 +1,4 @@
-"""The steps of a walk-through as lines of text, at most so many columns wide."""
+"""The steps of a walk-through as lines of text of a given width."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby

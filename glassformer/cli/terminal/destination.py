@@ -1,4 +1,4 @@
-"""Where the answers of a verb go: the screen, a file, or a file that a later command can go on with."""
+"""Where the answers of a verb go: the screen, a file, or a file that a later command can continue."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Unresumed:
 
 @dataclass(frozen=True)
 class Output:
-    """Where answers go: a file or the screen, JSON or drawn; `resume` goes on; `rejects` gets what failed."""
+    """Where answers go: a file or the screen, JSON or drawn; `resume` continues; `rejects` gets what failed."""
 
     out: Path | None = None
     json: bool = False

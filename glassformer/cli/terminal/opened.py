@@ -135,7 +135,7 @@ def _nearest(word: str, verb: str) -> str:
 
 
 def default_model(verb: str) -> str:
-    """The name of the model of the package that answers a verb; raises ConfigError where none does."""
+    """The name of the bundled model that answers a verb; raises ConfigError where none does."""
     tasks = VERBS[verb if verb in VERBS else verb_where(lambda entry: entry.masks)].tasks
     name = answering(tasks)
     if name is None:

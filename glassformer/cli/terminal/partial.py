@@ -1,9 +1,9 @@
-"""Results of a long command that outlive it: a command that is stopped, or killed, goes on after its last whole result.
+"""Results of a long command that survive it: a stopped or killed command can continue after its last whole result.
 
 While they are written, the results are in OUT.partial, and OUT.resume says what was asked and how far it has come: a
 line of JSON with its own checksum, and two lines of fixed length, each with the number of whole results, their bytes
 and the checksum of these. The first is of the last result, the second of what is known to be on the disk, some seconds
-older: it is what a machine that lost its power goes on from. At the end OUT.partial is renamed to OUT.
+older: a machine that lost its power continues from it. At the end OUT.partial is renamed to OUT.
 """
 
 from __future__ import annotations
@@ -111,10 +111,9 @@ class _Counted(io.RawIOBase):
 
 @contextmanager
 def resumable(out: Path, request: Mapping[str, Any], *, resume: bool) -> Iterator[Partial]:
-    """Inside, write the results; at the end they are in `out`, as a table where its name is
-    that of one. What a stopped command leaves stays, and `resume` goes
-    on with it where the `request`, by name as JSON, is the same. Raises DataError for what cannot be written, is of
-    another request or damaged, or is there without `resume`.
+    """Inside, write the results; at the end they are in `out`, as a table where its name is that of one. Results of a
+    stopped command are kept, and `resume` continues them if the `request`, by name as JSON, is the same. Raises
+    DataError for what cannot be written, is of another request or damaged, or is there without `resume`.
     """
     check_path(out, DataError)
     given, out = out, behind_links(out, DataError)

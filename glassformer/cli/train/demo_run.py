@@ -1,5 +1,5 @@
 """`glassformer demo` trains two small models, the one that the slides draw and one on English text, and translates,
-writes and chats with models of the package.
+writes and chats with bundled models.
 """
 
 from __future__ import annotations

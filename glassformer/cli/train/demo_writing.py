@@ -1,4 +1,4 @@
-"""What the demo shows of decoders: a story that goes on, and one exchange, where the package has models for them."""
+"""What the demo shows of decoders: a story that is continued, and one reply, if the package has models for them."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ def evaluate(
         list[str] | None,
         typer.Argument(
             metavar="[MODEL] FILES",
-            help="The model, a folder, hub:owner/name or a name that `glassformer models` lists; without one, a model "
-            f"of the package. Then data to measure on (.txt, .md, {DATA_FILES}); by default what was held out in "
+            help="The model (a folder, hub:owner/name or a name that `glassformer models` lists; default: a bundled "
+            f"model), then data to measure on (.txt, .md, {DATA_FILES}); by default what was held out in "
             "training.",
         ),
     ] = None,

@@ -46,8 +46,8 @@ def embed_compare(
         list[str] | None,
         typer.Argument(
             metavar="[MODEL] FILES",
-            help="The model, a folder, hub:owner/name or a name that `glassformer models` lists; without one, a model "
-            "of the package. Then tables with a text and a label (.jsonl, .csv, .tsv, .parquet); with --words files of "
+            help="The model (a folder, hub:owner/name or a name that `glassformer models` lists; default: a bundled "
+            "model), then tables with a text and a label (.jsonl, .csv, .tsv, .parquet); with --words files of "
             "tagged words (.conll, .conllu, .jsonl).",
             show_default=False,
         ),

@@ -81,7 +81,7 @@ def words_of(files: Sequence[Path], words: str | None, tags: str | None, bad: On
 
 
 def drawn(examples: Examples, rows: int, seed: int) -> list[int]:
-    """The numbers of the texts that are read: all, or as many drawn at random as have so many labels."""
+    """The numbers of the texts that are read: all, or a random sample with that many labels."""
     import numpy as np
 
     sizes = np.array([len(labels) for labels in examples.labels], np.int64)
@@ -94,7 +94,7 @@ def drawn(examples: Examples, rows: int, seed: int) -> list[int]:
 
 
 def tell_of_labels(examples: Examples, kept: Sequence[int], folds: int) -> None:
-    """Notes on labels that were not drawn, that are too rare for so many folds, and that may be measured numbers."""
+    """Notes on labels that were not drawn, that are too rare for the folds, and that may be measurements."""
     found = Counter(examples.labels_of(kept))
     gone = sorted({label for labels in examples.labels for label in labels} - found.keys())
     if gone:

@@ -41,8 +41,8 @@ def search_build(
         list[str] | None,
         typer.Argument(
             metavar="[MODEL] FILES",
-            help="The model, a folder, hub:owner/name or a name that `glassformer models` lists; without one, a model "
-            "of the package. Then files of texts, one a line, or .jsonl, .csv, .tsv, .parquet.",
+            help="The model (a folder, hub:owner/name or a name that `glassformer models` lists; default: a bundled "
+            "model), then files of texts, one per line, or .jsonl, .csv, .tsv, .parquet.",
             show_default=False,
         ),
     ] = None,

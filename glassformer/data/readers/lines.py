@@ -62,7 +62,9 @@ class Skipped:
 
 
 def left_out(count: int, files: int, first: str) -> str:
-    """The note about `count` rows and files that were skipped, so many of them `files`: the message of the first."""
+    """The note about `count` rows and files that were skipped (`files`: how many of them are files): the message of the
+    first.
+    """
     rows = count - files
     told = [f"{rows:,} bad row{'' if rows == 1 else 's'}"] * bool(rows)
     told += [f"{files:,} file{'' if files == 1 else 's'} that cannot be read to the end"] * bool(files)
@@ -194,7 +196,7 @@ def _line(path: Path, parts: list[bytes], number: int, byte: int, size: int, bad
 
 
 def too_long(where: str, size: int) -> DataError:
-    """The error for a line or row of so many bytes."""
+    """The error for a line or row with too many bytes."""
     return DataError(f"{where} must be of at most {LONGEST_LINE:,} bytes", got=f"{size:,}", do="divide it").about(
         where, None
     )

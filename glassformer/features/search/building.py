@@ -1,4 +1,4 @@
-"""Building an index: vectors of length 1 with their texts, in bounded memory; a build that was stopped can go on.
+"""Building an index: vectors of length 1 with their texts, in bounded memory; a stopped build can be resumed.
 
 N texts · W numbers of a vector
 """

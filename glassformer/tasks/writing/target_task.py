@@ -61,7 +61,7 @@ class TargetTask(RecordTask[TextPair, Translation]):
 
     @abstractmethod
     def searching(self, beams: int) -> Translator:
-        """What writes with so many beams."""
+        """The writer, with this many beams."""
 
     @property
     def weights(self) -> Mapping[str, float]:

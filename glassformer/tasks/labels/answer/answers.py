@@ -44,7 +44,7 @@ class Span(NamedTuple):
 @dataclass(frozen=True)
 class Answer(Answered):
     """The best spans of the passage, and whether the first is the answer or there is none. The score of a span is the
-    sum of its start and end logits less those of the first token of its window, [CLS]: how much likelier the span is
+    sum of its start and end logits minus those of the first token of its window, [CLS]: how much likelier the span is
     than no answer, as a logarithm. Probabilities are shared out among the best 20 spans of all windows and, for a model
     that has learned that questions may have no answer, none (else it is None).
     """

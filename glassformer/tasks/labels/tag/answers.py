@@ -34,7 +34,7 @@ class FoundSpan:
 @dataclass(frozen=True)
 class Tagging(Answered):
     """The tags of a text's words, [start, end) of each in `offsets`, and the spans that they mark, or the words.
-    `given`: the words came with the text.
+    `given`: the words were given with the text.
     """
 
     text: str

@@ -18,7 +18,7 @@ from glassformer.text.words import Span, align_words, find_words
 
 
 class Sentence(NamedTuple):
-    """A text, its words [start, end), and their tags where known. `given`: the words came with the text."""
+    """A text, its words [start, end), and their tags where known. `given`: the words were given with the text."""
 
     text: str
     words: tuple[Span, ...]
