@@ -48,7 +48,7 @@ def search_build(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", file_okay=False, help=f"{OUT}  [required]"),
+        typer.Option("--out", "-o", file_okay=False, help=f"{OUT}  [default: none; required]"),
     ] = None,
     model: NamedModel = None,
     text_column: TextColumn = "text",
