@@ -60,7 +60,7 @@ Texts = list[str] | tuple[str, ...]
 
 
 def listed(text: object, role: str = "text", *, do: str = "") -> list[str]:
-    """A text, or several, as a list; raises DataError for what is no text, which says to `do` so."""
+    """A text, or several, as a list; raises DataError, with this `do`, for anything else."""
     if isinstance(text, str):
         return [check_text(text, f"a {role}")]
     found = several(text, f"a {role}, or a list of them, is needed")
@@ -80,11 +80,11 @@ def check_text(text: object, which: str, *, do: str = "") -> str:
 
 
 def beside(text: object, others: object, what: str) -> list[tuple[str, Any]]:
-    """Each text with what belongs to it; a single text beside several belongs to each. Raises DataError."""
+    """Each text with what belongs to it; a single value belongs to each of several texts. Raises DataError."""
     texts = listed(text)
     its = [others] * len(texts) if isinstance(others, str) else several(others, f"a {what} is needed for each text")
     if len(its) != len(texts):
-        raise DataError(f"each text needs a {what} of its own", got=f"{len(its):,} for {len(texts):,} texts")
+        raise DataError(f"each text needs its own {what}", got=f"{len(its):,} for {len(texts):,} texts")
     return list(zip(texts, its, strict=True))
 
 
@@ -96,7 +96,7 @@ def several(given: object, wanted: str) -> list[Any]:
 
 def records_for(verb: str, text: str | Texts, roles: Mapping[str, object]) -> list[dict[str, object]]:
     """Records of a text, or of several, with what belongs to each by its role; what is None is not given. Raises
-    ConfigError for a role that the verb does not read, DataError where not each text has its own.
+    ConfigError for a role that the verb does not read, DataError where texts lack their own.
     """
     entry = _verb(verb)
     records = texts_of(text)
@@ -138,9 +138,7 @@ def texts_of(text: str | Texts) -> list[dict[str, object]]:
 
 
 def texts_and_words(text: str | Texts, words: Iterable[Iterable[str]]) -> list[dict[str, object]]:
-    """Records of texts, and behind them of sentences whose words are already split; raises DataError for what is
-    neither.
-    """
+    """Records of texts, then of sentences whose words are already split; raises DataError for anything else."""
     texts = listed(text, do="give words that are already split as words=[[...], ...], a list for each sentence")
     sentences = several(words, "a list of sentences, each a list of words, is needed")
     records: list[dict[str, object]] = [{"text": each} for each in texts]
@@ -159,7 +157,7 @@ def texts_and_words(text: str | Texts, words: Iterable[Iterable[str]]) -> list[d
 
 
 def numbered(records: Sequence[Mapping[str, object]]) -> list[tuple[Mapping[str, object], str]]:
-    """Records that come from no file, each with its number where there are several, for whoever refuses it."""
+    """Records that come from no file, each with its number where there are several, for error messages."""
     count = len(records)
     return [(values, f"text {number} of {count:,}" if count > 1 else "") for number, values in enumerate(records, 1)]
 

@@ -1,1 +1,1 @@
-"""What people hold in Python: load, train, Model, Trace, estimators."""
+"""The Python interface: load, train, Model, Trace, estimators."""

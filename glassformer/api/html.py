@@ -9,7 +9,7 @@ _LABELS = 8
 
 
 def of_model(model: Artefact) -> str:
-    """Its task, sizes, parameters by part, and its scores beside the baseline's."""
+    """Its task, sizes, parameters by part, and its scores next to the baseline's."""
     facts = describe(model)
     rows = [("task", facts["task"] or "none"), ("parameters", f"{facts['parameters']['all']:,}")]
     for side, sizes in facts["sizes"].items():
@@ -17,7 +17,7 @@ def of_model(model: Artefact) -> str:
         rows.append((side, f"{heads}, positions: {sizes['positions']}"))
     if facts["tokenizer"] is not None:
         rows.append(("tokenizer", f"{facts['tokenizer']['tokens']:,} tokens"))
-    rows.append(("reads at once", f"{facts['reads_at_once'] or 'any number of'} tokens"))
+    rows.append(("reads at most", f"{facts['reads_at_once'] or 'any number of'} tokens"))
     if labels := facts["labels"]:
         rows.append(("labels", ", ".join(labels[:_LABELS]) + (" …" if len(labels) > _LABELS else "")))
     rows.append(("predicts", f"in {facts['prediction']['precision']} on {facts['prediction']['device']}"))

@@ -1,4 +1,4 @@
-"""`load`: a saved model, as people use it."""
+"""`load`: opens a saved model."""
 
 from pathlib import Path
 
@@ -17,9 +17,9 @@ def load(
     """Open a saved model: a folder in our format or in Hugging Face's (`config.json` and safetensors), or the name of a
     bundled model (`english`), unless the current folder has a model of this name.
 
-    `dtype` is that of the weights, float32 by default; `fast` predicts in bfloat16 where the machine computes faster in
-    it. With "int8" the matrices are rounded to 8 bits, for texts that are written one at a time on a processor: such a
-    model predicts, and is not traced, saved or trained. The internet is used only for `hub:owner/name`.
-    Raises CheckpointError for what is not a model, DeviceError for a device that is not available.
+    `dtype` is that of the weights, float32 by default; `fast` predicts in bfloat16 where the machine is faster with it.
+    With "int8" the matrices are rounded to 8 bits, for texts that are written one at a time on a processor: such a
+    model predicts, and is not traced, saved or trained. The internet is used only for `hub:owner/name`. Raises
+    CheckpointError for anything but a model, DeviceError for a device that is not available.
     """
     return open_model(path, Model, device, dtype, fast=fast)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Model(Answering, Writing):
-    """A saved or trained model that takes raw text and answers about this text."""
+    """A saved or trained model that takes raw text and answers questions about it."""
 
     @classmethod
     def of(cls, record: Artefact) -> Self:
@@ -36,9 +36,9 @@ class Model(Answering, Writing):
         return model
 
     def evaluate(self, *files: str | Path) -> dict[str, float]:
-        """The task's scores on these files, beside baselines.
+        """The task's scores on these files, compared with baselines.
 
-        Without files: on what was held out when the model was trained.
+        Without files: on the text that was held out in training.
         """
         from glassformer.run.evaluate import evaluate
 
@@ -101,11 +101,11 @@ class Model(Answering, Writing):
         `strategy.pooling` where several strategies or poolings are asked for, made in one pass through the model.
 
         With `words` a `Vectors` for each text: its words, their offsets, and the vectors [P, F] of each feature. Words
-        are parted by blanks and punctuation, unless sentences are given as `words`, each a list of words. The
-        strategies are those of `glassformer.features.strategies`, the poolings `first`, `mean`, `max`, `last-token`.
-        With `fast` in bfloat16 where the machine is faster in it (`fast_told` says what that changes; None: as the
-        model was opened). Raises ConfigError for a strategy that needs layers which the model does not have, DataError
-        for what are no texts or no words.
+        are split at blanks and punctuation, unless sentences are given as `words`, each a list of words. The strategies
+        are those of `glassformer.features.strategies`, the poolings `first`, `mean`, `max`, `last-token`. With `fast`
+        in bfloat16 where the machine is faster with it (`fast_told` says what that changes; None: as the model was
+        opened). Raises ConfigError for a strategy that needs layers which the model does not have, DataError for
+        anything but texts or words.
         """
         from glassformer.features.embed import embed, vectors_of
         from glassformer.features.mix import Mix
@@ -153,9 +153,9 @@ class Model(Answering, Writing):
         """Write the model to a folder for other programs: `huggingface` for transformers, `onnx` for onnxruntime.
 
         An export to ONNX has the heads of an encoder: its answers or, with `features`, its states and the vector of a
-        text by `pooling` (mean, first, max). It is compared with the model, on `texts` or on some that come with the
-        package, before it is kept. `int8` adds a graph with matrices of 8 bits, and what they cost: on labelled `data`
-        the scores of all with intervals, else the share of answers that change.
+        text by `pooling` (mean, first, max). It is compared with the model, on `texts` or on bundled ones, before it is
+        kept. `int8` adds a graph with matrices of 8 bits, and what they cost: on labelled `data` the scores of all with
+        intervals, else the share of answers that change.
 
         Raises ConfigError for a model that the format does not have, MissingExtraError without onnx and onnxruntime,
         CheckpointError where it cannot be written or does not give what the model gives.

@@ -1,4 +1,4 @@
-"""The verbs of a model that reads: guesses, labels, candidates, tags and answers about texts."""
+"""The verbs of a model that reads: masked words, labels, candidates, tags and answers."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Answering(Artefact):
 
         `pair` is the second text of each, or one for all, `target` and `choices` are as of `score` and `choose`.
         `options` are those of the verb by name: `top`, or those of `WritingOptions` for one that writes. Raises
-        ConfigError for a name that is no verb, for what the verb does not read, and for a model that does not answer
-        it; DataError for a text that cannot be used.
+        ConfigError for an unknown verb, for what the verb does not read, and for a model that does not answer it;
+        DataError for a text that cannot be used.
         """
         roles = {"pair": pair, "target": target, "choices": choices}
         found = answers(self, verb, records_for(verb, text, roles), options_for(verb, options or {}))
@@ -44,10 +44,10 @@ class Answering(Artefact):
     @overload
     def fill(self, text: Texts, *, top: int = 5) -> list[Filled]: ...
     def fill(self, text: str | Texts, *, top: int = 5) -> Filled | list[Filled]:
-        """The `top` best guesses for each [MASK] in a text, or in each of many texts.
+        """The `top` best predictions for each [MASK] in a text, or in each of many texts.
 
-        Masked words are guessed independently of one another. A text longer than the model's `max_text_tokens` is read
-        in windows. Raises DataError for a text without [MASK], ConfigError for a model that cannot fill.
+        Masked words are predicted independently of one another. A text longer than the model's `max_text_tokens` is
+        read in windows. Raises DataError for a text without [MASK], ConfigError for a model that cannot fill.
         """
         found: Filled | list[Filled] = self.ask("fill", text, options={"top": top})
         return found
@@ -102,7 +102,7 @@ class Answering(Artefact):
     def tag(self, text: str | Texts = (), *, words: Sequence[Sequence[str]] = ()) -> Tagging | list[Tagging]:
         """The spans that a model marks in a text, or in each of many, with character offsets in it.
 
-        Words are parted by blanks and punctuation, unless sentences are given as `words`. A long text is read in
+        Words are split at blanks and punctuation, unless sentences are given as `words`. A long text is read in
         windows. Raises DataError for a text without words, ConfigError for a model that was not trained to tag.
         """
         found: list[Tagging] = answers(self, "tag", texts_and_words(text, words), {})
@@ -113,8 +113,8 @@ class Answering(Artefact):
     @overload
     def answer(self, question: Texts, context: str | Texts, *, top: int = 5) -> list[Answer]: ...
     def answer(self, question: str | Texts, context: str | Texts, *, top: int = 5) -> Answer | list[Answer]:
-        """The answer to a question as a part of a passage, with the `top` best spans; or to each of many, of
-        one passage or each of its own.
+        """The answer to a question as a part of a passage, with the `top` best spans; or to each of many, about one
+        passage or each about its own.
 
         A passage longer than the model reads at once is read in windows. Raises DataError for a question or passage of
         only blanks, ConfigError for a model that was not trained to answer.

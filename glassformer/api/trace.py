@@ -1,4 +1,4 @@
-"""`Trace`, as people use it: a run with all its tensors, which can also be written as a page."""
+"""`Trace`: a run with all its tensors, which can also be written as a page."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ class Trace(look.Trace):
         place: str = "",
         overwrite: bool = False,
     ) -> None:
-        """Write a page that shows every number of this run and what it was made of: one file, which works from disk.
+        """Write a page that shows every number of this run and its inputs: one file, which works from disk.
 
-        It carries at most so many megabytes of numbers, and says what it had to leave out. `searches` are the trees of
-        its texts, as `Model.search_tree` gives them (None: of this text none), `training` is the folder of the training
-        behind the model: the page shows them too. With `gradients` it carries the gradient of the loss, which costs a
-        backward pass. `probe` is a logistic regression on the model's vectors (a fitted pipeline of `TextFeatures` and
-        scikit-learn's, or the file of `embed compare --probe-out`), `index` an index of texts by these vectors, `start`
-        the model that this one was tuned from: the page draws each of them. `sections` are more of what it tells, as
-        JSON by name; `place` is where it opens, as its address names it. A file that glassformer did not write is
-        replaced only with `overwrite`, one of a model, an index or a run never. Raises DataError where it cannot be
-        written, ConfigError for a limit below 1, CheckpointError for a probe or an index of another model.
+        It holds at most `megabytes` of numbers, and says what it leaves out. `searches` are the trees of its texts, as
+        `Model.search_tree` gives them (None for a text without one), `training` is the folder of the model's training:
+        the page shows them too. With `gradients` it holds the gradient of the loss, which costs a backward pass.
+        `probe` is a logistic regression on the model's vectors (a fitted pipeline of `TextFeatures` and scikit-learn's,
+        or the file of `embed compare --probe-out`), `index` an index of texts by these vectors, `start` the model that
+        this one was tuned from: the page draws each of them. `sections` are further sections, as JSON by name; `place`
+        is where it opens, as its address names it. A file that glassformer did not write is replaced only with
+        `overwrite`, one of a model, an index or a run never. Raises DataError where it cannot be written, ConfigError
+        for a limit below 1, CheckpointError for a probe or an index of another model.
         """
         from glassformer.features.pipeline import probe_of
         from glassformer.features.probe import Probe
@@ -76,9 +76,9 @@ class Trace(look.Trace):
     def show(self, *, height: int = 640, title: str | None = None, megabytes: int = 16, live: bool = False) -> Shown:
         """Show this run in a notebook, `height` points high, as the page that `to_html` writes.
 
-        The page is stored in the notebook with at most so many megabytes of numbers, and works without Python: also in
-        what is exported from the notebook. A `live` one asks this Python instead, so that changes by hand are run by
-        the model; it needs anywidget. Raises ConfigError for a limit or a height below 1, and MissingExtraError.
+        The page is stored in the notebook with at most `megabytes` of numbers, and works without Python: also in what
+        is exported from the notebook. A `live` one asks this Python process instead, so that the model computes changes
+        made by hand; it needs anywidget. Raises ConfigError for a limit or a height below 1, and MissingExtraError.
         """
         from glassformer.page.notebook import show
 

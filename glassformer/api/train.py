@@ -1,4 +1,4 @@
-"""`train`: a model from a recipe, as people use it."""
+"""`train`: a model from a recipe."""
 
 from collections.abc import Mapping
 from pathlib import Path

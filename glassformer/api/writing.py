@@ -84,7 +84,7 @@ def _takes(keywords: Any) -> Callable[[Method], Method]:
 
 
 class Writing(Artefact):
-    """Writes texts. `WritingOptions` explains each keyword."""
+    """Writes texts. `WritingOptions` documents each keyword."""
 
     @overload
     def translate(self, text: str, **options: Unpack[_Translating]) -> Translation: ...
@@ -92,14 +92,14 @@ class Writing(Artefact):
     def translate(self, text: Texts, **options: Unpack[_Translating]) -> list[Translation]: ...
     @_takes(_Translating)
     def translate(self, text: str | Texts, **options: Unpack[_Translating]) -> Translation | list[Translation]:
-        """The translation of a text, or of each of many, by the beams and length penalty of its training,
-        unless `beams` or `search`, all settings of the search at once, ask for another one.
+        """The translation of a text, or of each of many, with the beams and length penalty of its training, unless
+        `beams`, or `search` (all search settings), says otherwise.
 
         With `n_best` the best translations with their scores, with `alignment` the words that belong together. Each
         translation begins with `prefix`. With `paragraphs` each sentence of a text is translated by itself, else only
         those of a text that is longer than the model reads at once; of only blanks it is empty. Raises ConfigError for
-        a model that does not translate and for options that exclude each other, DataError where words that are asked
-        for cannot be had.
+        a model that does not translate and for options that exclude each other, DataError where required words cannot
+        be had.
         """
         found: list[Translation] = answers(self, "translate", texts_of(text), WritingOptions(**options))
         return found[0] if isinstance(text, str) else found
@@ -109,8 +109,8 @@ class Writing(Artefact):
         """The words of the translation of a text as soon as no later one can change them; joined they are what
         `translate` gives for the same options.
 
-        Of beams, that is what all have in common: with `beams=1` words come sooner. What the generator returns is the
-        whole `Translation`. Raises as `translate` does, and ConfigError where several translations are asked for.
+        Of beams, that is what all have in common: with `beams=1` words come sooner. The generator returns the whole
+        `Translation`. Raises as `translate` does, and ConfigError where several translations are asked for.
         """
         return stream_answer(self, "translate", {"text": text}, "", WritingOptions(**options))
 
@@ -120,34 +120,34 @@ class Writing(Artefact):
     def generate(self, prompt: Texts, **options: Unpack[_Generating]) -> list[Generation]: ...
     @_takes(_Generating)
     def generate(self, prompt: str | Texts = "", **options: Unpack[_Generating]) -> Generation | list[Generation]:
-        """The text that goes on behind a prompt, or behind each of many.
+        """The continuation of a prompt, or of each of many.
 
-        Tokens are drawn, by default with temperature 0.8 from those that together have a probability of 0.9, or as an
-        imported model says; the same `seed` draws the same. `beams=1` takes the likeliest token each time, more search
-        together. At most `max_tokens` (256) are written, no more than the model reads at once with the prompt; of a
-        longer prompt the end is read. Raises ConfigError for a model that is no decoder, and for options that exclude
-        each other.
+        Tokens are sampled, by default with temperature 0.8 from those that together have a probability of 0.9, or as an
+        imported model says; the same `seed` gives the same. `beams=1` takes the likeliest token each time, more is beam
+        search. At most `max_tokens` (256) are written, no more than the model reads at once with the prompt; only the
+        end of a longer prompt is read. Raises ConfigError for a model that is not a decoder, and for options that
+        exclude each other.
         """
         found: list[Generation] = answers(self, "generate", texts_of(prompt), WritingOptions(**options))
         return found[0] if isinstance(prompt, str) else found
 
     @_takes(_Generating)
     def stream_generation(self, prompt: str = "", **options: Unpack[_Generating]) -> Generator[str, None, Generation]:
-        """The characters behind a prompt as soon as no later token can change them; joined they are what `generate`
-        gives for the same options. What the generator returns is the whole `Generation`. Raises as `generate` does,
-        and ConfigError where several texts are asked for.
+        """The characters after a prompt as soon as no later token can change them; joined they are what `generate`
+        gives for the same options. The generator returns the whole `Generation`. Raises as `generate` does, and
+        ConfigError where several texts are asked for.
         """
         return stream_answer(self, "generate", {"text": prompt}, "", WritingOptions(**options))
 
     @_takes(_Chatting)
     def chat(self, turns: Turns, **options: Unpack[_Chatting]) -> Reply:
         """The reply to a turn, or to the last of several turns of a conversation; of these at most `history` are read,
-        and no more than fit. Turns are texts of two people in turn, or of a decoder also objects with `role` and
+        and no more than fit. Turns are texts of two alternating people; for a decoder also objects with `role` and
         `content`.
 
-        A decoder reads them as its chat template says, by default that called "default"; `system` is said before all
-        turns. Tokens are drawn as by `generate`, and the other options are the same. Raises DataError where there is
-        no turn and where the template refuses the conversation, CheckpointError for a template that is wrong,
+        A decoder reads them as its chat template says, by default the one called "default"; `system` is the system
+        message. Tokens are sampled as by `generate`, and the other options are the same. Raises DataError where there
+        is no turn and where the template refuses the conversation, CheckpointError for a template that is wrong,
         ConfigError for a model that does not chat, and for options that exclude each other.
         """
         found: Reply = answers(self, "chat", [{"turns": turns_of(turns)}], WritingOptions(**options))[0]
@@ -156,8 +156,8 @@ class Writing(Artefact):
     @_takes(_Chatting)
     def stream_chat(self, turns: Turns, **options: Unpack[_Chatting]) -> Generator[str, None, Reply]:
         """The characters of a reply as soon as no later token can change them; joined they are what `chat` gives for
-        the same options. What the generator returns is the whole `Reply`. Raises as `chat` does, and ConfigError where
-        several replies are asked for.
+        the same options. The generator returns the whole `Reply`. Raises as `chat` does, and ConfigError where several
+        replies are asked for.
         """
         return stream_answer(self, "chat", {"turns": turns_of(turns)}, "", WritingOptions(**options))
 
@@ -165,16 +165,15 @@ class Writing(Artefact):
     def search_tree(
         self, text: str | Sequence[str], *, attention: bool = False, **options: Unpack[_Searched]
     ) -> SearchTree:
-        """How `translate`, `generate` or `chat` writes with these options, as a tree: what went on at each step, what
-        did not, and why. `text` is a source, a prompt, or the turns of a conversation, as the model reads them.
+        """How `translate`, `generate` or `chat` writes with these options, as a tree: what was kept at each step, what
+        was dropped, and why. `text` is a source, a prompt, or the turns of a conversation, as the model reads them.
         `tree.best` is the end of the best answer, `tree.path(node)` leads to it, `print(tree)` shows all.
 
         With `attention` it keeps where each step looked, of every head, as `tree.attention`: 4 bytes × blocks × heads ×
-        (P² + the lengths at which each token behind the P of the prompt was read), 12 blocks of 12 heads 9 MB for
-        64 + 128 tokens; beyond 256 MB it is refused.
-        `model.trace(tree.text, target_ids=tree.decoder_ids(node))` has the same numbers, and those behind them. Raises
-        as the verb does, ConfigError for a model without a decoder, and DataError for a text of several parts and for
-        blanks.
+        (P² + the lengths at which each token behind the P of the prompt was read), 12 blocks of 12 heads 9 MB for 64 +
+        128 tokens; beyond 256 MB it is refused. `model.trace(tree.text, target_ids=tree.decoder_ids(node))` has the
+        same numbers, and those they come from. Raises as the verb does, ConfigError for a model without a decoder, and
+        DataError for a text of several parts and for blanks.
         """
         from glassformer.look.texts.search_tree import search_tree
 

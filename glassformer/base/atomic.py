@@ -68,7 +68,7 @@ def current(directory: Path) -> Path:
 
 def replace(draft: Path, target: Path) -> None:
     """Rename a file or folder to `target`, replacing it; raises OSError. On Windows this fails while another program,
-    often a virus scanner, has one of the two open: it is tried for a second.
+    often a virus scanner, has one of the two open: it is retried for a second.
     """
     waits = _WAITS if os.name == "nt" else ()
     for wait in waits:

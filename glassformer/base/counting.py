@@ -1,4 +1,4 @@
-"""How many things a long command has done, and how far the one is at which it works."""
+"""How many things a long command has done, and how far the current one is."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Counting:
         self._show(self)
 
     def within(self, said: str) -> None:
-        """How far the next one is, in words: it takes long."""
+        """How far the next one is, in words, as it takes long."""
         self._within = said
         self._show(self)
 

@@ -1,4 +1,4 @@
-"""The errors a user can get. Each says what was wanted, what was got, and what to do."""
+"""The errors a user can get. Each says what was wanted, what was found, and what to do."""
 
 import difflib
 from collections.abc import Iterable
@@ -35,13 +35,13 @@ class ConfigError(GlassformerError):
 
 
 class ShapeError(GlassformerError):
-    """A tensor has another shape than the one asked for."""
+    """A tensor has another shape than the one needed."""
 
 
 class DataError(GlassformerError):
-    """A file or a row of it cannot be used. `where` and `row` are its file and line and what stands there, where that
-    is known; `left_out_by` is the setting of `[data]` by which such rows are left out: the error of a row alone has it.
-    `ends`: the file cannot be read from there on.
+    """A file or a row of it cannot be used. `where` and `row` are its file, line and content, where known;
+    `left_out_by` is the setting of `[data]` by which such rows are left out: only the error of a row has it. `ends`:
+    the rest of the file cannot be read.
     """
 
     where: str = ""
@@ -68,7 +68,7 @@ class CheckpointError(GlassformerError):
 
 
 class PickleRefusedError(GlassformerError, PicklingError):
-    """A model is never written by pickle, nor by what uses it."""
+    """A model is never written by pickle, or by anything that uses it."""
 
 
 class DeviceError(GlassformerError):

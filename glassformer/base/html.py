@@ -1,6 +1,6 @@
 """Small static tables for notebooks, without scripts.
 
-Every word is escaped. Colours are those of the page, and shades are transparent: the same in light and dark.
+Every word is escaped. Colours are those of the page and shades are transparent, for light and dark pages.
 """
 
 import math
@@ -14,7 +14,7 @@ _TABLE = "<table cellpadding='3' style='border-collapse:collapse;color:inherit;w
 def table(
     rows: Iterable[Sequence[str]], *, head: Sequence[str] = (), right: Sequence[int] = (), caption: str = ""
 ) -> str:
-    """A table; `right` are the columns of numbers, which stand to the right."""
+    """A table; `right` are the columns of numbers, aligned to the right."""
     lines = [_caption(caption)] if caption else []
     lines += [_row(head, "th", right)] if head else []
     lines += [_row(row, "td", right) for row in rows]

@@ -74,7 +74,7 @@ def check_sealed_text(text: str) -> None:
 
 
 def check_regular_file(path: Path) -> None:
-    """Raise OSError for a path that exists and is no regular file: opening a pipe could block forever."""
+    """Raise OSError for a path that exists and is not a regular file: opening a pipe could block forever."""
     if path.exists() and not path.is_file():
         raise OSError(f"{path.name} is not a regular file")
 
@@ -84,7 +84,7 @@ def _of_values(values: Mapping[str, Any]) -> str:
 
 
 class RepeatedKey:
-    """Stands for an object that has a key twice: which of the two values is meant nobody knows."""
+    """Stands for an object with a repeated key, whose value is ambiguous."""
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -100,7 +100,7 @@ def parse_json(text: str | bytes, *, marked: bool = False) -> Any:
     try:
         return (_MARKING if marked else _REFUSING).decode(text)
     except RecursionError:
-        raise ValueError("brackets within brackets, too deep to read") from None
+        raise ValueError("brackets nested too deep to read") from None
 
 
 def _marked(pairs: list[tuple[str, Any]]) -> dict[str, Any] | RepeatedKey:

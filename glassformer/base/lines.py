@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 NARROWEST, USUAL, WIDEST = 60, 80, 120
 
 WORD, LABEL = 16, 30
-"""The most columns of a word that is cut, and of all that stands in front of a row of numbers."""
+"""The most columns of a word that is cut, and of all that precedes a row of numbers."""
 
 _HELD = "\0"
 """Stands for a blank at which no line is broken."""

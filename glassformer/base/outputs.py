@@ -58,7 +58,7 @@ def output_file(
         raise error("a file to write is needed", got=f"{path}, a device or pipe", do="choose another path")
     file = behind_links(file, error)
     if file.is_file() and any(Path(each).is_file() and file.samefile(each) for each in inputs):
-        raise error("results need a file of their own", got=f"{path}, which is read", do="choose another path")
+        raise error("results need their own file", got=f"{path}, which is read", do="choose another path")
     ours = not file.is_file() or _is_ours(file)
     for folder in file.absolute().parents:
         if (what := held(folder)) and not (ours and file.suffix == ".html"):
@@ -69,15 +69,15 @@ def output_file(
             )
     if not ours and not overwrite:
         raise error(
-            f"no existing file is replaced unasked: {path}",
-            got="a file that is there",
+            f"an existing file is not replaced by default: {path}",
+            got="an existing file",
             do="choose another path" + ("" if overwrite is None else ", or add --overwrite (in Python overwrite=True)"),
         )
     return file
 
 
 def held(folder: Path) -> str:
-    """What a folder holds, "a model", "an index" or "a run"; "" for another folder."""
+    """What a folder holds: "a model", "an index", "a run", or "" for anything else."""
     for what, *patterns in _HOLDS:
         try:
             if all(any(folder.glob(pattern)) for pattern in patterns):

@@ -15,8 +15,8 @@ def refuse_no_path(path: object, error: type[GlassformerError]) -> None:
 
 
 def check_path(path: str | Path, error: type[GlassformerError], *, utf8: bool = False) -> None:
-    """Raise `error` for what is no path, for a path that no system can look up, and for a `~` that the shell did not
-    expand: we never expand it. A path that does not exist is no error. `utf8` requires a name in UTF-8: the path is
+    """Raise `error` for what is not a path, for a path that no system can look up, and for a `~` that the shell did not
+    expand: we never expand it. A path that does not exist is not an error. `utf8` requires a name in UTF-8: the path is
     written into files, and the safetensors library opens no others.
     """
     refuse_no_path(path, error)
@@ -61,5 +61,5 @@ def refuse_endless(path: str | Path, error: type[GlassformerError], *, do: str =
 
 
 def is_stream(path: str | Path) -> bool:
-    """Whether the shell made this path, of what is readable only once, for <(command) or for standard input."""
+    """Whether the shell made this path, for something readable only once, for <(command) or for standard input."""
     return os.fspath(path).startswith(_STREAMS) and os.path.exists(path) and not os.path.isdir(path)

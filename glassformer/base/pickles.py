@@ -39,7 +39,7 @@ def refuse_pickles(path: Path) -> None:
         raise CheckpointError(
             "weights must be a safetensors file",
             got=f"{found[0]}, a pickle, which can run any code when it is opened",
-            do="ask its author for safetensors, or convert it where you trust it",
+            do="ask its author for safetensors, or convert it if you trust it",
         )
 
 

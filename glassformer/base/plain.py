@@ -22,7 +22,7 @@ def counted(number: Any, what: str) -> int:
 
 
 def refuse_strange(values: object, where: str) -> None:
-    """Raise ConfigError, with the path of the setting, for a value that is no number, string, list or group, a whole
+    """Raise ConfigError, with the path of the setting, for a value other than a number, string, list or group, a whole
     number of more than 64 bits, a string that is not UTF-8, and groups that are nested too deep.
     """
     waiting: list[tuple[object, tuple[str | int, ...]]] = [(values, ())]

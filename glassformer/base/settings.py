@@ -1,6 +1,6 @@
 """A group of settings: frozen, strict, from TOML and JSON and back.
 
-An unknown key is refused with the nearest known name. Every other error is reported in one sentence as well.
+An unknown key is refused with the nearest known name. Every other error is one sentence too.
 """
 
 import json
@@ -32,7 +32,7 @@ class Settings(BaseModel):
 
 
 class PublicSettings(Settings):
-    """Settings that users make themselves: impossible ones are refused as in a recipe, in one sentence."""
+    """Settings that users make themselves: invalid ones are refused as in a recipe, in one sentence."""
 
     def __init__(self, **values: Any) -> None:
         try:
@@ -76,7 +76,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise ConfigError(f"a recipe is needed at {path}", got="no such file") from None
     except OSError as error:
-        raise ConfigError(f"{path} must be a recipe, a TOML file", got=error.strerror or str(error)) from None
+        raise ConfigError(f"{path} must be a recipe (a TOML file)", got=error.strerror or str(error)) from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} must be UTF-8 text", got=f"byte {error.start} is not") from None
     except ValueError as error:
@@ -84,13 +84,13 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The tables of a TOML text; raises ValueError for no TOML, too deep nesting and too many digits."""
+    """The tables of a TOML text; raises ValueError for invalid TOML, too deep nesting and too many digits."""
     if _LONG_KEY.search(text):
         raise ValueError(f"a key of more than {DEEPEST} parts")
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise ValueError("brackets within brackets, too deep to read") from None
+        raise ValueError("brackets nested too deep to read") from None
 
 
 def toml_of(settings: Settings) -> str:

@@ -1,4 +1,4 @@
-"""What is shown of an answer, before anything draws it: lines, tables and bars."""
+"""What is shown of an answer, before it is drawn: lines, tables and bars."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Remark:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table: its columns, its rows, and which columns stand to the right or are bold."""
+    """A table: its columns, its rows, and which columns are right-aligned or bold."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str | Share, ...], ...]

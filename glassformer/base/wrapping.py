@@ -14,7 +14,7 @@ CONTROL = {
     code: repr(chr(code))[1:-1]
     for code in (*range(32), *range(127, 160), 0x2028, 0x2029, *_TURNS, *range(0xD800, 0xE000))
 }
-"""Characters that a text of strangers may not bring to a terminal, by their code, and what is shown for each."""
+"""Characters of untrusted text that a terminal must not get, by their code, and what is shown for each."""
 # Where a terminal does not report its width.
 _USUAL = 80
 
@@ -77,7 +77,7 @@ def table_width(stream: IO[str]) -> int:
 
 
 def for_reading(message: str, stream: IO[str]) -> str:
-    """A note in lines as wide as the tables beside it, also in a file or a pipe."""
+    """A note in lines as wide as the tables next to it, also in a file or a pipe."""
     return wrapped(message, table_width(stream))
 
 

@@ -1,4 +1,4 @@
-"""The small texts of the source documents, with the numbers printed beside them. They are files of the package."""
+"""The small texts of the source documents, with the numbers printed in them. They are files of the package."""
 
 import tomllib
 from dataclasses import dataclass
@@ -45,8 +45,8 @@ def notes() -> tuple[Note, ...]:
 
 
 def notes_about(tensor: str, follows: str = "slides", *, hidden_words: bool = True) -> tuple[Note, ...]:
-    """The corrections that belong beside a tensor, by its public name: `encoder.blocks.0.self_attention.masked`. Those
-    of the document that is followed come first; those about hidden words are left out where no word is hidden.
+    """The corrections that belong to a tensor, by its public name: `encoder.blocks.0.self_attention.masked`. Those of
+    the document that the model follows come first; those about hidden words are left out where no word is hidden.
     """
     found = (
         note
@@ -169,7 +169,7 @@ def thinking_machines() -> ThinkingMachines:
 
 
 def read_table(name: str) -> dict[str, Any]:
-    """The TOML file of that name that lies beside this module."""
+    """The TOML file of that name next to this module."""
     return tomllib.loads(resources.files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
 
 

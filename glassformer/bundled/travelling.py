@@ -20,8 +20,8 @@ _OF_A_MODEL = ("glassformer.json", "config.json", "recipe.toml")
 
 
 class Traveller(NamedTuple):
-    """What is known of a model that travels. `size` is in bytes, of all its files; `text_licence` that of the text it
-    has learned from; `scores` those in its card, and `measured_on` the text they were measured on.
+    """What is known of a bundled model. `size` is in bytes, of all its files; `text_licence` that of its training text;
+    `scores` those in its card, and `measured_on` the text they were measured on.
     """
 
     name: str
@@ -35,15 +35,15 @@ class Traveller(NamedTuple):
 
 
 def travelling(place: Path | None = None) -> dict[str, Path]:
-    """The folders of the models in the package by name, in alphabetical order."""
+    """The folders of the bundled models by name, in alphabetical order."""
     place = PLACE if place is None else place
     folders = place.iterdir() if place.is_dir() else ()
     return {folder.name: folder for folder in sorted(folders) if folder.name[0] not in "._" and folder.is_dir()}
 
 
 def travels(model: str | Path, folder: Path | None = None) -> bool:
-    """Whether a string is the name of a model in the package. It is not where `folder`, the current one by default, has
-    a model of the user's of this name; a Path is always a folder.
+    """Whether a string is the name of a bundled model. It is not if `folder`, by default the current one, has a model
+    of this name; a Path is always a folder.
     """
     if not isinstance(model, str) or model not in travelling():
         return False
@@ -52,12 +52,12 @@ def travels(model: str | Path, folder: Path | None = None) -> bool:
 
 
 def located(model: str | Path) -> str | Path:
-    """The folder of a model that travels, for its name; anything else as it was given."""
+    """The folder of a bundled model, for its name; anything else as it was given."""
     return travelling()[str(model)] if travels(model) else model
 
 
 def answering(tasks: tuple[str, ...]) -> str | None:
-    """The name of the first model in the package that has learned one of these tasks, None where none has."""
+    """The name of the first bundled model that was trained for one of these tasks, None where none was."""
     return next((name for name, folder in travelling().items() if _task(folder) in tasks), None)
 
 
@@ -86,7 +86,7 @@ def _json(path: Path) -> dict[str, Any]:
         return dict(read_json(path))
     except (OSError, ValueError, TypeError) as error:
         raise CheckpointError(
-            f"{path} must be as it came with the package", got=str(error), do="install glassformer again"
+            f"{path} must be unchanged since installation", got=str(error), do="reinstall glassformer"
         ) from None
 
 

@@ -84,9 +84,7 @@ def _answer(arguments: Sequence[str]) -> int:
         return DONE
     for option, value in itertools.pairwise([*arguments, "next"]):
         if (value == "" and option.startswith("-")) or (option.startswith("--") and option.endswith("=")):
-            raise GlassformerError(
-                f"{option} needs a value", got="an empty one", do="is a variable of the shell unset?"
-            )
+            raise GlassformerError(f"{option} needs a value", got="an empty one", do="is a shell variable unset?")
     if verb not in known:
         raise GlassformerError(f"there is no verb {verb!r}", do=did_you_mean(verb, known))
     verb, rest = verb_and_rest(arguments)
@@ -166,7 +164,7 @@ def _advised(error: DataError, options: Collection[str]) -> DataError:
     option, advice = _LEAVES_OUT.get(error.left_out_by, ("", ""))
     if option not in options:
         return error
-    return type(error)(error.wanted, got=error.got, do=f"{error.do}; {advice}" if error.do else f"mend it, or {advice}")
+    return type(error)(error.wanted, got=error.got, do=f"{error.do}; {advice}" if error.do else f"fix it, or {advice}")
 
 
 def _command(verb: str) -> Callable[..., None]:

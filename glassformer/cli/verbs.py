@@ -6,27 +6,27 @@ from glassformer.tasks import VERBS as ANSWERS
 # of its name in the module of its name (import in import_.py), in the folder of its purpose.
 VERBS: dict[str, dict[str, str]] = {
     "Train": {
-        "demo": "train two small models and look inside: the slides' sentences, then English text",
+        "demo": "train two small models, the slides' and one on English text, and inspect them",
         "plan": "estimate parameters, memory and time of a training",
         "train": "train a model from text files or a recipe",
         "distil": "train a smaller model from a larger one and your data",
-        "evaluate": "measure a model on held-out text, beside baselines",
-        "compare": "tell whether one of two models is better, on the same examples",
+        "evaluate": "measure a model on held-out text, compared with baselines",
+        "compare": "test which of two models is better, on the same examples",
     },
     "Ask": {verb: entry.help for verb, entry in ANSWERS.items()},
     "Vectors": {
-        "embed": "vectors of texts or words, to files; embed compare ranks the ways to make them",
+        "embed": "make vectors of texts or words; embed compare ranks the ways to make them",
         "search": "search texts by meaning: search build, then search ask",
     },
     "Look inside": {
         "explain": "show every step from words to answer, with its numbers and formulas",
-        "explore": "open a page on which every number can be followed home",
-        "heads": "list what each attention head does, and what is lost without it",
+        "explore": "open a page that traces every number back to its inputs",
+        "heads": "list what each attention head does, and what the model loses without it",
         "matrix": "show the mask-matrix post's matrix of word pairs for a text, step by step",
         "verify": "check every tensor of your model on your text against its formula",
-        "models": "list the models that came with the package",
-        "info": "show what a saved model is: sizes, task, tokenizer, data",
-        "cache": "show what is kept on this machine, where and how large; --clear deletes it",
+        "models": "list the bundled models",
+        "info": "describe a saved model: sizes, task, tokenizer, data",
+        "cache": "show the caches on this machine; --clear deletes them",
     },
     "In and out": {
         "import": "convert a Hugging Face folder to a glassformer folder",

@@ -1,7 +1,7 @@
 """The settings of a model: frozen, strict, nested like its modules.
 
 A parent does not repeat its child's settings. All rules are checked before any tensor is created. The tree is saved as
-JSON beside the weights and is enough to rebuild the model.
+JSON next to the weights and is enough to rebuild the model.
 """
 
 from glassformer.config.heads import HeadUse, SentenceHeadConfig, TokenHeadConfig, TransformConfig, VocabularyHeadConfig

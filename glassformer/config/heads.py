@@ -23,7 +23,7 @@ class TransformConfig(Settings):
     @model_validator(mode="after")
     def _norm_needs_transform(self) -> Self:
         if self.norm is not None and not self.transform:
-            raise ValueError("the head's norm belongs to its transform: set transform = true or drop the norm")
+            raise ValueError("the head's norm belongs to its transform: set transform = true, or leave the norm out")
         return self
 
 
@@ -36,7 +36,7 @@ class VocabularyHeadConfig(TransformConfig):
 
 
 class SentenceHeadConfig(Settings):
-    """From one vector for the sentence to `labels` scores; without labels the vector itself is the answer. `pooling`:
+    """From one vector for the sentence to `labels` scores; without labels the vector itself is the output. `pooling`:
     `first` takes the state of the first token, `mean` the mean of the states, `max` the largest number of each channel;
     `pooler` and `mean_pooler` apply a dense layer, an activation and, where there is one, a norm to the first or the
     mean (BERT: tanh, no norm).
@@ -52,7 +52,9 @@ class SentenceHeadConfig(Settings):
 
     @property
     def probabilities(self) -> Literal["softmax", "sigmoid"] | None:
-        """How scores become probabilities: none where one score is a number, or is compared with that of other rows."""
+        """How scores become probabilities: none where a single score is a number, or is compared with those of other
+        rows.
+        """
         return "sigmoid" if self.several else "softmax" if self.labels > 1 else None
 
     @property

@@ -24,7 +24,7 @@ class BlockConfig(Settings):
 
 
 class StackConfig(Settings):
-    """Embedding, blocks and a last norm. With `hide_masked` no word may look at a masked word (the slides)."""
+    """Embedding, blocks and a last norm. With `hide_masked` no word may attend to a masked word (the slides)."""
 
     width: int = Field(ge=1)
     embed: EmbedConfig
@@ -70,7 +70,9 @@ class InitialConfig(Settings):
 
 
 class ModelConfig(Settings):
-    """The whole model: an encoder, a decoder, or both, and its heads. `family` is only a label: no forward reads it."""
+    """The whole model: an encoder, a decoder, or both, and its heads. `family` is only a label: no computation reads
+    it.
+    """
 
     family: str
     encoder: StackConfig | None = None
@@ -90,7 +92,7 @@ class ModelConfig(Settings):
         if self.decoder is not None:
             crossing = [block.cross_attention is not None for block in self.decoder.blocks]
             if self.encoder is None and any(crossing):
-                raise ValueError("the decoder has cross-attention but there is no encoder to look at")
+                raise ValueError("the decoder has cross-attention but there is no encoder")
             if self.encoder is not None and not all(crossing):
                 raise ValueError("each decoder block needs cross_attention when there is an encoder")
         if self.share_embeddings:

@@ -16,7 +16,7 @@ class LinearStretch(Settings):
 
 class DynamicStretch(Settings):
     """The base grows with a text that is longer than `original_length` (dynamic NTK-aware scaling, 2023). Each text is
-    stretched by its own length, whatever other texts are in its batch.
+    stretched by its own length, independently of its batch.
     """
 
     kind: Literal["dynamic"] = "dynamic"
@@ -150,7 +150,7 @@ class FillConfig(Settings):
 class AttentionConfig(Settings):
     """One multi-head attention (Vaswani et al. 2017, §3.2). Sizes are per head and independent of the width. Scores are
     divided by √query_size where they are `scaled`, and by `divided_by` (GPT-2's option: the layer's number). With a
-    `window` a token looks at most so many tokens away, to either side; with 0 at itself alone.
+    `window` a token attends at most that many tokens away, to either side; with 0 only to itself.
     """
 
     heads: int = Field(ge=1)
@@ -220,7 +220,7 @@ class FeedForwardSublayerConfig(SublayerConfig):
 class EmbedConfig(Settings):
     """Word, position and segment vectors, summed. `masked_words`: `token` gives masked words their own token, [MASK]
     (BERT); `zero_word` zeroes the word vector before the position is added (the slides); `zero_sum` zeroes after it
-    (see C-2 for what goes wrong).
+    (C-2 describes the fault of this).
     """
 
     vocabulary: int = Field(ge=1)

@@ -34,14 +34,14 @@ class DataSection(Settings):
 
     @property
     def holds_out(self) -> bool:
-        """Whether a training is measured on what it does not learn from."""
+        """Whether a training is measured on held-out data."""
         return bool(self.validation_files or self.shares["validation"] or self.shares.get("end"))
 
 
 class CorpusSection(DataSection):
-    """Running text. `pack`: documents are joined to full rows, else each has a row of its own; `document_mask`:
-    the documents of a row do not see each other. `end` is the share of the text that is held out at its end, instead of
-    whole documents for validation: so it is chosen where one of few documents would be a large part of the text.
+    """Running text. `pack`: documents are joined to full rows, else each has its own row; `document_mask`: the
+    documents of a row do not attend to each other. `end` is the share of the text that is held out at its end, instead
+    of whole documents for validation: this is used where one of few documents would be a large part of the text.
     """
 
     documents: Literal["blank-line", "line", "file"] = "blank-line"

@@ -33,11 +33,11 @@ def _option(help: str, texts: str = "", *, default: object = None, **more: Any) 
     return field(default=default, metadata={"option": Option(help, texts, **more)})
 
 
-_LIKELIEST = "Beginnings searched together; 1 takes the likeliest token each time."
-_DRAW = "Draw, below 1 with likely tokens more often, above 1 with unlikely ones."
-_LONG = "The higher, the better long texts score, with beams (α of Wu et al. 2016)."
-_MOST = "The most tokens of an answer."
-_TOGETHER = "Draw among the likeliest tokens that together have this probability."
+_LIKELIEST = "Number of beams; 1 takes the likeliest token at each step."
+_DRAW = "Sampling temperature: below 1 favours likely tokens, above 1 unlikely ones."
+_LONG = "With beams, higher values favour longer texts (α of Wu et al. 2016)."
+_MOST = "Maximum tokens of an answer."
+_TOGETHER = "Sample from the likeliest tokens that together have this probability."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,53 +52,53 @@ class WritingOptions:
     )
     length_penalty: float | None = _option(f"{_LONG}  [default: as trained, 0.6]", f"{_LONG}  [default: 0.6]")
     coverage_penalty: float | None = _option(
-        "The higher, the worse translations score that skip words (β of Wu et al. 2016).  [default: 0]",
+        "Higher values penalize translations that skip words (β of Wu et al. 2016).  [default: 0]",
         least=0,
         of="translation",
     )
-    n_best: int | None = _option("Write so many answers to each text, with scores.  [default: 1]", least=1)
+    n_best: int | None = _option("Number of answers to each text, with scores.  [default: 1]", least=1)
     groups: int | None = _option(
-        "Divide the beams into so many groups that avoid each other's tokens.  [default: 1]", least=1, of="translation"
+        "Number of beam groups, which avoid each other's tokens.  [default: 1]", least=1, of="translation"
     )
     diversity: float | None = _option(
-        "What the score of a token loses that an earlier group chose.  [default: 0]", least=0, of="translation"
+        "Penalty for a token that an earlier group chose.  [default: 0]", least=0, of="translation"
     )
-    sample: bool = _option("Draw each token by its probability instead of searching.", default=False)
+    sample: bool = _option("Sample each token by its probability instead of searching.", default=False)
     temperature: float | None = _option(f"{_DRAW}  [default: 1]", f"{_DRAW}  [default: 0.8]")
-    top_k: int | None = _option("Draw among so many of the likeliest tokens.  [default: none]", least=1)
+    top_k: int | None = _option("Sample from this many of the likeliest tokens.  [default: none]", least=1)
     top_p: float | None = _option(f"{_TOGETHER}  [default: none]", f"{_TOGETHER}  [default: 0.9]")
     min_p: float | None = _option(
-        "Draw among tokens with at least this share of the largest probability.  [default: none]"
+        "Sample from tokens with at least this share of the largest probability.  [default: none]"
     )
     seed: int | None = _option("Seed of all random choices.  [default: 0]")
     repetition_penalty: float | None = _option(
-        "Above 1, tokens that were written before become less likely.  [default: 1]"
+        "Above 1, makes tokens that were already written less likely.  [default: 1]"
     )
-    no_repeat_ngram: int | None = _option("Write no sequence of so many tokens twice.  [default: none]", least=1)
+    no_repeat_ngram: int | None = _option("Never repeat a sequence of this many tokens.  [default: none]", least=1)
     prefix: str | None = _option("Begin each translation with this.  [default: none]", of="translation")
     forced: Sequence[str] = _option(
-        "Write this somewhere in each answer (repeatable).  [default: none]", default=(), flags=("--force",)
+        "Include this in each answer (repeatable).  [default: none]", default=(), flags=("--force",)
     )
     forbidden: Sequence[str] = _option(
-        "Write this nowhere (repeatable).  [default: none]", default=(), flags=("--forbid",)
+        "Never write this (repeatable).  [default: none]", default=(), flags=("--forbid",)
     )
     stop: Sequence[str] = _option("End each answer before this (repeatable).  [default: none]", default=())
     max_tokens: int | None = _option(
         f"{_MOST}  [default: by its length]", f"{_MOST}  [default: 256, and what the model reads at once]", least=1
     )
-    min_tokens: int | None = _option("The fewest tokens of an answer.  [default: 0]", least=0)
+    min_tokens: int | None = _option("Minimum tokens of an answer.  [default: 0]", least=0)
     paragraphs: bool = _option("Translate the sentences of each text one by one.", default=False, of="translation")
     alignment: bool | None = _option(
-        "Show which words belong to which.  [default: with --json]",
+        "Show the word alignment.  [default: with --json]",
         flags=("--alignment/--no-alignment",),
         of="translation",
     )
-    system: str | None = _option("What is said to a decoder before all turns.  [default: none]", of="reply")
+    system: str | None = _option("System message, for a decoder.  [default: none]", of="reply")
     template: str | None = _option(
-        "The chat template of a decoder that has several, by its name.  [default: default]", of="reply"
+        "Name of the chat template, for a decoder with several.  [default: default]", of="reply"
     )
     history: int | None = _option(
-        "The most turns that are read.  [default: as trained, all that fit]", least=1, of="reply"
+        "Maximum number of turns to read.  [default: as trained, all that fit]", least=1, of="reply"
     )
     search: DecodeSettings | None = None
 

@@ -20,8 +20,8 @@ from glassformer.tasks.predictor import Within, predict
 def vectors_of(
     model: Artefact, strategies: Sequence[str | Mix], poolings: Sequence[str], *, words: bool = False
 ) -> VectorsOf:
-    """What makes the vectors of a model. Raises ConfigError for a strategy or pooling that cannot be, TokenizerError
-    for a model without a tokenizer.
+    """What makes the vectors of a model. Raises ConfigError for an impossible strategy or pooling, TokenizerError for a
+    model without a tokenizer.
     """
     tokenizer = model.tokenizer
     features = features_of(strategies, poolings, blocks_of(model.module))
@@ -83,9 +83,9 @@ def same_word(model: Artefact, word: str, texts: Sequence[str], *, pooling: str 
                 found.append((Place(number, start, end), of_layers))
     if len(found) < 2:
         raise DataError(
-            f"the word {word!r} must stand in two places to be compared",
+            f"the word {word!r} must occur at least twice to be compared",
             got=f"{len(found)} in {len(texts)} text{'s' * (len(texts) != 1)}",
-            do="give two sentences with it; words are parted by blanks and punctuation",
+            do="give two sentences with it; words are split at blanks and punctuation",
         )
     (_, first), *others = found
     return SameWord(
@@ -98,7 +98,7 @@ def same_word(model: Artefact, word: str, texts: Sequence[str], *, pooling: str 
 
 
 def cosine(one: Reals, other: Reals) -> float:
-    """The cosine of the angle between two vectors; 0 where one of them has no length."""
+    """The cosine of the angle between two vectors; 0 where one of them is zero."""
     one, other = one.astype(np.float64), other.astype(np.float64)
     lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
     return float(one @ other) / lengths if lengths else 0.0

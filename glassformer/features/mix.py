@@ -57,7 +57,7 @@ def learn_mix(layers: Tensor, labels: Tensor, *, seed: int = 0) -> Mix:
 
     layers [E, K, W]: the pooled vector of each layer (pooling by the first token or the mean, which give the same
     before and after the mix) · labels [E], from 0. Each layer is brought to mean 0 and the same length before, so that
-    a weight tells how much of a layer is used, and not how large its numbers are; this is taken back at the end.
+    a weight shows how much of a layer is used, and not how large its numbers are; this is undone at the end.
     """
     layers = layers.float()
     mean = layers.mean(dim=0, keepdim=True)  # [1, K, W]

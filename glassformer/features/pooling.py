@@ -19,7 +19,7 @@ Reals = npt.NDArray[np.floating[Any]]
 
 
 class Pooled(NamedTuple):
-    """What a row, or several, `rows`, tell of their parts, of which the first is number `begin`: by feature, sums,
+    """What a row, or several `rows`, contribute to their parts, of which the first is number `begin`: by feature, sums,
     largest numbers or the states of single tokens [p, F]; and the number of tokens of each part in them, [p].
     """
 
@@ -65,7 +65,7 @@ class Pooler:
             yield Pooled(0, tokens[row : row + 1], [of[row : row + 1] for of in values])
 
     def of_words(self, states: Mapping[int, Tensor], parts: Tensor) -> Iterator[Pooled]:
-        """The words of each row: all tokens of a word stand together."""
+        """The words of each row: all tokens of a word are adjacent."""
         counted = parts != IGNORED  # [B, S]
         numbers = parts[counted].cpu().numpy()  # [n] of all rows
         of_row = counted.sum(dim=1).cpu().numpy()  # [B]
@@ -86,7 +86,7 @@ class Pooler:
             yield Pooled(int(numbers[begins[start]]), tokens[start:end], [of[start:end].copy() for of in values])
 
     def together(self, found: Sequence[Pooled]) -> Pooled:
-        """What several rows tell together, added up in their order."""
+        """The contributions of several rows, added up in their order."""
         begin = found[0].begin
         parts = max(pooled.begin + len(pooled.tokens) for pooled in found) - begin
         tokens = np.zeros(parts, np.int64)

@@ -1,4 +1,4 @@
-"""A logistic regression on the vectors of a model that stays as it is: learned, saved, and asked.
+"""A logistic regression on the vectors of an unchanged model: learned, saved, and applied.
 
 E texts · F numbers of a vector · L labels · K rows of weights: L, or 1 for two labels
 """
@@ -28,10 +28,10 @@ _MADE_FOR = "glassformer probe, format 1"
 class Probe:
     """The weights of a logistic regression, and which vectors it reads.
 
-    `weights` [K, F] and `bias` [K], float64: of two labels one row, whose score speaks for the second label; else a row
-    for each label. They are for the vectors as the model gives them: what the fit standardized is worked into them.
-    `model` is the fingerprint of the model's weights, "" where that is not known. `learned` tells on what it was
-    learned and how it did, for people.
+    `weights` [K, F] and `bias` [K], float64: for two labels one row, whose score is that of the second label; else a
+    row for each label. They are for the vectors as the model gives them: the standardization of the fit is folded into
+    them. `model` is the fingerprint of the model's weights, "" where that is not known. `learned` describes what it was
+    learned on and its score.
     """
 
     strategy: str

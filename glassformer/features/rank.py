@@ -1,4 +1,4 @@
-"""Which kind of vector serves a user's labels best: each strategy and pooling under a logistic regression, by
+"""Which kind of vector predicts a user's labels best: each strategy and pooling under a logistic regression, by
 cross-validation.
 
 E examples: texts, or words · G groups: texts, or sentences of words · K layers · F numbers of a vector · L labels
@@ -30,8 +30,8 @@ Cut = tuple[Integers, Integers]
 
 @dataclass(frozen=True)
 class Ranked:
-    """One kind of vector: its scores with 95 % intervals (bootstrap over texts, on what each fold had held out), and
-    the difference to the best one, None for this itself and for baselines that are not vectors.
+    """One kind of vector: its scores with 95 % intervals (bootstrap over texts, on the held-out part of each fold), and
+    the difference to the best one, None for itself and for baselines that are not vectors.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Ranking:
 
     @property
     def together(self) -> tuple[str, ...]:
-        """The best, and those that are not told apart from it: whose interval of the difference includes 0."""
+        """The best, and those that do not clearly differ from it: whose interval of the difference includes 0."""
         return tuple(each.name for each in self.vectors if each.behind is None or each.behind.high >= 0)
 
 
@@ -71,12 +71,12 @@ def rank(
     seed: int = 0,
     advance: Advance = lambda done: None,
 ) -> Ranking:
-    """Rank vectors [E, F] by name, and by pooling mixes of `layers` [E, K, W], which each fold learns anew.
+    """Rank vectors [E, F] by name, and by pooling mixes of `layers` [E, K, W], which each fold learns again.
 
     `texts` are those that a TF-IDF baseline reads, None where there is none. Examples of one group, [E] from 0, are
     never in two folds; without groups each example is its own. Each fold standardizes the numbers and chooses the
-    strength of the regularization by the same score from what it learns from. Above MOST_LABELS labels the score is
-    the accuracy. Raises DataError for labels that cannot be told apart.
+    strength of the regularization by the same score from what it learns from. Above MOST_LABELS labels the score is the
+    accuracy. Raises DataError for labels that cannot be learned.
     """
     names = tuple(sorted(set(labels)))
     of = np.array([names.index(label) for label in labels])  # [E]
@@ -117,8 +117,8 @@ def rank(
 def check_labels(
     names: Sequence[str], of: Integers, folds: int, groups: Integers | None = None, *, words: bool = False
 ) -> None:
-    """Raise DataError unless there are two labels that repeat, and examples and groups enough for so many folds. Groups
-    are equal texts, or with `words` sentences.
+    """Raise DataError unless there are two labels that repeat, and enough examples and groups for the folds. Groups are
+    equal texts, or with `words` sentences.
     """
     if len(names) < 2:
         raise DataError(
@@ -130,7 +130,7 @@ def check_labels(
     if (alone := int((counts == 1).sum())) * 2 > len(of):
         shown = ", ".join(repr(names[place])[:40] for place in np.flatnonzero(counts == 1)[:3])
         raise DataError(
-            "labels must repeat, so that each is learned from some examples and guessed of others",
+            "labels must repeat, so that each is learned from some examples and predicted for others",
             got=f"{len(names):,} labels in {len(of):,} examples, {alone:,} of them once: {shown} …",
             do="check which column holds the labels (--label-column): this one may hold numbers or names of rows",
         )

@@ -1,5 +1,5 @@
-"""scikit-learn's logistic regression on vectors; its strength of regularization is chosen on a part of what it learns
-from.
+"""scikit-learn's logistic regression on vectors; the strength of its regularization is chosen on a part of the training
+data.
 
 E examples · F numbers of a vector
 """
@@ -22,7 +22,7 @@ _ITERATIONS = 500
 def fitted(
     train: Reals, of: Integers, groups: Integers | None = None, score: str = ACCURACY
 ) -> tuple[Any, Reals, Reals]:
-    """A logistic regression on vectors [E, F] that were brought to mean 0 and spread 1, of the strength that
+    """A logistic regression on vectors [E, F] standardized to mean 0 and spread 1, of the strength that
     `chosen_strength` finds; and this mean and spread, [F]. Examples of one group, [E], are set aside together.
     """
     mean, spread = train.mean(axis=0), train.std(axis=0)

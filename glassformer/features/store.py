@@ -1,8 +1,8 @@
 """Vectors of any number of texts in a file: in bounded memory, each text exactly once, the file whole or absent.
 
 While they are made they are in the folder OUT.partial, one file of raw numbers for each feature, and `state.json` says
-how many texts are whole, how long each file is at this point, and what its checksum is. What a killed command has
-written behind this point is cut off by the next one. At the end OUT is written from these files and the folder removed.
+how many texts are whole, how long each file is at this point, and what its checksum is. What a killed command wrote
+after this point is cut off by the next one. At the end OUT is written from these files and the folder removed.
 """
 
 import json
@@ -23,7 +23,7 @@ _LOCK = "lock"
 
 
 def kind_of(out: Path, features: Sequence[str], *, words: bool) -> str:
-    """The format of a file by its name; raises DataError for one that cannot hold what is asked for."""
+    """The format of a file by its name; raises DataError for one that cannot hold these vectors."""
     kind = out.suffix.lower().removeprefix(".")
     if kind not in WRITERS:
         raise DataError(
@@ -32,7 +32,7 @@ def kind_of(out: Path, features: Sequence[str], *, words: bool) -> str:
         )
     if kind == "npy" and words:
         raise DataError(
-            "a .npy file holds an array alone, which does not say what word each vector is of",
+            "a .npy file holds only an array, without the word of each vector",
             got=str(out),
             do="write to .parquet or .safetensors",
         )
@@ -58,9 +58,9 @@ def vectors_file(
 ) -> Iterator[VectorsFile]:
     """Inside, add the vectors; at the end they are in `out`, whatever was there before.
 
-    Vectors of a command that was stopped or killed stay, and with `resume` the same request goes on after them.
-    `request` is what the vectors depend on, as JSON: what has changed is named; None where nothing can go on, so that
-    nothing stays. `format` is by default that of the name of `out`. Raises DataError where the vectors cannot be
+    Vectors of a command that was stopped or killed are kept, and with `resume` the same request continues after them.
+    `request` is what the vectors depend on, as JSON: what has changed is named; None where nothing can be resumed, so
+    that nothing is kept. `format` is by default that of the name of `out`. Raises DataError where the vectors cannot be
     written, are of another request or damaged, and without `resume` when there are some.
     """
     check_path(out, DataError)
@@ -120,7 +120,7 @@ def _locked(folder: Path, out: Path) -> Iterator[None]:
         if not lock(handle.fileno()):
             raise DataError(
                 f"vectors are written to {out} by one command at a time",
-                got="another one that is writing there",
+                got="another one, which is writing there",
                 do="wait for it, or choose another --out",
             )
         yield
@@ -159,15 +159,15 @@ def _begun(
     if not resume:
         raise DataError(
             f"vectors for {out} must not replace those of another command",
-            got=f"{texts:,} texts of a command that was stopped, in {folder}",
-            do="add --resume to go on with them, delete that folder to begin anew, or choose another --out",
+            got=f"{texts:,} texts of a stopped command, in {folder}",
+            do="add --resume to continue with them, delete that folder to start over, or choose another --out",
         )
     for name, value in (new.request or {}).items():
         if was.get(name) != value:
             raise DataError(
-                f"vectors go on as they began, with the same {name}",
+                f"a resumed command needs the same {name}",
                 got=_difference(was.get(name), value)[:200],
-                do=f"ask as before, delete {folder} to begin anew, or choose another --out",
+                do=f"repeat the earlier command, delete {folder} to start over, or choose another --out",
             )
     if files.keys() != new.streams.keys():
         raise _not_ours(folder)
@@ -189,7 +189,7 @@ def _difference(was: object, now: object) -> str:
 
 def _not_ours(folder: Path) -> DataError:
     return DataError(
-        f"{folder} must hold what a command that was stopped has left there",
+        f"{folder} must hold what a stopped command left there",
         got="something else: it has changed since, is damaged, or is another folder",
         do="move or delete it, or choose another --out",
     )

@@ -1,6 +1,6 @@
 """Which layers a vector is made of, and how the tokens of a text or a word become one vector.
 
-B rows · S tokens of a row · W width · F numbers of a vector: W, or n·W where n layers are put side by side
+B rows · S tokens of a row · W width · F numbers of a vector: W, or n·W where n layers are concatenated
 
 Layer 0 is what the first block reads, layer k what block k gives; the last one as the heads read it, after the stack's
 own norm where it has one.
@@ -27,7 +27,7 @@ Join = Literal["sum", "mean", "concat", "mix"]
 WORD = -1
 
 SIX = ("embedding", "last", "second-to-last", "sum-all", "sum-last-4", "concat-last-4")
-"""The strategies of Devlin et al. 2019, table 7, in the words of the source documents."""
+"""The strategies of Devlin et al. 2019, table 7, with the names of the source documents."""
 
 NAMED = ("word", *SIX)
 
@@ -85,7 +85,7 @@ class Feature:
 
 
 def listed(asked: object) -> list[Any]:
-    """One or several strategies or poolings, as a list; what is none is refused later, by name."""
+    """One or several strategies or poolings, as a list; an invalid one is refused later, by name."""
     one = isinstance(asked, str | bytes | Mix | Mapping) or not isinstance(asked, Iterable)
     return [asked] if one else list(asked)  # type: ignore[call-overload]  # an Iterable, as the line above says
 
@@ -99,9 +99,9 @@ def resolve(asked: object, blocks: int) -> Strategy:
     if not isinstance(asked, str):
         number = isinstance(asked, int) and not isinstance(asked, bool)
         raise ConfigError(
-            "a strategy is a word",
+            "a strategy must be a word",
             got=repr(asked)[:60],
-            do=f'a layer is one too: "{asked}"' if number else f"one of: {_SYNTAX}",
+            do=f'a layer too is given as a string: "{asked}"' if number else f"one of: {_SYNTAX}",
         )
     if asked in NAMED:
         needed = _BLOCKS.get(asked, 0)
@@ -128,7 +128,7 @@ def resolve(asked: object, blocks: int) -> Strategy:
 
 
 def features_of(strategies: Sequence[str | Mix], poolings: Sequence[str], blocks: int) -> tuple[Feature, ...]:
-    """Each strategy with each pooling, in this order, each once. Raises ConfigError for one that cannot be."""
+    """Each strategy with each pooling, in this order, each once. Raises ConfigError for an impossible one."""
     if not strategies or not poolings:
         raise ConfigError("a strategy and a pooling are needed", got="none")
     for pooling in poolings:
@@ -139,7 +139,7 @@ def features_of(strategies: Sequence[str | Mix], poolings: Sequence[str], blocks
     for feature in (Feature(strategy, pooling) for strategy in chosen for pooling in POOLINGS if pooling in poolings):
         if found.setdefault(feature.name, feature) != feature:
             raise ConfigError(
-                "each kind of vector needs a name of its own",
+                "each kind of vector needs its own name",
                 got=f"two mixes called {feature.strategy.name}",
                 do="rename one of the files, or ask for them one after the other",
             )
@@ -162,7 +162,7 @@ def _numbers(listed: str, asked: str) -> list[int]:
             raise ConfigError("layers are numbers or ranges a..b, with commas between them", got=repr(asked)[:60])
         first, last = int(found[1]), int(found[2] or found[1])
         if last < first or last - first > 10_000:
-            raise ConfigError("a range of layers goes upwards", got=repr(asked)[:60], do="write 1..4 or -4..-1")
+            raise ConfigError("a range of layers must ascend", got=repr(asked)[:60], do="write 1..4 or -4..-1")
         numbers += range(first, last + 1)
     return numbers
 

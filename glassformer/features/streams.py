@@ -66,7 +66,7 @@ class _Stream:
 @dataclass(frozen=True)
 class Format:
     """How vectors are kept: `write` makes the file, or the folder where `is_folder`; `what` it is called; `prepared`
-    are those of a text as they are kept; `with_texts`: the text is kept beside them.
+    are those of a text as they are kept; `with_texts`: the text is kept with them.
     """
 
     write: Callable[[Path, Content], None]
@@ -78,8 +78,8 @@ class Format:
 
 @dataclass
 class VectorsFile:
-    """Where vectors are written to. `texts`: how many are there, those of before included, of which `kept` outlive a
-    command that is stopped; `rows` of vectors.
+    """Where vectors are written to. `texts`: how many there are, earlier ones included, of which `kept` survive a
+    stopped command; `rows` of vectors.
     """
 
     folder: Path

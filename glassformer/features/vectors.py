@@ -44,8 +44,8 @@ class Vectors:
     """The vectors of a text by the name of the feature: [F] of the text as a whole, or [P, F] of its words.
 
     `offsets` are the characters [start, end) of each word in the text, None of a text as a whole; `windows`: in how
-    many parts the text was read; `given`: whether the words came with the text; `tokens`: how many its vectors are made
-    of, without the special ones; `more`: these are not all words of the text, the next ones follow.
+    many parts the text was read; `given`: whether the words were given with the text; `tokens`: how many its vectors
+    are made of, without the special ones; `more`: more words of the text follow.
     """
 
     text: str
@@ -58,7 +58,7 @@ class Vectors:
 
     @property
     def words(self) -> tuple[str, ...] | None:
-        """The words as they stand in the text, one for each row of vectors; None of a text as a whole."""
+        """The words as they occur in the text, one for each row of vectors; None of a text as a whole."""
         return None if self.offsets is None else tuple(self.text[start:end] for start, end in self.offsets)
 
 
@@ -119,9 +119,7 @@ class VectorsOf(Predictor[Sentence, Vectors]):
         found = sentence_of(values, where) if self.words and not blank else Sentence(str(text), ())
         if self.marks_masks and MASK in found.text:
             raise DataError(
-                located(
-                    where, f"this model is told beside its words which are masked: no features of a text with {MASK}"
-                ),
+                located(where, f"this model gets masks as a separate input: no features of a text with {MASK}"),
                 got=repr(found.text)[:60],
             )
         return found
@@ -184,7 +182,7 @@ class VectorsOf(Predictor[Sentence, Vectors]):
         return _Windows(len(cut), made)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Pooled]]:
-        """What each row tells of its parts."""
+        """What each row contributes to its parts."""
         stack = stack_of(model)
         for batch in batches:
             states = self._states(stack, batch)
@@ -247,7 +245,7 @@ class VectorsOf(Predictor[Sentence, Vectors]):
         for name, of in vectors.items():
             if not np.isfinite(of).all():
                 raise NotFiniteError(
-                    "a model must give finite numbers to make vectors of",
+                    "a model must give finite numbers to make vectors",
                     got=f"NaN or infinity in {name} of {example.text[:40]!r}",
                     do="its training diverged: train it again with a lower learning rate",
                 )
@@ -294,10 +292,11 @@ def blocks_of(model: Transformer) -> int:
 
 
 def note_of(model: Transformer, poolings: Iterable[str]) -> str:
-    """What a user should know of the features of this model; "" for an encoder."""
+    """A note on the features of this model; "" for an encoder."""
     if model.encoder is not None:
         return "" if model.decoder is None else "features are the states of the encoder, which reads the text"
-    said = "a token of a decoder has seen itself and the tokens before it: only the last one has seen all of the text"
+    said = "a token of a decoder depends on itself and the tokens before it: only the last one depends on the whole "
+    "text"
     if "first" in poolings:
-        return f"{said}, and the first (pooling first) nothing but itself; --pooling last-token takes the last"
+        return f"{said}, and the first (pooling first) only on itself; --pooling last-token takes the last"
     return f"{said} (--pooling last-token takes it)"

@@ -1,4 +1,4 @@
-"""What is kept on this machine to save time, and can be deleted: it is made again where it is needed.
+"""What is kept on this machine to save time, and can be deleted: it is made again when needed.
 
 docs/stable.md names every place that is written to outside the folders that a user gives; a test compares it with what
 a training really writes.
@@ -123,11 +123,13 @@ def _stores(folder: Path, in_use: Mapping[str, Path]) -> Iterator[Cache]:
             if path.parent.name != "tokens" or not (run / RECIPE).is_file():
                 run_of_it = in_use.get(os.path.realpath(path.parent))
                 why = (
-                    "" if run_of_it is None else f"the run in {run_of_it} has not ended, and goes on with these tokens"
+                    ""
+                    if run_of_it is None
+                    else f"the run in {run_of_it} is unfinished, and continues with these tokens"
                 )
                 yield Cache("tokens of a text", path, _size(path), why=why)
             else:
-                open_run = "" if store.is_ours(run) else "its run has not ended, and goes on with these tokens"
+                open_run = "" if store.is_ours(run) else "its run is unfinished, and continues with these tokens"
                 yield Cache("tokens of a run's text", path, _size(path), run, open_run)
         names[:] = sorted(name for name in names if not _STORE.fullmatch(name))
 

@@ -135,7 +135,7 @@ def _data(model: Artefact) -> Iterator[str]:
     else:
         yield "* Held out: nothing"
     if not any(map(os.path.isabs, data.files)):
-        yield "* The text does not come with the model: name files to `evaluate`"
+        yield "* The text is not included with the model: give `evaluate` files"
         return
     yield "* `glassformer.json` and `recipe.toml` keep the full paths of these files: `evaluate` needs them"
 
@@ -214,7 +214,7 @@ def _scores(model: Artefact) -> Iterator[str]:
             told = _shown(name, value, count if name in shares else None, intervals.get(name))
             yield f"| {name.replace('_', ' ')} | {told} |"
     yield ""
-    by = "by the bootstrap over the examples" if intervals else "of a share of so many independent trials (Wilson 1927)"
+    by = "by the bootstrap over the examples" if intervals else "of a share of independent trials (Wilson 1927)"
     yield f"In brackets: the 95 % interval, {by}."
     if judged := model.metrics.get("verdict"):
         yield ""
@@ -261,11 +261,11 @@ def _limits(model: Artefact) -> Iterator[str]:
         yield f"It reads rows of {model.length} tokens; longer texts are {card.cut}."
     if model.task is not None and card.limit:
         yield card.limit
-    yield "It repeats what its text says, errors and prejudices included; its guesses are not facts."
+    yield "It repeats what its text says, errors and prejudices included; its predictions are not facts."
     if model.data is not None and not model.data.holds_out:
-        yield "No text was held out: the scores measure how well it remembers its own text."
+        yield "No text was held out: the scores measure how well it remembers its training text."
     elif model.data is not None:
-        yield "The held-out text also chose which step was kept: measure on other text with `glassformer evaluate`."
+        yield "The held-out text also chose the step that was kept: measure on other text with `glassformer evaluate`."
     if model.task is not None and not model.metrics.get("verdict"):
         kind = task_named(model.task.name)
         scores = model.metrics.get("scores") or {}

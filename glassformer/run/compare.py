@@ -26,7 +26,7 @@ _SAME = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """The scores that two models share on `count` things; `best` judges them; `left_out`: of different tokens."""
+    """The scores that two models share on `count` things; `best` decides; `left_out`: of different tokens."""
 
     differences: Mapping[str, Difference]
     count: int
@@ -43,7 +43,7 @@ class Comparison:
         opening = {
             "better": "the first model is better",
             "worse": "the second model is better",
-            "not different": f"neither is better, as far as {self.count:,} {self.unit} can tell",
+            "not different": f"no clear difference ({self.count:,} {self.unit})",
         }[self.judged.verdict]
         return f"{opening}: {self.judged.told}"
 
@@ -78,13 +78,13 @@ def compare(
         raise ConfigError(
             "only scores that are measured example by example can be compared",
             got=f"the task {pair[0].measured_as.name}, whose scores are sums over all text",
-            do="measure each of them with: glassformer evaluate",
+            do="measure each of them with glassformer evaluate",
         )
     if len(measures[0]) != len(measures[1]):
         raise ConfigError(
             "two models are compared on the same examples",
             got=f"{len(measures[0]):,} examples of the first and {len(measures[1]):,} of the second",
-            do="compare them on files of which both can use every row",
+            do="compare them on files whose rows both can use",
         )
     compared, kind = differences(measures[0], measures[1]), task_named(pair[0].measured_as.name)
     same_tokens = pair[0].tokenizer.fingerprint == pair[1].tokenizer.fingerprint
@@ -116,5 +116,5 @@ def _check_comparable(model: Artefact, other: Artefact, *, files: bool) -> None:
             raise ConfigError(
                 "without files two models are compared on what both held out of the same data",
                 got=f"data.{name} = {one!r} and {two!r}",
-                do="name files that neither has learned from",
+                do="name files that neither was trained on",
             )

@@ -1,4 +1,4 @@
-"""Measuring a model on data it has not learned from, and the baselines that it has to beat."""
+"""Measuring a model on data that it was not trained on, compared with baselines."""
 
 import filecmp
 import os
@@ -66,22 +66,24 @@ def evaluate(
         raise ConfigError(
             "a split is a part of the text that the model was trained on",
             got=f"files together with the split {split}",
-            do="leave one of them out: all of the files is measured",
+            do="leave one of them out: files are measured whole",
         )
     split = split or "validation"
     data = _named_files(model, kind.Data(), files, columns or {}) if files else _own_text(model, split)
     if files and (known := _learned_from(model, data)):
         progress.note(
-            f"{', '.join(path.name for path in known[:_NAMED])}{' and more' if len(known) > _NAMED else ''}: the model "
-            "has learned from this text, and these scores also measure what it remembers; without files, evaluate "
-            "measures what was held out"
+            f"{', '.join(path.name for path in known[:_NAMED])}{' and more' if len(known) > _NAMED else ''}: the "
+            f"model was trained on this text, so these scores also measure what it remembers; without files, evaluate "
+            f"uses the held-out text"
         )
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Windows deletes no mapped file
         shares = data.shares
         cache = (None if files else _tokens_of_the_run(model, data, shares, progress)) or Path(folder)
         guesses_words = model.config.head is not None and (isinstance(data, CorpusSection) or data.reads == "pairs")
         if guesses_words and "unigram_counts" not in model.metrics:
-            progress.note("the unigram baseline is counted on the measured text: the training text's is not known")
+            progress.note(
+                "the unigram baseline is counted on the measured text: that of the training text is not known"
+            )
         preparation = Preparation(
             data=_with_rejects(data, rejects),
             tokenizer=model.tokenizer,
@@ -228,7 +230,7 @@ def _own_text(model: Artefact, split: Split) -> DataSection:
     if data.files and not any(map(os.path.isabs, data.files)):  # so packed: a training run has absolute paths
         raise ConfigError(
             "files to measure on are needed",
-            got="none, and the text that the model was trained on did not come with it",
+            got="none, and the training text is not included with the model",
             do="name files",
         )
     shares = data.shares
@@ -251,7 +253,7 @@ def _tokens_of_the_run(
         return None
     fingerprint = fingerprint_of(data, model.tokenizer, shares)
     if model.metrics.get("text_fingerprint") not in (None, fingerprint):
-        progress.note("the text has changed since training: the model may have learned from what is held out now")
+        progress.note("the text has changed since training: the model may have been trained on what is held out now")
     left = None if model.source is None else model.source / "tokens"
     # Another text would be tokenized and written there, but measuring a model must not change its folder.
     return left if left is not None and (left / fingerprint[:16]).is_dir() else None

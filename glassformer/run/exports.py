@@ -1,4 +1,4 @@
-"""The formats that a model is exported to: one row of a table each."""
+"""The formats that a model can be exported to: one row of a table each."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -27,7 +27,7 @@ class ExportOptions:
 
 
 class Export(NamedTuple):
-    """A folder that was written: its format, what stays behind, in sentences, and what an export to ONNX found."""
+    """A folder that was written: its format, what is not exported, in sentences, and what an export to ONNX found."""
 
     folder: Path
     format: str
@@ -71,7 +71,7 @@ FORMATS: Mapping[str, Format] = {
 def export(
     model: Artefact, folder: str | Path, to: str, options: ExportOptions, progress: Progress | None = None
 ) -> Export:
-    """Write a model in a format; raises ConfigError for an unknown one and for an option that it does not have."""
+    """Write a model in a format; raises ConfigError for an unknown format or option."""
     if to not in FORMATS:
         raise ConfigError(f"there is no format {to!r}", do=did_you_mean(to, FORMATS))
     for name in options.chosen:

@@ -1,5 +1,5 @@
-"""The weights that a run begins with: those of an existing model where they fit, some layers of a
-teacher, drawn ones, and pretrained vectors.
+"""The initial weights of a run: those of an existing model where they fit, some layers of a teacher, random ones, and
+pretrained vectors.
 
 W width · V vocabulary
 """
@@ -54,9 +54,9 @@ def teacher_of(section: DistilSection, task: TaskSection) -> Teacher:
     print_of = fingerprint(teacher.module)
     if section.fingerprint not in ("", print_of):
         raise ConfigError(
-            "a student goes on with the teacher that it began with",
+            "a resumed student needs the teacher that it started with",
             got=f"other weights in {section.teacher}",
-            do="copy the teacher back, or begin again in another --out",
+            do="copy the teacher back, or start again in another --out",
         )
     return Teacher(
         teacher,
@@ -82,13 +82,13 @@ def check_pair(teacher: Artefact, student: Artefact, section: DistilSection, *, 
         raise ConfigError(
             "a student and its teacher read the same tokens",
             got=f"another tokenizer in the teacher {section.teacher}",
-            do="leave --start out: the student then begins from layers of the teacher, with its tokenizer",
+            do="leave --start out: the student then starts from layers of the teacher, with its tokenizer",
         )
     if pairs and two_segments(teacher.config) and not two_segments(student.config):
         raise ConfigError(
             "a teacher that tells the texts of a pair apart by their segments needs a student that does",
             got=f"a student of the family {student.config.family}, without segments",
-            do="leave --start out, or begin from a model of the teacher's family",
+            do="leave --start out, or start from a model of the teacher's family",
         )
     widths = [model.config.output_stack.width for model in (student, teacher)]
     if section.cosine and widths[0] != widths[1]:
@@ -103,7 +103,7 @@ def student_of(teacher: Artefact, section: DistilSection) -> tuple[Artefact, str
     """A model with some of the teacher's blocks and all else, and which blocks. Raises ConfigError for too many."""
     encoder = teacher.config.encoder
     if encoder is None or teacher.config.decoder is not None:
-        raise ConfigError("a student begins from an encoder", got=f"the family {teacher.config.family}")
+        raise ConfigError("a student starts from an encoder", got=f"the family {teacher.config.family}")
     count = len(encoder.blocks)
     wanted = max(1, count // 2) if section.layers is None else section.layers
     if not 1 <= wanted <= count:
@@ -131,7 +131,7 @@ def student_of(teacher: Artefact, section: DistilSection) -> tuple[Artefact, str
         templates=teacher.templates,
     )
     layers = ", ".join(str(number) for number in chosen)
-    return student, f"the student begins with {wanted} of the teacher's {count} layers: {layers}"
+    return student, f"the student starts with {wanted} of the teacher's {count} layers: {layers}"
 
 
 def taught_by(teacher: Artefact, task: Task, source: Source, *, held_out: bool, limit: int) -> dict[str, Any]:
@@ -159,7 +159,7 @@ _BLANKS = ("Ġ", "▁")
 
 def adapt(start: Transformer, config: ModelConfig, *, seed: int, same_labels: bool) -> tuple[Transformer, str]:
     """A model of `config` with what `start` has in equal name and shape; the rest is drawn from the seed, rows of
-    labels too unless they are the `same_labels`. And a sentence about it.
+    labels too unless they are the `same_labels`. Also returns a sentence about it.
     """
     if config == start.config and same_labels:
         return start, ""
@@ -174,10 +174,10 @@ def adapt(start: Transformer, config: ModelConfig, *, seed: int, same_labels: bo
         for name in taken:
             mine[name].copy_(theirs[name])
     fresh, left = sorted(mine.keys() - set(taken)), sorted(theirs.keys() - set(taken))
-    summary = f"{len(taken)} tensors taken from the start model, {len(fresh)} fresh"
+    summary = f"{len(taken)} tensors taken from the start model, {len(fresh)} initialized"
     if fresh:
         summary += f": {_short(fresh)}"
-    return module, f"{summary}; left behind: {_short(left)}" if left else summary
+    return module, f"{summary}; not used: {_short(left)}" if left else summary
 
 
 def _short(names: list[str]) -> str:

@@ -37,7 +37,7 @@ class Independence:
 
     def __str__(self) -> str:
         verdict = (
-            "The output is independent of padding and batch mates"
+            "The output does not depend on padding or batch mates"
             if self.holds
             else "THE OUTPUT DEPENDS ON PADDING OR BATCH MATES"
         )

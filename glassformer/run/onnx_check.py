@@ -1,4 +1,4 @@
-"""Whether a graph gives what its model gives: numbers in float64 as the judge of both, answers, and scores on data.
+"""Whether a graph gives what its model gives: its numbers (both compared with float64), answers, and scores on data.
 
 B sentences · S tokens
 """
@@ -37,7 +37,7 @@ LONG = " ".join(SENTENCES * 4)
 # largest number: each product is a sum of hundreds of terms, and one in another order rounds otherwise, by chance.
 FURTHER, SHARE = 8.0, 1e-6
 REASON = (
-    "float32 keeps 24 bits, and sums in another order round otherwise: from the same numbers in float64, onnxruntime "
+    "float32 has 24 bits, and sums in another order round differently: from the same numbers in float64, onnxruntime "
     "may be 8 times as far as glassformer, and a millionth of the largest number"
 )
 # Tokens of the longest row of random tokens, where the model sets no limit or a higher one.
@@ -189,7 +189,7 @@ class Check:
         return sum(a == b for a, b in pairs), len(pairs)
 
     def lost(self, session: Session, int8: Session) -> Int8Loss:
-        """How far the graph in 8 bits is from that in float32, on texts alone: random tokens are none that it meets."""
+        """How far the graph in 8 bits is from that in float32, on texts alone: it never meets random tokens."""
         largest = {answer.name: (0.0, 0.0) for answer in self.head.answers}
         cosine = math.inf
         for inputs in self._batches(self.rows):
@@ -209,14 +209,14 @@ class Check:
             raise ConfigError(
                 "labelled data measure a model that answers",
                 got="features, which are vectors",
-                do="leave --data out; the least cosine is told",
+                do="leave --data out; the least cosine is reported",
             )
         return evaluate(self.model, files, baselines=False, progress=progress)
 
     def scores(
         self, measured: Scores, files: Sequence[str | Path], sessions: Sequence[Session], progress: Progress
     ) -> list[Score]:
-        """Those that were `measured` already, beside the scores of each graph on the same files."""
+        """Those that were `measured` already, and the scores of each graph on the same files."""
         graphs = [self._with(self.graph(session)) for session in sessions]
         found = [measured, *(evaluate(graph, files, baselines=False, progress=progress) for graph in graphs)]
         each = [_intervals(scores) for scores in found]
@@ -243,7 +243,7 @@ class Check:
 
 
 def predictor_with(model: Artefact, head: ExportedHead) -> Predictor[Any, Any] | None:
-    """What answers with this head, by its task or as an imported encoder; None for a model with nothing to say."""
+    """What answers with this head, by its task or as an imported encoder; None for a model without answers."""
     own = {} if model.task_name is None else task_named(model.task_name).verbs
     usual = verb_of(str(task_where(lambda kind: kind.of_imported == "encoder")))
     try:

@@ -32,7 +32,7 @@ from glassformer.training.progress import Progress
 # What is made of the outputs, by the head; of one for a text by what it answers.
 _READ = {
     "masked words": (
-        "scores for each token of the vocabulary; the guess for a masked token is the largest",
+        "scores for each token of the vocabulary; the prediction for a masked token is the largest",
         'mask = [row.index(tokenizer.token_to_id({mask!r})) for row in feed["input_ids"].tolist()]\n'
         "print([tokenizer.id_to_token(int(logits[row, place].argmax())) for row, place in enumerate(mask)])",
     ),
@@ -83,12 +83,12 @@ pip install onnxruntime tokenizers
 * Inputs, all int64 and [batch, sequence]: {inputs}.
 * Outputs: {outputs}: {meaning}.
 * {longest}.
-* `export.json` says the same to a program, and what was checked; `config.json`, if there is one, is for transformers.
+* `export.json` has the same facts for programs, and what was checked; `config.json`, if present, is for transformers.
 {more}"""
 
 
 def write_card(model: Artefact, head: ExportedHead, files: Sequence[str], told: Sequence[str], title: str) -> str:
-    """The README of the graph `files[0]`; `told` are sentences about what stays behind."""
+    """The README of the graph `files[0]`; `told` are sentences about what is not exported."""
     kind = kind_of(model, head)
     meaning, read = _READ[kind]
     values = {"mask": model.tokenizer.special.mask, "threshold": getattr(model.task, "threshold", 0.5)}
@@ -97,8 +97,8 @@ def write_card(model: Artefact, head: ExportedHead, files: Sequence[str], told: 
     segmented = SEGMENTS in inputs_of(model.config)
     more = (
         [
-            f"* `{files[1]}` is the same with matrices of 8 bits. Its answers depend on what shares the batch, as all "
-            "numbers of a batch are rounded by one scale: where they must not, run one text at a time."
+            f"* `{files[1]}` is the same with 8-bit matrices. Its answers depend on the other texts of a batch, as "
+            f"one scale rounds all numbers of a batch: to avoid this, run one text at a time."
         ]
         if len(files) > 1
         else []
@@ -128,7 +128,7 @@ def write_card(model: Artefact, head: ExportedHead, files: Sequence[str], told: 
         meaning=meaning.format(**values),
         longest="A text may have any number of tokens"
         if model.row_tokens is None
-        else f"At most {model.row_tokens:,} tokens; a longer text is cut, or read in windows",
+        else f"At most {model.row_tokens:,} tokens; cut a longer text, or read it in windows",
         more="\n".join([*more, ""]),
     )
 
@@ -190,7 +190,9 @@ GRAPH, INT8, FACTS, CARD = "model.onnx", "model_int8.onnx", "export.json", "READ
 
 @dataclass(frozen=True)
 class OnnxExport:
-    """What was written and how it was checked. `bytes` are those of each graph; `left_behind` are sentences."""
+    """What was written and how it was checked. `bytes` are those of each graph; `left_behind`: what is not exported, in
+    sentences.
+    """
 
     head: str
     inputs: tuple[str, ...]
@@ -267,7 +269,7 @@ def write_onnx(
 
 
 def refuse_full(directory: str | Path) -> Path:
-    """Raise CheckpointError where an export would stand among other files: a folder is whole or absent."""
+    """Raise CheckpointError where an export would be among other files: a folder is whole or absent."""
     check_path(directory, CheckpointError, utf8=True)
     directory = Path(directory)
     if directory.is_dir() and any(directory.iterdir()):
@@ -283,9 +285,7 @@ def _as_exported(model: Artefact, head: ExportedHead) -> tuple[Artefact, tuple[s
     left = []
     config = without_crf(model.config)
     if config != model.config and head.name != FEATURES:
-        left.append(
-            "the CRF's scores of label after label stay behind: the graph is its tagger, which labels each token alone"
-        )
+        left.append("the CRF's transition scores are not exported: the graph labels each token independently")
     state = {name: value.detach().cpu() for name, value in model.module.named_parameters()}
     state |= rescaled(model.task, state)
     with torch.device("meta"):

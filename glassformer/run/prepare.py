@@ -1,8 +1,8 @@
 """From a recipe to what training needs: tokenizer, data, task, and a model with its initial weights.
 
-Each step is a record that is made from those before: what was checked, what the run starts from, its vocabulary, its
-task with the examples, and in the end the model. The recipe of each record is that of the one before, with what this
-step has found.
+Each step makes a record from those before it: what was checked, what the run starts from, its vocabulary, its task with
+the examples, and in the end the model. The recipe of each record is that of the one before, with what this step has
+found.
 """
 
 import math
@@ -60,7 +60,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Start:
-    """What a run starts from: a model and a teacher, None without; `recipe` has the labels and the learning rate."""
+    """What a run starts from: a model and a teacher, each or None; `recipe` has the labels and the learning rate."""
 
     recipe: Recipe
     model: Artefact | None
@@ -89,7 +89,7 @@ class Lesson:
 
 @dataclass(frozen=True)
 class Prepared:
-    """All that `fit` needs, and the recipe with all open settings resolved."""
+    """All that `fit` needs, and the recipe with every setting resolved."""
 
     recipe: Recipe
     tokenizer: Tokenizer
@@ -173,7 +173,7 @@ def _with_rate(recipe: Recipe, model: Artefact | None, progress: Progress) -> Re
     if model is None or recipe.train.learning_rate is not None:
         return recipe
     rate = rate_by_weights(model.module)
-    progress.note(f"learning rate {rate:g}: by the size of the start's weights; --learning-rate chooses otherwise")
+    progress.note(f"learning rate {rate:g}: from the size of the start model's weights; change it with --learning-rate")
     return recipe.model_copy(update={"train": recipe.train.model_copy(update={"learning_rate": rate})})
 
 
@@ -211,7 +211,7 @@ def _planned(recipe: Recipe, sizes: Sequence[int], progress: Progress) -> type[T
     least = body_config(recipe.model, recipe.data.length, *[1] * len(sizes))  # those to be learned may be smaller
     check_memory(least, recipe.train.device, freeze_vectors=recipe.model.freeze_vectors)
     if TASKS[recipe.task.name].tuning != TASKS[recipe.task.name].recipe:
-        progress.note("no model to start from: it learns everything from this data alone (--start MODEL names one)")
+        progress.note("no start model: training starts from random weights (give one with --start MODEL)")
     return kind
 
 
@@ -274,5 +274,5 @@ def _feed(start: Start, lesson: Lesson, progress: Progress) -> TaskFeed:
 def _epochs_told(rule: EpochsByData, steps_per_epoch: float) -> str:
     epochs = rule.epochs(steps_per_epoch)
     steps = math.ceil(epochs * steps_per_epoch)
-    few = f": by the rule of {rule.steps:,} steps for small data, up to {rule.most:,} epochs" * (epochs > rule.least)
-    return f"{epochs:,} epochs, which are {steps:,} steps{few}; --epochs chooses otherwise"
+    few = f": by the rule for small data: {rule.steps:,} steps, at most {rule.most:,} epochs" * (epochs > rule.least)
+    return f"{epochs:,} epochs, which are {steps:,} steps{few}; change it with --epochs"

@@ -1,4 +1,4 @@
-"""The folder of a training: which run may begin or go on in it, and what one that is refused leaves behind."""
+"""The folder of a training: which run may start or continue in it, and what a refused one leaves there."""
 
 import os
 import shutil
@@ -58,9 +58,9 @@ def begin(out: Path, recipe: Recipe, *, resume: bool, log: Log) -> Begun:
     known = earlier_recipe(out, recipe, resume=resume)
     if resume and not Checkpoints(out / CHECKPOINTS):
         log(
-            f"there is no run in {out} to go on with: a new one begins"
+            f"there is no run in {out} to resume: a new one starts"
             if known is None
-            else f"the run in {out} has no checkpoint yet: it begins again at step 0, with its tokenizer and split"
+            else f"the run in {out} has no checkpoint yet: it starts again at step 0, with its tokenizer and split"
         )
     if known is None:
         return Begun(recipe)
@@ -71,7 +71,7 @@ def begin(out: Path, recipe: Recipe, *, resume: bool, log: Log) -> Begun:
 def earlier_recipe(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
     """The recipe of the run to resume, None for a new run; raises ConfigError, CheckpointError for another one."""
     if not Checkpoints(out / CHECKPOINTS):
-        store.refuse_a_model(out, "a training that has no checkpoint to go on from" if resume else "a new run")
+        store.refuse_a_model(out, "a training without a checkpoint" if resume else "a new run")
     known = read_saved_recipe(out)
     if known is None:
         return None
@@ -93,11 +93,11 @@ def earlier_recipe(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
 
 
 def holds_a_run(out: Path) -> ConfigError:
-    """What a new run is refused with where another one is."""
+    """The error for a new run in a folder that holds another one."""
     return ConfigError(
         "a new run needs a folder without a run",
         got=f"{out}, which holds a run",
-        do="add --resume to go on with it, or choose another --out",
+        do="add --resume to continue it, or choose another --out",
     )
 
 
@@ -116,7 +116,7 @@ def _check_shares(recipe: Recipe, known: Recipe) -> None:
 
 def _changed(name: str, was: object, got: str) -> ConfigError:
     return ConfigError(
-        f"a run goes on as it began, with {name} = {was!r}",
+        f"a resumed run must keep {name} = {was!r}",
         got=got,
         do="leave the setting as it was, or choose another --out",
     )

@@ -1,4 +1,4 @@
-"""Several runs of one recipe that differ in their seed only: their scores, mean and deviation, and the best of them."""
+"""Several runs of one recipe that differ only in their seed: their scores, mean and deviation, and the best of them."""
 
 import json
 import statistics

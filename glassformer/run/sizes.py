@@ -1,8 +1,8 @@
 """How large a model, vocabulary and batch fit a text and a time: the rules behind `train masked-lm FILES` and `train
 translate PAIRS`.
 
-A small model does more steps in the same time, and its plateau at the start of training ends sooner; a large one ends
-lower where there is time for it. A small text has too few examples of rare tokens: it gets a smaller vocabulary.
+A small model makes more steps in the same time, and leaves the plateau at the start of training sooner; a large one
+reaches a lower loss if it has the time. A small text has too few examples of rare tokens: it gets a smaller vocabulary.
 Measured at four minutes of two cores only, where tiny is far ahead of mini: the other thresholds are estimates
 (decisions/2026-11-21-half-the-minutes.md).
 """
@@ -60,7 +60,7 @@ class Choice:
     end: str = ""
 
     def sentence(self, names: Collection[str]) -> str:
-        """What was chosen, why, and how to choose otherwise; `names` are the settings that were not the user's."""
+        """What was chosen, why, and how to change it; `names` are the settings that the user did not choose."""
         chosen = ", ".join(f"{name.rpartition('.')[2].replace('_', ' ')} {self.settings[name]}" for name in names)
         time = self.end if self.core_minutes is None else f"{round(self.core_minutes, 1):,g} minutes of one core"
         time = f" and {time}" if time else ""

@@ -91,9 +91,9 @@ def _check_finite(best: str, scores: Mapping[str, float]) -> None:
     if not math.isfinite(better_if_higher(best, scores)):
         name = best.removeprefix("-")
         raise NotFiniteError(
-            "a model to save needs finite numbers: its score after the last step is not",
+            "a model to save needs finite numbers: its score after the last step is not finite",
             got=f"{name} {scores[name]}",
-            do="train in another folder with a lower learning rate, a longer warm-up or precision float32",
+            do="train again in another folder, with a lower learning rate, a longer warm-up or precision float32",
         )
 
 
@@ -112,8 +112,8 @@ def _note_other_scores(there: int, during: str, final: str, log: Log) -> None:
     some, more = (min(there, rows) for rows in (EVALUATION_ROWS, _MEASURED_ROWS))
     if during != final or some < more:
         log(
-            f"the scores of the end are measured anew, on {more:,} of {there:,} held-out examples in {final}; those of "
-            f"the steps were measured on {some:,} of them in {during}, and may differ"
+            f"the final scores are measured again, on {more:,} of {there:,} held-out examples in {final}; those "
+            f"during training were on {some:,} of them in {during}, and may differ"
         )
 
 
@@ -125,7 +125,7 @@ def train(
     set: Mapping[str, object] | None = None,
     progress: Progress | None = None,
 ) -> Artefact:
-    """Train a model as a recipe says and save it to the folder `out`; `api.train.train` explains the arguments. Raises
+    """Train a model as a recipe says and save it to the folder `out`; `api.train.train` documents the arguments. Raises
     a GlassformerError for what cannot be done, and `Interrupted` after Ctrl-C, with everything saved.
     """
     check_path(out, ConfigError, utf8=True)

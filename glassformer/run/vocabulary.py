@@ -1,4 +1,4 @@
-"""The tokens of a run: those of a model or a file that is there, or a vocabulary that is learned from the text."""
+"""The tokens of a run: those of an existing model or file, or a vocabulary learned from the text."""
 
 import inspect
 from collections.abc import Mapping
@@ -76,7 +76,7 @@ def check_memory(config: ModelConfig, device: str, *, freeze_vectors: bool) -> N
     needed = 4 * count * (1 if freeze_vectors else 4)
     if memory is not None and needed > memory:
         raise ConfigError(
-            f"to train {count:,} parameters a machine needs {needed / 1e9:,.1f} GB",
+            f"training {count:,} parameters needs {needed / 1e9:,.1f} GB",
             got=f"one with {memory / 1e9:,.1f} GB",
             do=smaller,
         )
@@ -92,7 +92,7 @@ def sizes_of(tokenizer: Tokenizer) -> list[int]:
 
 
 def planned_sizes(section: TokenizerSection) -> list[int]:
-    """The sizes of the vocabularies that are to be learned: text that is written with fewer tokens may want more."""
+    """The sizes of the vocabularies that are to be learned: text that fewer tokens can encode may want more."""
     return [section.vocabulary] * (2 - section.shared)
 
 
@@ -101,12 +101,12 @@ def check_sides(sides: int, task: type[Task], name: str) -> None:
         raise ConfigError(
             "two vocabularies are those of a source and its translation",
             got=f"the task {name}",
-            do="leave tokenizer.shared out, and name one file of a tokenizer",
+            do="leave tokenizer.shared out, and name one tokenizer file",
         )
 
 
 def check_unused(section: TokenizerSection, *, start: bool) -> None:
-    """Refuse settings for a tokenizer that is not learned: they would have no effect, but would be saved."""
+    """Refuse settings for a tokenizer that is not learned: they would be saved but have no effect."""
     usual = TokenizerSection()
     if start or section.file is not None:
         asked = [key for key, value in section if value != getattr(usual, key) and (start or key != "file")]
@@ -155,7 +155,7 @@ def learn_tokenizer(
         size = learned.vocabulary_size
         if size > section.vocabulary:
             progress.note(
-                f"a vocabulary of {size:,} tokens, not {section.vocabulary:,}: fewer tokens cannot write the text"
+                f"a vocabulary of {size:,} tokens, not {section.vocabulary:,}: no smaller one can encode the text"
             )
         each.append(learned)
     return each[0] if sides == 1 else each[0].with_target(each[1])

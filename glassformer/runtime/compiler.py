@@ -60,7 +60,7 @@ def compiled(losses: Losses) -> Losses:
 
 
 def is_the_compilers(error: Exception) -> bool:
-    """Whether the error is of the compiler and not of the compiled function or of full memory."""
+    """Whether the error is the compiler's and not the compiled function's or full memory."""
     return type(error).__module__.startswith(("torch._dynamo", "torch._inductor"))
 
 

@@ -61,7 +61,7 @@ def use_threads(count: int | None) -> None:
     most = max(_MANY_THREADS, 8 * (os.cpu_count() or 1))
     if count is not None and count > most:  # torch takes any number, and the process dies when it starts them
         raise DeviceError(
-            f"threads up to {most} can be asked for", got=str(count), do=f"this machine has {os.cpu_count()} processors"
+            f"at most {most} threads can be used", got=str(count), do=f"this machine has {os.cpu_count()} processors"
         )
     if count is not None:
         torch.set_num_threads(count)
@@ -97,13 +97,15 @@ def choose_device(name: str) -> torch.device:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError):
         count = torch.cuda.device_count()
-        here = f"this machine has {count} CUDA devices and a CPU" if count else "this machine has a CPU only"
-        raise DeviceError(f"the device {name!r} was asked for", got=here, do="use --device cpu") from None
+        here = f"{count} CUDA devices and a CPU" if count else "a CPU only"
+        raise DeviceError(
+            f"the device {name!r} must be one of this machine's", got=here, do="use --device cpu"
+        ) from None
     return device
 
 
 def check_float64(device: torch.device, dtype: torch.dtype | None) -> None:
-    """Raise DeviceError for float64 on a device that has none, as Apple's GPUs."""
+    """Raise DeviceError for float64 on a device without it, such as Apple's GPUs."""
     if dtype == torch.float64 and device.type in WITHOUT_FLOAT64:
         raise DeviceError("float64 needs a device that has it", got=str(device), do="use float32, or --device cpu")
 
@@ -119,7 +121,7 @@ def memory_of(device: torch.device) -> int | None:
 
 
 def has_fast_bfloat16(device: torch.device) -> bool:
-    """Whether bfloat16 products are faster than float32 here, rather than emulated."""
+    """Whether bfloat16 products are native, and so faster than float32, here."""
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
     return device.type == "cpu" and bool(_cpu_flags() & {"avx512_bf16", "amx_bf16", "bf16"})

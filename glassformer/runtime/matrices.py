@@ -1,4 +1,4 @@
-"""Matrices in another layout or type than they are learned in, for prediction on a processor."""
+"""Matrices in another layout or type than in training, for prediction on a processor."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ MULTIPLE = 16
 
 
 class Int8Matrix(nn.Module):
-    """x Wᵀ + b, where each row of W is whole numbers from -127 to 127 times a number of its own, its largest / 127 in
+    """x Wᵀ + b, where each row of W is whole numbers from -127 to 127 times a scale, the row's largest number / 127 in
     bfloat16. Inputs and results of the product are bfloat16 too, sums float32.
     """
 
@@ -38,7 +38,7 @@ class Int8Matrix(nn.Module):
         self.register_buffer("scale", scale)
 
     def forward(self, x: Tensor, _: Tensor, bias: Tensor | None) -> Tensor:
-        """Inputs [..., I] to outputs [..., O]; the matrix in floating point that it stands for is not read."""
+        """Inputs [..., I] to outputs [..., O]; the floating-point matrix that it replaces is not read."""
         flat = x.flatten(0, -2).to(torch.bfloat16)  # [N, I]
         found = torch._weight_int8pack_mm(flat, self.rounded, self.scale)  # [N, O]
         found = found.unflatten(0, x.shape[:-1]).to(x.dtype)  # [..., O]
@@ -54,19 +54,19 @@ class Int8Linear(nn.Module):
         self.nothing = torch.empty(0)
 
     def forward(self, x: Tensor, dropout_key: DropoutKey | None = None, tokens: Tensor | None = None) -> Tensor:
-        """Inputs [..., I] to outputs [..., O]; nothing is dropped or adapted in prediction."""
+        """Inputs [..., I] to outputs [..., O]; without dropout or adapters, as in prediction."""
         found: Tensor = self.matrix(x, self.nothing, self.bias)  # [..., O]
         return found
 
 
 def to_int8(model: Transformer) -> None:
-    """Round the matrices of all blocks and of the vocabulary head to 8 bits, in place. The word vectors stay as they
-    are: of them a step reads a row. Raises DeviceError for a model that is not on a processor, ConfigError where a
+    """Round the matrices of all blocks and of the vocabulary head to 8 bits, in place. The word vectors are unchanged:
+    a step reads only a row of them. Raises DeviceError for a model that is not on a processor, ConfigError where a
     matrix has a number of columns that torch's product does not take.
     """
     device = model.word_table.device
     if device.type != "cpu":
-        raise DeviceError("matrices of 8 bits are multiplied on a processor", got=str(device), do="use --device cpu")
+        raise DeviceError("8-bit matrices need a CPU", got=str(device), do="use --device cpu")
     layers = [
         (parent, name, child)
         for parent in model.modules()
@@ -75,7 +75,7 @@ def to_int8(model: Transformer) -> None:
     ]
     if wrong := [child.in_features for _, _, child in layers if child.in_features % MULTIPLE]:
         raise ConfigError(
-            f"matrices of 8 bits have a multiple of {MULTIPLE} columns", got=str(wrong[0]), do="use another type"
+            f"8-bit matrices need a multiple of {MULTIPLE} columns", got=str(wrong[0]), do="use another type"
         )
     for parent, name, child in layers:
         setattr(parent, name, Int8Linear(child))
@@ -92,14 +92,14 @@ LEAST_NUMBERS = 2**19
 """Smaller matrices stay in the caches, and are multiplied as they are."""
 
 MOST_ROWS = 64
-"""More rows are multiplied by the matrix as it stands: oneDNN keeps some memory for each number of rows."""
+"""More rows are multiplied by the unchanged matrix: oneDNN keeps some memory for each number of rows."""
 
 MOST_BYTES = 2**30
-"""The matrices stand in memory twice; larger ones together than this stay as they are."""
+"""The matrices are in memory twice; larger ones together than this are left unchanged."""
 
 
 class LaidOut:
-    """x Wᵀ + b of few rows in float32, up to rounding what `F.linear` gives; all else is left to `F.linear`."""
+    """x Wᵀ + b of few rows in float32, equal to `F.linear` up to rounding; all else is left to `F.linear`."""
 
     def __init__(self, weight: Tensor) -> None:
         """`weight` [O, I] in float32, on a processor."""

@@ -77,7 +77,7 @@ class Artefact(NeverPickled):
 
     @property
     def fast(self) -> bool:
-        """Whether it predicts in bfloat16: as asked for, but neither where it is emulated nor in float64."""
+        """Whether it predicts in bfloat16: as asked for, except where it is emulated or in float64."""
         return self._fast and self.can_be_fast
 
     @property
@@ -87,16 +87,13 @@ class Artefact(NeverPickled):
     @property
     def fast_told(self) -> str:
         if not self._converted:
-            return "its weights are float64: predictions stay in float64, as without it"
+            return "its weights are float64, so predictions stay in float64"
         if not has_fast_bfloat16(self.device):
-            return (
-                "this machine has no bfloat16 instructions, so that predictions stay in float32, as without it "
-                "(nothing is compiled)"
-            )
+            return "this machine has no bfloat16 instructions, so predictions stay in float32 (nothing is compiled)"
         return (
             "matrix products are computed in bfloat16, sums between the blocks, norms and softmax in float32 (nothing "
-            "is compiled): a vector has a cosine of 0.999 or more with that of float32, other numbers two or three "
-            "digits of theirs"
+            "is compiled): vectors have a cosine of at least 0.999 with those of float32, other numbers agree to two "
+            "or three digits"
         )
 
     @property
@@ -124,10 +121,10 @@ class Artefact(NeverPickled):
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer; raises TokenizerError when the model came without one."""
+        """The tokenizer; raises TokenizerError for a model without one."""
         if self._tokenizer is None:
             raise TokenizerError(
-                "text needs a tokenizer", got="a model that was saved without one", do="use model.module with ids"
+                "text needs a tokenizer", got="a model saved without one", do="use model.module with ids"
             )
         return self._tokenizer
 

@@ -26,7 +26,7 @@ LAST, LAST_BIAS = "sentence_head.output.weight", "sentence_head.output.bias"
 
 
 def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
-    """The model in a Hugging Face folder (`hub:owner/name` is fetched), and a report of what was left aside. Raises
+    """The model in a Hugging Face folder (`hub:owner/name` is fetched), and a report of what was not used. Raises
     CheckpointError, MissingExtraError.
     """
     folder = Path(path)
@@ -77,8 +77,8 @@ def use_of(model: Artefact) -> LabelUse:
 
 
 def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
-    """Write a folder that `transformers` loads with the same outputs; returns what stays behind, in sentences. Raises
-    ConfigError, CheckpointError, also where a model would be overwritten.
+    """Write a folder that `transformers` loads with the same outputs; returns what is not exported, in sentences.
+    Raises ConfigError, CheckpointError, also where a model would be overwritten.
     """
     refuse_a_model(directory, "an export")
     model.needs_weights("an export")
@@ -106,12 +106,12 @@ def _of_two_vocabularies(tokenizer: Tokenizer | None) -> tuple[str, ...]:
         return ()
     return (
         f"the tokenizer of translations is {TARGET_FILE}, for PreTrainedTokenizerFast of transformers; ctranslate2 "
-        "reads one vocabulary alone, and would give wrong words",
+        f"reads only one vocabulary, and would give wrong words",
     )
 
 
 class Searched(NamedTuple):
-    """How a model is searched, in Hugging Face's words, the decoder's first token, and what these cannot say."""
+    """The search settings in Hugging Face's terms, the decoder's first token, and what these cannot express."""
 
     tokens: Mapping[str, Any]
     generation: Mapping[str, Any]
@@ -120,7 +120,7 @@ class Searched(NamedTuple):
 
 
 def searched(model: Artefact) -> Searched:
-    """What came with an imported model; of one that was trained to translate or to write, what its own search does."""
+    """The settings of an imported model, or the own search of one that was trained to translate or write."""
     section = model.task
     if section is not None and model.alone and model.has_tokenizer:
         return _written(model)
@@ -130,7 +130,7 @@ def searched(model: Artefact) -> Searched:
     ids, pad = special_ids(target), target.pad_id
     if (pad or 0) >= model.tokenizer.vocabulary_size:
         raise ConfigError(
-            "transformers needs a padding of targets that is a token of the sources as well",
+            "transformers needs the padding token of targets among the tokens of the sources",
             got=f"token {pad} of {model.tokenizer.vocabulary_size}",
             do="train with a tokenizer.vocabulary that both sides reach",
         )
@@ -191,14 +191,14 @@ def rescaled(section: TaskSection | None, state: Mapping[str, Tensor]) -> dict[s
 
 
 def applied_after(section: TaskSection | None) -> tuple[str, ...]:
-    """What is done with the scores of this model and has no place in a folder of theirs: sentences."""
+    """What is applied to the scores of this model but cannot be exported: sentences."""
     if section is None:
         return ()
     threshold, told = getattr(section, "threshold", None), []
     if threshold is not None and threshold != type(section).model_fields["threshold"].default:
-        told.append(f"the threshold {threshold:.4g} stays behind: it is applied to the scores")
+        told.append(f"the threshold {threshold:.4g} is not exported: apply it to the scores")
     if getattr(section, "temperature", 1.0) != 1.0:
-        told.append("the temperature is written into the last layer: its scores are divided by it there as well")
+        told.append("the temperature is written into the last layer: its scores are divided by it there too")
     if getattr(section, "deviation", None) is not None:
         told.append("mean and deviation of the numbers are written into the last layer: it gives the number itself")
     return tuple(told)

@@ -104,7 +104,7 @@ def _precision(model: Artefact) -> str:
         return "matrices in int8, their products in bfloat16, the rest in float32"
     kept = str(next(model.module.parameters()).dtype).removeprefix("torch.")
     if model.only_emulated:
-        return f"{kept} (fast was asked for: this machine has no fast bfloat16)"
+        return f"{kept} (not fast: this machine has no fast bfloat16)"
     return f"bfloat16 (fast), weights {kept}" if model.fast else kept
 
 

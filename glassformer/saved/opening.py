@@ -59,7 +59,7 @@ def open_as_saved(path: str | Path, kind: type[Kind]) -> Kind:
         refuse_pickles(path)
         own = path.resolve().parent
         is_in_one = store.is_ours(own) or (own / "config.json").is_file()
-        do = f"name its folder: {own}" if is_in_one else "name a folder that train or import has written"
+        do = f"name its folder: {own}" if is_in_one else "name a folder that train or import wrote"
         raise CheckpointError("a model is a folder", got=f"the file {path}", do=do)
     if store.is_ours(path):
         return store.read(path, kind)
@@ -75,8 +75,8 @@ def open_as_saved(path: str | Path, kind: type[Kind]) -> Kind:
 
 def _unfinished(path: Path) -> str:
     if (path / RECIPE).is_file():
-        return f"its training has not ended: go on with glassformer train --resume --out {path}"
-    return "name a folder that train or import has written"
+        return f"its training is unfinished: continue with glassformer train --resume --out {path}"
+    return "name a folder that train or import wrote"
 
 
 def choose_dtype(name: str | torch.dtype | None) -> torch.dtype:

@@ -1,4 +1,4 @@
-"""Recipes: read from a file, a mapping or settings, with single settings changed and all paths made absolute.
+"""Recipes: read from a file, a mapping or settings, with single settings changed and all paths absolute.
 
 The tables `[task]` and `[data]` are those of the task that `task.name` chooses.
 """
@@ -103,7 +103,7 @@ def read_saved_recipe(directory: str | Path) -> Recipe | None:
         raise ConfigError(
             f"{path} must be unchanged since it was written",
             got=str(error),
-            do="copy it again; after a change of your own, delete its last line",
+            do="copy it again; if you changed it yourself, delete its last line",
         ) from None
     return read_recipe(read_toml(path), where=str(path))
 
@@ -112,7 +112,7 @@ def tokenizer_of_run(directory: Path) -> Tokenizer:
     """The tokenizer in the folder of a run; raises TokenizerError unless it is the one with which the run began."""
     comments = _lenient(directory / RECIPE).splitlines()
     recorded = [line.removeprefix(_OF_TOKENIZER) for line in comments if line.startswith(_OF_TOKENIZER)]
-    do = "copy it back from a backup, or begin again in another --out"
+    do = "restore it from a backup, or start again in another --out"
     try:
         tokenizer = load_tokenizer(directory)
     except TokenizerError as error:
@@ -133,9 +133,9 @@ def _lenient(path: Path) -> str:
 
 
 def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str, object] | None = None) -> Recipe:
-    """A recipe from settings, a mapping, a TOML file, or the name of one in the package. `changes` are single settings,
+    """A recipe from settings, a mapping, a TOML file, or the name of a bundled one. `changes` are single settings,
     `{"train.steps": 100}`. Paths in them and in a mapping are relative to the current folder. Raises ConfigError in one
-    sentence, also for a change that another setting would make idle.
+    sentence, also for a change that another setting makes ineffective.
     """
     where, folder, values = "the recipe", Path.cwd(), {}
     if isinstance(given, Recipe):
@@ -161,7 +161,7 @@ def _refuse_rows(recipe: Recipe) -> None:
     tokens = recipe.train.batch_tokens
     if tokens is not None:
         raise ConfigError(
-            f"a step of {recipe.task.name} has tokens of the target, train.batch_tokens = {tokens}, not rows",
+            f"a step of {recipe.task.name} is measured in target tokens (train.batch_tokens = {tokens}), not rows",
             got=f"train.batch = {recipe.train.batch} (--batch)",
             do=f"leave it out, or choose the tokens with --set train.batch_tokens={tokens}",
         )
@@ -221,5 +221,5 @@ def _absolute(path: str, folder: Path) -> str:
     placed = str(folder / path)
     check_path(placed if os.path.lexists(placed) else path, ConfigError)
     check_path(placed, ConfigError)
-    refuse_endless(placed, ConfigError, do="training reads its files more than once: save it to a file first")
+    refuse_endless(placed, ConfigError, do="training reads its files more than once: save this to a file first")
     return placed

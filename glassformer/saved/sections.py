@@ -1,4 +1,4 @@
-"""Tables of a recipe, apart from what needs torch: --help shows their defaults."""
+"""Tables of a recipe, without what needs torch: --help shows their defaults."""
 
 import math
 from typing import Annotated, Any, Literal, Self
@@ -9,7 +9,7 @@ from glassformer.base.settings import MOST_WORDS, Settings
 
 
 class TokenizerSection(Settings):
-    """The tokenizer: an existing `file` or folder, else one that is trained on the training text. Without `special` a
+    """The tokenizer: an existing `file` or folder, else one trained on the training text. Without `special` a
     vocabulary of whole words has only its words as tokens (the slides). Pairs that are not `shared` have a vocabulary
     of this size for each side, and each stack has a table of word vectors.
     """
@@ -28,8 +28,8 @@ def _json_number(value: Any) -> Any:
 
 
 class ModelSection(Settings):
-    """Family and size; `settings` are the family function's own keywords. `start` is the folder of a model to begin
-    from, or the name of one that travels in the package.
+    """Family and size; `settings` are the family function's own keywords. `start` is the folder of a model to start
+    from, or the name of a bundled one.
     """
 
     family: str = "bert"
@@ -41,10 +41,10 @@ class ModelSection(Settings):
 
 
 class DistilSection(Settings):
-    """A student learns beside its labels what a teacher answers, as DistilBERT did (Sanh et al. 2019): `soft` weighs
-    the divergence from the teacher's probabilities at `temperature`, `hard` the task's own loss, `cosine` the distance
-    of the last states. Without a model to start from it begins with `layers` of the teacher's layers, half of them by
-    default. `fingerprint` is found by the run: the teacher must not change while it goes on.
+    """A student learns from its labels and from a teacher's answers, as DistilBERT did (Sanh et al. 2019): `soft`
+    weighs the divergence from the teacher's probabilities at `temperature`, `hard` the task's own loss, `cosine` the
+    distance of the last states. Without a model to start from it starts with `layers` of the teacher's layers, half of
+    them by default. `fingerprint` is found by the run: the teacher must not change during the run.
     """
 
     teacher: str | None = None
@@ -67,10 +67,10 @@ OF_THE_TEACHER = ("labels", "several", "pooling", "crf", "mean", "deviation", "n
 
 
 class WatchSection(Settings):
-    """Sentences whose guesses and heads are kept at some steps of the training, in `watched.jsonl`, so that a page can
-    show how the model learned. A sentence is one text; what a task needs beside it stands behind a tab: the
-    translation, the second text of a pair, the passage of a question, the candidates. For tasks that guess masked words
-    it holds at least one [MASK].
+    """Sentences whose predictions and heads are recorded at some steps of the training, in `watched.jsonl`, for a page
+    that shows how the model learned. A sentence is one text; a tab separates it from what the task needs: the
+    translation, the second text of a pair, the passage of a question, the candidates. For tasks that predict masked
+    words it holds at least one [MASK].
     """
 
     sentences: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 `glassformer.json` holds all that is needed to rebuild the model, and marks the directory as one in our format;
 `model.safetensors` holds the weights, each shared one once; `tokenizer.json`, `recipe.toml`, `metrics.json` and a model
-card are beside them. There is no pickle: opening a model never runs code that came with it.
+card are next to them. There is no pickle: opening a model never runs its code.
 
 `glassformer.json` contains its own checksum, and those of weights, metrics, card and recipe. Damaged weights are
 refused, damage of the others is shown by `changed_files`. After a change of glassformer.json by hand, its line
@@ -105,7 +105,7 @@ def write(directory: str | Path, saved: Artefact) -> Path:
         raise CheckpointError(
             f"a model must be saved to {directory}",
             got=error.strerror or str(error),
-            do="what was there before is unharmed: free disk space, or choose another folder",
+            do="what was there before is unchanged: free disk space, or choose another folder",
         ) from None
     return directory
 
@@ -148,8 +148,8 @@ def is_ours(directory: str | Path) -> bool:
 
 
 def changed_files(directory: str | Path) -> tuple[str, ...]:
-    """The files of a saved model that no answer depends on (scores, card, recipe) and that are not as they were saved;
-    none of a model that was saved without their checksums.
+    """The files of a saved model that no answer depends on (scores, card, recipe) and that have changed since it was
+    saved; none of a model that was saved without their checksums.
     """
     directory = current(Path(directory))
     known = _json(directory / SETTINGS).get("checksums") if (directory / SETTINGS).is_file() else None
@@ -170,7 +170,7 @@ def refuse_a_model(directory: str | Path, what: str) -> None:
         raise CheckpointError(
             f"{what} needs a folder without a model",
             got=f"{directory}, which holds {'a model' if set(found) - {METRICS, CARD} else found[0]}",
-            do="choose another folder, or remove that one first",
+            do="choose another folder, or remove this one first",
         )
 
 
@@ -178,7 +178,7 @@ def read_facts(path: Path, header: Header) -> Facts:
     """`glassformer.json`, compared with the weights before anything is built. Raises CheckpointError."""
     size, largest = path.stat().st_size, _LARGEST + len(header) * _LARGEST_PER_TENSOR
     if size > largest:
-        raise CheckpointError(f"{path} must describe the {len(header)} weights beside it", got=f"{size:,} bytes")
+        raise CheckpointError(f"{path} must describe the {len(header)} weights next to it", got=f"{size:,} bytes")
     values = _json(path)
     if values.get("format") != FORMAT:
         raise CheckpointError(
@@ -200,7 +200,7 @@ def read_facts(path: Path, header: Header) -> Facts:
         raise CheckpointError(
             f"{path} must describe a model as it was saved",
             got=str(error),
-            do='copy or download it again; after a change of your own, delete its line "checksum"',
+            do='copy or download it again; if you changed it yourself, delete its line "checksum"',
         ) from None
     return facts
 
@@ -213,7 +213,7 @@ def _compare_blocks(path: Path, values: Mapping[str, Any], header: Header) -> No
         blocks = stack.get("blocks") if isinstance(stack, dict) else None
         if isinstance(blocks, list) and len(blocks) != blocks_in(header, name):
             raise CheckpointError(
-                f"{path} must describe the weights beside it, with {blocks_in(header, name)} blocks in the {name}",
+                f"{path} must describe the weights next to it, with {blocks_in(header, name)} blocks in the {name}",
                 got=f"{len(blocks)}",
             )
 
@@ -277,10 +277,10 @@ def _metrics(path: Path, checksum: str | None) -> tuple[dict[str, Any], tuple[st
         return {}, ()
     try:
         if checksum is not None and file_checksum(path) != checksum:
-            raise ValueError("its checksum does not fit")
+            raise ValueError("its checksum does not match")
         return _json(path), ()
     except (OSError, ValueError, CheckpointError):
-        return {}, (f"{path} is damaged and was not read: the model is whole, its scores are not known",)
+        return {}, (f"{path} is damaged and was not read: the model is whole, but its scores are unknown",)
 
 
 def _tokenizer(directory: Path, facts: TokenizerFacts, model: ModelConfig) -> Tokenizer:

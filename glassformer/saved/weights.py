@@ -59,15 +59,15 @@ def build_with(config: ModelConfig, path: Path, header: Header, *, checksum: str
             module = Transformer(config)
     except (RuntimeError, TypeError, ValueError, OverflowError):
         raise CheckpointError(
-            "a model must have sizes that a tensor can have", got="larger ones in the settings beside " + str(path)
+            "a model must have sizes that a tensor can have", got="larger ones in its settings " + str(path)
         ) from None
     named = dict(module.named_parameters())
     _compare(named, header, path)
     if checksum is not None and file_checksum(path) != checksum:
         raise CheckpointError(
             f"{path} must be the weights that were saved with the model",
-            got="other bytes: it is damaged, or belongs to another model",
-            do="copy or download it again, or go back to an earlier one",
+            got="other bytes: the file is damaged, or belongs to another model",
+            do="copy or download it again, or use an earlier one",
         )
     state = read_safetensors(path)
     first_name = {id(parameter): name for name, parameter in named.items()}
@@ -80,7 +80,7 @@ def _compare(named: Mapping[str, Tensor], header: Header, path: Path) -> None:
     missing, unknown = sorted(named.keys() - header.keys()), sorted(header.keys() - named.keys())
     if missing or unknown:
         what = f"without {missing[0]}" if missing else f"with {unknown[0]}, which the model does not have"
-        raise CheckpointError(f"{path} must hold the weights of the model beside it", got=f"a file {what}")
+        raise CheckpointError(f"{path} must hold the weights of the model next to it", got=f"a file {what}")
     for name, parameter in named.items():
         shape, kind = header[name]
         if shape != tuple(parameter.shape):

@@ -1,4 +1,4 @@
-"""How well guesses agree with what is right: accuracy, F1, Matthews' and two other correlations, as sums over examples.
+"""How well predictions agree with the truth: accuracy, F1, Matthews' and two other correlations, as sums over examples.
 
 E examples · L labels · N ones · K statistics
 """
@@ -16,7 +16,7 @@ MOST_LABELS = 1000
 
 
 def one_label(losses: Sequence[float], true: Sequence[int], guessed: Sequence[int], names: Sequence[str]) -> Measure:
-    """One of the labels for each example: `losses` in nats [E], the right labels and the guesses [E]. `accuracy`;
+    """One of the labels for each example: `losses` in nats [E], the right labels and the predictions [E]. `accuracy`;
     `macro_f1`, the mean of the F1 of the labels that occur among either; `matthews`, the correlation coefficient of L
     labels (Gorodkin 2004), 0 where it is not defined; with two labels the F1 of each.
     """
@@ -45,9 +45,9 @@ def one_label(losses: Sequence[float], true: Sequence[int], guessed: Sequence[in
 def several_labels(
     losses: Sequence[float], true: Sequence[Sequence[int]], guessed: Sequence[Sequence[int]], names: Sequence[str]
 ) -> Measure:
-    """A set of labels for each example: `losses` in nats per label [E], the right sets and the guessed ones [E].
+    """A set of labels for each example: `losses` in nats per label [E], the right sets and the predicted ones [E].
     `accuracy`, the share of the examples whose whole set is right (subset accuracy); `micro_f1`, the F1 of all
-    decisions together; `macro_f1`, the mean of the F1 of the labels that occur among the right or the guessed ones.
+    decisions together; `macro_f1`, the mean of the F1 of the labels that occur among the right or the predicted ones.
     """
     occurring = np.isin(np.arange(len(names)), [*chain(*true), *chain(*guessed)])
 
@@ -73,10 +73,10 @@ def macro_f1(both: Reals, ours_and_theirs: Reals, occurring: npt.NDArray[np.bool
 
 
 def numbers(true: Reals, guessed: Reals, *, deviation: float) -> Measure:
-    """A number for each example, the right ones and the guesses [E]; `deviation` is that of the training targets.
+    """A number for each example, the right ones and the predictions [E]; `deviation` is that of the training targets.
     `loss`, the mean squared error in units of the deviation; `pearson`; `spearman`, Pearson's correlation of the ranks
-    in the whole set, ties at their mean rank; `mean_absolute_error`. A correlation with equal guesses is left out. In a
-    bootstrap sample the ranks remain those of the whole set.
+    in the whole set, ties at their mean rank; `mean_absolute_error`. The correlation of constant predictions is left
+    out. In a bootstrap sample the ranks remain those of the whole set.
     """
     columns = [true, guessed, ranks(true), ranks(guessed)]
     a, b, ranked_a, ranked_b = (column - column.mean() for column in columns)  # centred: the sums lose no digits

@@ -1,4 +1,4 @@
-"""A baseline that looks at words alone: TF-IDF and a linear model, fitted on the training records.
+"""A baseline that sees only words: TF-IDF and a linear model, fitted on the training records.
 
 E examples · L labels · F features
 """
@@ -47,9 +47,9 @@ class TfIdf:
     """Frequencies of words and pairs of words, weighted by how rare they are (TF-IDF, sublinear), and a linear model:
     multinomial logistic regression for one label, one regression for each of several, ridge for a number.
 
-    A pair has the features of both texts, their products, and their cosine. Deterministic. What the fit may cost is
-    bounded whatever the data: `note` tells what was left out of it, "" when nothing was. `strength` is that of the
-    regularization for one label (scikit-learn's C); None: of `STRENGTHS_OF_WORDS` the one that is right most often.
+    A pair has the features of both texts, their products, and their cosine. Deterministic. The cost of the fit is
+    bounded: `note` says what was left out of it, "" when nothing was. `strength` is that of the regularization for one
+    label (scikit-learn's C); None: of `STRENGTHS_OF_WORDS` the one with the highest accuracy.
     """
 
     def __init__(self, lessons: Sequence[Lesson], labels: int, *, strength: float | None = None) -> None:
@@ -79,7 +79,7 @@ class TfIdf:
             self._predict = _fitted(features, targets, labels, strength)
 
     def guess(self, lessons: Sequence[Lesson]) -> Iterator[list[float]]:
-        """For each lesson what a head gives, [L]: log-probabilities, logits of several labels, or one number."""
+        """For each lesson the output of a head, [L]: log-probabilities, logits of several labels, or one number."""
         together = max(1, min(_TOGETHER, _SCORES // max(1, self._labels)))
         for start in range(0, len(lessons), together):
             yield from self._predict(self._features(lessons[start : start + together])).tolist()
@@ -105,11 +105,11 @@ def chosen_strength(
     score: str,
     guess: Callable[[Integers, Integers, float], Integers],
 ) -> float:
-    """The strength that does best, by the score that ranks, on a fifth of the groups when the others are learned from;
-    of equally good ones the smallest, which regularizes the most. The middle one where the others have one label alone.
+    """The strength that does best, by the ranking score, on a fifth of the groups after fitting on the others; of
+    equally good ones the smallest, which regularizes most. The middle one where the others have only one label.
 
-    `of` [E] are the labels; `guess` is given the numbers of the examples that are learned from, those that are guessed,
-    and a strength, and gives the labels of the second.
+    `of` [E] are the labels; `guess` takes the numbers of the examples to fit on, those to predict, and a strength, and
+    returns the labels of the second.
     """
     from sklearn.metrics import accuracy_score, f1_score
 
@@ -130,7 +130,7 @@ def chosen_strength(
 
 
 class Learner(Protocol[Example, Prediction]):
-    """A task that says what the baseline learns, and how a prediction is made of what it gives."""
+    """A task that says what the baseline learns, and how its output becomes a prediction."""
 
     @property
     def section(self) -> Settings:
@@ -161,7 +161,7 @@ def beside_tfidf(
     measured: Sequence[Example],
     log: Callable[[str], None],
 ) -> Scores:
-    """The scores with those of the baseline on the same examples; unchanged where the task teaches it nothing."""
+    """The scores with those of the baseline on the same examples; unchanged if the task gives it nothing to learn."""
     learned = [lesson for example in train if (lesson := task.lesson(example)) is not None]
     labelled = [(one, lesson) for one in measured if (lesson := task.lesson(one)) is not None]
     if not learned or not labelled:
@@ -297,4 +297,4 @@ def _left_out(lessons: int, fitted: int, labels: int, kept: int) -> str:
         parts.append(f"{fitted:,} of {lessons:,} training records, drawn at random")
     if kept == _LABELS < labels:
         parts.append(f"the {kept:,} most frequent of {labels:,} labels")
-    return f"the {TFIDF} baseline has learned from {' and '.join(parts)}" if parts else ""
+    return f"the {TFIDF} baseline was fitted on {' and '.join(parts)}" if parts else ""

@@ -26,13 +26,13 @@ class TagSpan(NamedTuple):
 
 
 class Scheme(NamedTuple):
-    """How tags are written, and how many of them are illegal so: they go on with a span that has not begun."""
+    """How tags are written, and how many are illegal: they continue a span that has not begun."""
 
     name: str
     illegal: int
 
     def __str__(self) -> str:
-        repaired = f"; {self.illegal:,} illegal tags: each now begins a span" if self.illegal else ""
+        repaired = f"; {self.illegal:,} illegal tags: each is read as the start of a span" if self.illegal else ""
         return f"tags are written as {self.name}" + (", read as BIO" if self.name != "BIO" else "") + repaired
 
 
@@ -66,7 +66,7 @@ def spans_of(tags: Sequence[str]) -> list[TagSpan]:
 
 
 def tags_of(spans: Iterable[TagSpan], words: int) -> list[str]:
-    """The BIO tags of so many words, from spans that do not overlap."""
+    """The BIO tags of `words` words, from spans that do not overlap."""
     tags = [OUTSIDE] * words
     for label, start, end in spans:
         tags[start:end] = [f"B-{label}", *[f"I-{label}"] * (end - start - 1)]
@@ -97,7 +97,7 @@ def scheme_of(sentences: Iterable[Sequence[str]]) -> Scheme:
 
 def legal_steps(labels: Sequence[str]) -> Chain:
     """0 where a label may follow another [L, L], be the first [L], be the last [L]; −∞ where a span would begin or end
-    within, as far as the scheme says so.
+    within, as far as the scheme marks it.
     """
     count = len(labels)
     steps, first, last = np.zeros((count, count)), np.zeros(count), np.zeros(count)

@@ -1,4 +1,4 @@
-"""Whether probabilities are what they say: of what is guessed with 0.8, four in five should be right.
+"""Calibration of probabilities: of predictions with probability 0.8, four in five should be right.
 
 L labels
 """
@@ -45,15 +45,15 @@ def log_prior(temperature: float) -> float:
 
 
 def limit_of(temperature: float) -> str:
-    """A part of a sentence where the search has ended at its limit; "" elsewhere."""
+    """A part of a sentence where the search ended at its limit; "" elsewhere."""
     if COLDEST * 1.001 < temperature < HOTTEST / 1.001:
         return ""
     side = "least" if temperature < 1 else "largest"
-    return f"the {side} that is looked for: the held-out records do not determine it, and the probabilities may mislead"
+    return f"the {side} that is tried: the held-out records do not determine it, and the probabilities may be wrong"
 
 
 class Reliability:
-    """How often guesses came true, by the probability that they had."""
+    """How often predictions were right, by their probability."""
 
     def __init__(self) -> None:
         self.count, self.confidence, self.right = (np.zeros(BINS) for _ in range(3))
@@ -66,7 +66,7 @@ class Reliability:
 
     @property
     def expected_error(self) -> float:
-        """Expected calibration error: |share right − mean probability| over all guesses (Guo et al. 2017, eq. 5)."""
+        """Expected calibration error: |share right − mean probability|, over all predictions (Guo et al. 2017)."""
         return float(np.abs(self.right - self.confidence).sum() / max(self.count.sum(), 1))
 
     def table(self) -> list[dict[str, Any]]:

@@ -74,9 +74,9 @@ def soft_loss(
     among: Tensor | None = None,
 ) -> Tensor:
     """T² · Σ weight · KL(teacher ‖ student), both at the temperature T: of logits [N, L] and weights [N], a scalar. T²
-    makes its gradient as large as that of hard labels (Hinton et al. 2015, §2). With `several` each label is a choice
-    of its own between yes and no, and the mean over the labels counts. Choices that are False in `among` [N, L], such
-    as padding, have no probability.
+    makes its gradient as large as that of hard labels (Hinton et al. 2015, §2). With `several` each label is a separate
+    binary choice, and the mean over the labels counts. Choices that are False in `among` [N, L], such as padding, have
+    no probability.
     """
     student, its = widened(logits) / temperature, widened(teacher) / temperature  # [N, L]
     if among is not None:  # the lowest finite number, as the tasks have it: −inf less itself would be NaN
@@ -93,7 +93,7 @@ def soft_loss(
 
 
 def cosine_loss(states: Tensor, teacher: Tensor, real: Tensor | None, weights: Tensor) -> Tensor:
-    """Σ (1 − cosine) over the tokens [B, S] that are no padding, in rows of weight above 0: states [B, S, W]."""
+    """Σ (1 − cosine) over the tokens [B, S] that are not padding, in rows of weight above 0: states [B, S, W]."""
     cosine = F.cosine_similarity(widened(states), widened(teacher), dim=-1)  # [B, S]
     counted = (weights > 0)[:, None] & torch.ones_like(cosine, dtype=torch.bool)  # [B, S]
     counted = counted if real is None else counted & real
@@ -127,11 +127,11 @@ def blocked_cross_entropy(
     """The sum over the labels that are not IGNORED of (1 − ε)·(−log p[label]) + ε·mean over V of (−log p), with
     p = softmax(states · tableᵀ + bias) and ε = `smoothing`, a scalar of at least float32.
 
-    States [N, W], vectors of the vocabulary [V, W], bias [V], labels [N]. The right answer so has the probability
-    1 − ε + ε/V and each other ε/V (Szegedy et al. 2016, §7; Vaswani et al. 2017, §5.4; torch's `label_smoothing`).
-    The mean is without the tokens of `never`, which no answer has: their probability should be 0. Computed block by
-    block, gradient included, so that memory holds the scores of one block. In the type of autocast where it is on, sums
-    at least in float32. Raises ShapeError when the shapes do not match.
+    States [N, W], vectors of the vocabulary [V, W], bias [V], labels [N]. The right answer has the probability 1 − ε +
+    ε/V and each other ε/V (Szegedy et al. 2016, §7; Vaswani et al. 2017, §5.4; torch's `label_smoothing`). The mean is
+    without the tokens of `never`, which no answer has: their probability should be 0. Computed block by block, gradient
+    included, so that memory holds the scores of one block. In the type of autocast where it is on, sums at least in
+    float32. Raises ShapeError when the shapes do not match.
     """
     if states.dim() != 2 or labels.shape != states.shape[:1]:
         raise ShapeError("each state needs one label", got=f"states {list(states.shape)}, labels {list(labels.shape)}")

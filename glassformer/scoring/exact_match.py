@@ -1,6 +1,6 @@
 """Exact match and F1 of answers, as the SQuAD scripts count them (Rajpurkar et al. 2016 §6.1; 2018 for no answer).
 
-Where the scripts of 1.1 and 2.0 differ, for answers of which nothing is left, it is counted as in 2.0.
+Where the scripts of 1.1 and 2.0 differ, for answers that normalize to nothing, 2.0 is followed.
 
 E questions
 """
@@ -72,7 +72,7 @@ def _with_kinds(sums: Reals) -> Mapping[str, Reals]:
 
 def best_threshold(scores: Sequence[float], gains: Sequence[float]) -> float:
     """The threshold with the largest sum of `gains` (F1 of answering minus that of not answering) above it; between two
-    scores in their middle, and the highest of equals.
+    scores in their middle, and the highest of equal ones.
     """
     order = sorted(range(len(scores)), key=lambda number: -scores[number])
     best, total, threshold = 0.0, 0.0, scores[order[0]] if order else 0.0
@@ -97,8 +97,8 @@ _FUNCTION_WORDS = frozenset(_EVERYWHERE.split())
 
 
 def answer_by_overlap(question: str, context: str) -> tuple[int, int]:
-    """The characters [start, end) of the candidate with the most words of the question around it, each weighing log(1 +
-    1 / its count in the passage); (0, 0) without a candidate.
+    """The characters [start, end) of the candidate with the most words of the question near it, each weighing log(1 + 1
+    / its count in the passage); (0, 0) without a candidate.
     """
     words = [(found.group().lower(), found.start(), found.end()) for found in _WORD.finditer(context)]
     counts = Counter(word for word, _, _ in words)

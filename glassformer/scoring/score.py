@@ -1,4 +1,4 @@
-"""Scores with their confidence intervals, beside those of baselines that a model has to beat.
+"""Scores with confidence intervals, and those of baselines to compare with.
 
 E examples · D dense statistics of an example · K all its statistics · N targets, or ones among the other statistics ·
 R bootstrap samples · V vocabulary, or labels
@@ -123,7 +123,7 @@ def share_of(right: Any) -> Measure:
 
 
 def losses_and_shares(losses: Any, right: Any) -> Measure:
-    """Loss, perplexity and accuracy, from losses [E] in nats and flags (or chances) of being right [E]."""
+    """Loss, perplexity and accuracy, from losses [E] in nats and flags (or probabilities) of being right [E]."""
     each = np.asarray(losses, np.float64)
 
     def scores(sums: Reals) -> Mapping[str, Reals]:
@@ -142,7 +142,7 @@ _CHUNK = 1 << 22
 
 @dataclass(frozen=True)
 class Scores:
-    """What was measured: for the model and each baseline the same named numbers, on `count` things of a kind.
+    """What was measured: the same named numbers for the model and each baseline, on `count` things of a kind.
 
     `shares` names those numbers that are shares of `count` independent trials, for which an interval can be computed.
     `measures` has, for the model and the baselines that were measured example by example, what bootstrap intervals and
@@ -172,7 +172,7 @@ class Scores:
         return own | others
 
     def beside(self, name: str, other: Scores) -> Scores:
-        """These scores beside those of a baseline, whose own are those of `other`."""
+        """These scores and those of a baseline, whose own are those of `other`."""
         measures = {name: other.measures[THIS_MODEL]} if THIS_MODEL in other.measures else {}
         return replace(self, of={**self.of, name: other.of[THIS_MODEL]}, measures={**self.measures, **measures})
 
@@ -240,12 +240,12 @@ def compared(logits: Tensor | None, labels: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class Baseline(Protocol):
-    """A guess that needs no network, measured at the same tokens as the model."""
+    """A prediction without a network, measured at the same tokens as the model."""
 
     name: str
 
     def guess(self, ids: Integers, places: Integers, labels: Integers) -> tuple[Reals, Flags]:
-        """Loss of each label [N] and whether it was guessed [N], from what the model sees: `ids` [B, S]."""
+        """Loss of each label [N] and whether it was predicted [N], from what the model sees: `ids` [B, S]."""
         ...
 
 
@@ -299,10 +299,10 @@ class Unigram:
 
 
 class Trigram:
-    """How likely a token is after the two before it, counted in a text. Two tokens back off to the last of them, this
-    one to the frequency of the token, with the weights of Witten & Bell (1991): (count(context, token) + kinds · lower)
-    / (count(context) + kinds), where `kinds` is how many different tokens the context was seen with. The probabilities
-    of all tokens after any two add up to 1.
+    """How likely a token is after the two before it, from counts in a text. Two tokens back off to the last of them,
+    which backs off to the frequency of the token, with the weights of Witten & Bell (1991): (count(context, token) +
+    kinds · lower) / (count(context) + kinds), where `kinds` is how many different tokens the context was seen with. The
+    probabilities of all tokens after any two add up to 1.
     """
 
     name = "trigram"

@@ -12,13 +12,13 @@ from glassformer.scoring.score import SAMPLES, THIS_MODEL, Interval, Measure, Sc
 MATRIX_LABELS = 12
 # Labels, confused pairs and examples that a report lists, and the characters of a quoted text.
 LABELS, PAIRS, WORST, QUOTED = 30, 15, 10, 160
-QUOTES = "this quotes rows of the data; leave it out where they are private: --no-examples"
+QUOTES = "this quotes rows of the data; if they are private, use --no-examples"
 QUOTING = ("quotes", "worst", "most_wrong")
 """The parts of a report that quote rows of the data."""
 
 
 def confusion(true: Sequence[int], guessed: Sequence[int], names: Sequence[str]) -> dict[str, Any]:
-    """`confusion`, how often each label (row) was guessed as each (column); `confused`, the most frequent errors."""
+    """`confusion`, how often each label (row) was predicted as each (column); `confused`, the most frequent errors."""
     counts = Counter(zip(true, guessed, strict=True))
     wrong = [(pair, count) for pair, count in counts.items() if pair[0] != pair[1]]
     worst = sorted(wrong, key=lambda each: (-each[1], each[0]))[:PAIRS]
@@ -101,13 +101,13 @@ def lower_is_better(score: str) -> bool:
 
 
 def told_lower(scores: Iterable[str]) -> str:
-    """Of which of these scores a lower value is better, in words; empty where of none."""
+    """For which of these scores lower is better, in words; empty for none."""
     lower = [score.replace("_", " ") for score in scores if lower_is_better(score)]
     return f"lower is better: {', '.join(lower)}" if lower else ""
 
 
 def shown(score: str, value: float) -> str:
-    """A score as people read it: a share in percent, one of 0 to 100 with two digits, any other number with four."""
+    """A score for reading: a share in percent, one of 0 to 100 with two decimals, any other number with four."""
     if score.endswith(_OF_HUNDRED):
         return f"{value:.2f}"
     return f"{value:.2%}" if score.endswith(_SHARES) else f"{value:,.4f}"
@@ -125,7 +125,7 @@ def samples_for(examples: int) -> int:
 
 
 def intervals(measure: Measure) -> dict[str, Interval]:
-    """Each score with its 95 % bootstrap interval; none of a single example, which drawn again is always the same."""
+    """Each score with its 95 % bootstrap interval; none for a single example, whose resamples are all equal."""
     return measure.intervals(samples=samples_for(len(measure))) if len(measure) > 1 else {}
 
 
@@ -182,14 +182,14 @@ class Verdict:
         told = {
             "better": f"better than the baseline {self.baseline}",
             "worse": f"worse than the baseline {self.baseline}",
-            "not different": f"not better than the baseline {self.baseline}, as far as {self.count:,} examples tell",
+            "not different": f"no clear improvement over the baseline {self.baseline} ({self.count:,} examples)",
         }[self.difference.verdict]
         few = f"; {self.count:,} examples are few: measure on more" if self.count < _FEW else ""
         return f"{told}: {self.difference.told}{few}"
 
 
 def verdict(scores: Scores, best: str) -> Verdict | None:
-    """The model against its best baseline by `best`; None where not measured example by example, or for one alone."""
+    """The model against its best baseline by `best`; None unless measured on several examples, one by one."""
     name = best.removeprefix("-")
     measured = {system: measure.values() for system, measure in scores.measures.items() if len(measure) > 1}
     others = {system: values[name] for system, values in measured.items() if system != THIS_MODEL and name in values}

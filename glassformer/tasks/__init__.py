@@ -1,4 +1,4 @@
-"""Tasks, which are learned, and verbs, which are answered.
+"""Tasks, which models learn, and verbs, which they answer.
 
 One folder for each task, described by its `entry.py` and found by looking: a new one needs no line elsewhere. An entry
 holds strings only, so that --help does not have to import torch.
@@ -53,8 +53,8 @@ class TaskEntry:
 @dataclass(frozen=True, kw_only=True)
 class WatchEntry:
     """How sentences are watched while a model for this verb trains. `by`: the verb whose pass is looked at, where it is
-    another one, with its `options`; this verb then answers in words, with `says`. `behind`: the role of what stands
-    after the tab, of which at least `needs` must be there, and more than one if `several`. `example` is such a line.
+    another one, with its `options`; this verb then answers in words, with `says`. `behind`: the role of what follows
+    the tab, of which at least `needs` must be there, and more than one if `several`. `example` is such a line.
     """
 
     by: str = ""

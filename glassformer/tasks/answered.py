@@ -7,7 +7,7 @@ from typing import Any
 from glassformer.base.shown import Grid, Part, line
 
 Guess = tuple[str, float | None]
-"""A guess, and how likely it is; None where that is not known."""
+"""A prediction, and its probability; None where that is not known."""
 SHOWN = 200
 """Characters of a text that are repeated in words."""
 
@@ -37,13 +37,13 @@ class Answered:
         raise NotImplementedError
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
-        """What is shown on a screen of so many columns, of the answer to a record with these values by role."""
+        """What is shown, on a screen of this width, of the answer to a record with these values by role."""
         found = {name: value for name, value in self.to_dict().items() if name not in values and name != "windows"}
         yield from texts_of(values)
         yield Grid(("", ""), tuple((name, in_short(value)) for name, value in found.items()))
 
     def in_words(self, words: int, answers: int) -> InWords:
-        """The answer as the last step of a walk-through, which shows so many words and answers at most."""
+        """The answer as the last step of a walk-through, with a limit on words and answers."""
         found = self.to_dict()
         return InWords(remarks=tuple(f"{name}: {in_short(value)}" for name, value in found.items()))
 
@@ -53,12 +53,12 @@ class Answered:
 
     @property
     def places(self) -> list[list[Guess]]:
-        """The likeliest guesses at each place that is asked for."""
+        """The likeliest predictions at each place that is asked for."""
         return []
 
     @property
     def place_names(self) -> list[str]:
-        """What the places are called."""
+        """The names of the places."""
         return []
 
     @property

@@ -29,12 +29,13 @@ from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.task import Both, Source, Task
 
 SOFT, COSINE = "soft_labels", "hidden_states"
-"""Losses beside a teacher."""
+"""Losses with a teacher."""
 
 
 class Feed(Protocol):
-    """All that training sees of a task and its data. Two runs with the same `fingerprint` see the same examples; the
-    batches of a run have so many `shapes`; a step is cut into `parts`, of which `rows` is the largest number.
+    """All that training sees of a task and its data. Two runs with the same `fingerprint` see the same examples;
+    `shapes` is how many shapes the batches of a run have; a step is cut into `parts`, of which `rows` is the largest
+    number.
     """
 
     name: str
@@ -195,7 +196,7 @@ class Teaching:
 
 
 class TaughtFeed(TaskFeed):
-    """A task's batches, whose losses are the task's own, and those beside a teacher that stays as it is."""
+    """A task's batches, with the task's own losses and those with a frozen teacher."""
 
     def __init__(
         self,
@@ -252,7 +253,7 @@ class TaughtFeed(TaskFeed):
 def check_taught(task: type[Task]) -> None:
     if not task.soft:
         raise ConfigError(
-            "a student learns from a teacher what encoders answer",
+            "only a student that is an encoder can learn from a teacher",
             got=f"the task {task.Section.model_fields['name'].default}",
             do=f"name a teacher for one of: {', '.join(sorted(name for name in TASKS if task_named(name).soft))}",
         )

@@ -124,7 +124,7 @@ class Predictor(ABC, Generic[Example, Prediction]):
 
     def settle(self, example: Example, found: list[Any]) -> tuple[Iterable[Prediction], list[Any]]:
         """Called before the next rows of an example that has more than are read ahead, with what is known of its rows:
-        what can be said already, and what must be kept for `merge`. Nothing, and all, by default.
+        returns what can be answered already, and what `merge` still needs. Nothing, and all, by default.
         """
         return (), found
 
@@ -138,7 +138,7 @@ class Predictor(ABC, Generic[Example, Prediction]):
 
 
 def untrained(wanted: str, model: Transformer, context: Context, do: str) -> ConfigError:
-    """The error for a model that was not trained for what it is asked."""
+    """The error for a model that was not trained for this verb."""
     learned = "" if context.section is None else f" for {context.section.name}"
     return ConfigError(wanted, got=f"a {model.config.family} model{learned}", do=f"train one with: {do}")
 

@@ -148,7 +148,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         cls, section: Any, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
         """The task with the settings that its training records determine, such as the names of the labels; `held_out`
-        are the records of the same files that the split by hash keeps back: a rare label may stand in these alone.
+        are the records of the same files that the split by hash keeps back: a rare label may occur only in these.
         """
 
     @classmethod
@@ -158,7 +158,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     @abstractmethod
     def scores(self, pairs: Sequence[tuple[Example, Prediction]]) -> Scores:
-        """Scores of predictions for examples with labels, beside baselines."""
+        """Scores of predictions for examples with labels, compared with baselines."""
 
     def scores_of_stream(self, pairs: Iterable[tuple[Example, Prediction]]) -> Scores:
         """`scores` of pairs as they come; a task whose predictions are large overrides it, to keep less of each."""
@@ -177,7 +177,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
 
     @classmethod
     def format_of(cls, data: Any, path: Any) -> TableFormat:
-        """How a table is written: detected, but with the header as the settings say."""
+        """How a table is written: detected, but with the header as in the settings."""
         return find_format(path, columns=names_of(cls.columns(data)), header=data.has_header)
 
     @classmethod
@@ -191,7 +191,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
             raise DataError(
                 error.wanted,
                 got=f"{error.got} in {named[:200]}",
-                do="check that each record has a line of its own; where there are so few, set validation and test to 0",
+                do="check that each record has its own line; with so few records, set validation and test to 0",
             ) from None
 
     @classmethod
@@ -254,7 +254,7 @@ class RecordTask(Task, Predictor[Example, Prediction]):
             return self.scores_of_stream(zip(examples, predict(self, model, examples, fast=fast), strict=True))
 
     def lesson(self, example: Example) -> Lesson | None:
-        """What the TF-IDF baseline learns of an example; None without a label. `section.labels` counts the labels."""
+        """What the TF-IDF baseline learns from an example; None without a label. `section.labels` counts the labels."""
         return None
 
     def known_by(self, example: Example) -> str | None:

@@ -185,7 +185,7 @@ def labels_of(value: object, where: str, separator: str) -> list[str]:
 
 
 def text_of(value: object, where: str, role: str = "text") -> str:
-    """A text of a record; raises DataError for an empty one and for a value that is no text."""
+    """A text of a record; raises DataError for an empty one and for a value that is not a text."""
     if isinstance(value, str) and value.strip():
         return value
     raise DataError(located(where, f"the {role} must hold words"), got=repr(value)[:60])

@@ -6,8 +6,8 @@ from glassformer.base.settings import Settings
 
 
 class CardWords(NamedTuple):
-    """What the model card of a task says of its own. `printed`: the field of an answer that the card prints; `cut`:
-    what becomes of a text that is longer than a row; `limit`: what models of this task cannot do, in a sentence.
+    """What the model card says about a task. `printed`: the field of an answer that the card prints; `cut`: what
+    happens to a text longer than a row; `limit`: what models of this task cannot do, in a sentence.
     """
 
     printed: str = "probabilities"

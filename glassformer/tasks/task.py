@@ -69,7 +69,7 @@ class Source(Protocol):
 
 
 class Both(NamedTuple):
-    """A student and its teacher, what both have answered about a batch, and the temperature of their probabilities."""
+    """A student and its teacher, what both answered for a batch, and the temperature of their probabilities."""
 
     student: Transformer
     teacher: Transformer
@@ -80,15 +80,15 @@ class Both(NamedTuple):
 
 
 SoftLoss = Callable[[Any, Both], Tensor]
-"""Of a task and what both have answered, a weighted sum over as many labels as the loss has that it stands beside."""
+"""From a task and both models' answers, a sum weighted over the same labels as the task's own loss."""
 
 
 def silent(sentence: str) -> None:
-    """A log that nobody reads."""
+    """A log that discards its messages."""
 
 
 def answers(both: Both, head: str) -> tuple[Tensor, Tensor]:
-    """What one head of the student and that of its teacher have answered. No method: torch compiles none of a tuple."""
+    """What one head of the student and that of its teacher answered. Not a method: torch compiles none of a tuple."""
     student, teacher = getattr(both.answered, head), getattr(both.taught, head)
     assert student is not None
     assert teacher is not None
@@ -121,11 +121,11 @@ class Task(ABC):
     """What training needs to know: the data, the head of the model, the losses and the scores.
 
     `section` has its settings, and what follows from them alone. `shares` are the scores that are shares of all
-    targets, for which an interval can be computed. `baseline_names` stand before the scores of its baselines in
-    `Scores.flat`, that first which a score is shown beside. `frozen` are models that are not trained, such
-    as a teacher: they are in eval mode and not saved. `two_sided`: its training texts are sources and targets in turn,
-    which may have a vocabulary each. `verbs` are the verbs that answer with its models, by the head that each needs (as
-    `ModelConfig` names it), that first which shows what was learned. `soft` says by loss how far a student's answers
+    targets, for which an interval can be computed. `baseline_names` are the prefixes of its baselines' scores in
+    `Scores.flat`, first the one that a score is shown with. `frozen` are models that are not trained, such as a
+    teacher: they are in eval mode and not saved. `two_sided`: its training texts are sources and targets in turn, which
+    may have a vocabulary each. `verbs` are the verbs that answer with its models, by the head that each needs (as
+    `ModelConfig` names it), first the one that shows what was learned. `soft` says by loss how far a student's answers
     are from its teacher's, of tasks that have students.
     """
 
@@ -172,7 +172,7 @@ class Task(ABC):
 
     @classmethod
     def check_data(cls, data: DataSection) -> None:
-        """Raise ConfigError for settings that this task does not support, before anything is read."""
+        """Raise ConfigError for settings that this task does not support, before any file is read."""
         return
 
     @classmethod
@@ -191,14 +191,14 @@ class Task(ABC):
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         """By name, the weighted sum of the losses of a batch, at least float32: those of what the heads answer. A task
-        whose losses are of the model's states, as those over a large vocabulary, has a method of its own.
+        whose losses are of the model's states, as those over a large vocabulary, overrides this.
         """
         output = model(batch.inputs, scored_at=batch.scored_at, heads=tuple(self.verbs))
         return self.losses_of(model, output, batch)
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The losses of what the model has answered about a batch."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method losses_of, or losses of its own")
+        """The losses of the model's answers for a batch."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method losses_of, or its own losses")
 
     @abstractmethod
     def evaluate(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:
@@ -211,7 +211,7 @@ class Task(ABC):
     def beside(
         self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Callable[[str], None]
     ) -> Scores:
-        """The scores with those of baselines fitted on the training source; called once, at the end."""
+        """The scores, and those of baselines fitted on the training source; called once, at the end."""
         return scores
 
     def with_settings(self, **changed: object) -> Self:
@@ -221,7 +221,7 @@ class Task(ABC):
         return task
 
     def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
-        """The task with what validation data choose, such as a temperature; logs what makes it doubtful."""
+        """The task with what validation data choose, such as a temperature; logs why it may be doubtful."""
         return self
 
     @property

@@ -1,4 +1,4 @@
-"""Low-rank adapters of a run (Hu et al. 2021): put beside its layers, kept in a file, and added to the weights."""
+"""Low-rank adapters of a run (Hu et al. 2021): added to its layers, kept in a file, and merged into the weights."""
 
 import fnmatch
 from pathlib import Path
@@ -22,12 +22,12 @@ def adapted(model: nn.Module) -> dict[str, Projection]:
 
 
 def attach(model: nn.Module, settings: AdapterSection, *, seed: int) -> None:
-    """Put an adapter beside each layer that the settings name, drawn from the seed. The outputs stay what they were.
-    Raises ConfigError for a model that has adapters, and for a pattern that matches no layer.
+    """Put an adapter on each layer that the settings name, drawn from the seed. The outputs do not change. Raises
+    ConfigError for a model that has adapters, and for a pattern that matches no layer.
     """
     if have := adapted(model):
         raise ConfigError(
-            "adapters are put beside plain weights",
+            "adapters are added to plain weights",
             got=f"a model that has adapters at {len(have)} layers",
             do="merge them first (glassformer.training.adapters.merge), or load the saved model, which has plain ones",
         )
@@ -37,7 +37,7 @@ def attach(model: nn.Module, settings: AdapterSection, *, seed: int) -> None:
         if not found:
             kinds = ", ".join(sorted({f"*.{name.rpartition('.')[2]}" for name in layers}))
             raise ConfigError(
-                "tune.adapters.layers must name layers of the blocks", got=pattern, do=f"there are {kinds}"
+                "tune.adapters.layers must name layers of the blocks", got=pattern, do=f"the layers are {kinds}"
             )
         chosen |= found
     generator = torch.Generator().manual_seed(seed)
@@ -71,7 +71,7 @@ def write(model: nn.Module, folder: Path, settings: AdapterSection) -> None:
 
 
 def merge(model: nn.Module) -> int:
-    """Add each adapter to its weight and take it away; returns how many there were."""
+    """Merge each adapter into its weight and remove it; returns how many there were."""
     layers = adapted(model).values()
     for layer in layers:
         layer.merge()

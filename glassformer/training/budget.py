@@ -1,4 +1,4 @@
-"""How long a run is and how far it has come: its budget, its learning rate, and when it is saved and measured."""
+"""How long a run is and its progress: its budget, its learning rate, and when it is saved and measured."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Window:
 
 @dataclass
 class RunProgress:
-    """How far a run has come: all that is not a weight. Written into each checkpoint.
+    """The progress of a run: all state but the weights. Written into each checkpoint.
 
     `step` counts finished steps and is also the position in the data. `seconds` is the time of these steps by the
-    clock, with evaluation, saving and pauses of the process (which cannot be told from slow work), and `setup` the
-    time of compiling. `best` is the best held-out score, found at `best_step`, and `least_loss` the lowest held-out
-    loss; `misses` counts the evaluations since one of them was found. `smoothed` is the running mean of the loss before
-    the correction for its beginning at 0, `above` the number of steps that it has been at the baseline's loss,
-    `noticed` whether that was logged. `window` holds the sums for the next line of `metrics.jsonl`. `means` are the
-    running means that are shown, see `Step`.
+    clock, with evaluation, saving and pauses of the process (which cannot be distinguished from slow work), and `setup`
+    the time of compiling. `best` is the best held-out score, found at `best_step`, and `least_loss` the lowest held-out
+    loss; `misses` counts the evaluations since either improved. `smoothed` is the running mean of the loss before the
+    correction for its beginning at 0, `above` the number of steps for which it was at the baseline's loss, `noticed`
+    whether that was logged. `window` holds the sums for the next line of `metrics.jsonl`. `means` are the running means
+    that are shown, see `Step`.
     """
 
     step: int = 0
@@ -73,7 +73,7 @@ class Budget:
         return cls(min(limits, default=None), None if settings.minutes is None else settings.minutes * 60)
 
     def fraction(self, progress: RunProgress) -> float:
-        """How much of the run is done, 0 … 1. Compiling makes no progress in steps, but it uses up time."""
+        """How much of the run is done, 0 … 1. Compiling takes time but makes no steps."""
         by_steps = 0.0 if self.steps is None else progress.step / self.steps
         by_clock = 0.0
         if self.seconds is not None:
@@ -96,14 +96,14 @@ _EVALUATIONS, _LOOKED_AT = 10, 0.25
 
 
 def evaluations(steps: int | None, batch: int) -> int:
-    """Evaluations in a run of so many steps (None: not known) with so many rows each."""
+    """The number of evaluations in a run of `steps` steps (None: not known) with `batch` rows each."""
     if steps is None:
         return _EVALUATIONS
     return max(1, min(_EVALUATIONS, int(_LOOKED_AT * steps * batch / EVALUATION_ROWS)))
 
 
 def enough_learned(steps: int, batch: int) -> bool:
-    """Whether so many steps after an evaluation the next one may come: for runs whose number of steps is not known.
+    """Whether the next evaluation may come this many steps after the last: for runs whose number of steps is not known.
     Counted in rows and not by the clock, as the time of an evaluation is not known before the first one.
     """
     return _LOOKED_AT * steps * batch >= EVALUATION_ROWS
@@ -111,8 +111,8 @@ def enough_learned(steps: int, batch: int) -> bool:
 
 @dataclass
 class Cadence:
-    """When a checkpoint is due: `usual` seconds apart, more by its `cost`. The first of a process comes after a minute:
-    a run that is killed every few minutes must make progress.
+    """When a checkpoint is due: `usual` seconds apart, more by its `cost`. The first of a process comes after a minute,
+    so that a run killed every few minutes still progresses.
     """
 
     usual: float

@@ -1,7 +1,7 @@
 """Checkpoints: the whole state of a run, written atomically.
 
-A checkpoint is a folder of safetensors and one JSON file, `state.json`. This file names the step, and contains the
-checksums of all other files and its own: a flipped bit, or a file of another step, is refused.
+A checkpoint is a folder of safetensors and one JSON file, `state.json`. This file names the step, and has the checksums
+of all files, its own included: a flipped bit, or a file of another step, is refused.
 """
 
 from __future__ import annotations
@@ -246,8 +246,8 @@ class Checkpoints:
 
     def _advice(self) -> str:
         named = self._named("step")
-        left = f"{named[-1].name} is whole" if named else "it begins again, as no checkpoint was written yet"
-        return f"make room and go on with --resume: {left}"
+        left = f"{named[-1].name} is whole" if named else "it starts again, as no checkpoint was written yet"
+        return f"free disk space and continue with --resume: {left}"
 
 
 def _named(folder: Path, kind: str) -> list[Path]:
@@ -270,7 +270,7 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         raise CheckpointError(
             f"{folder} must be a checkpoint of format {FORMAT}",
             got=f"format {facts.get('format')!r}",
-            do="go on with the glassformer that wrote it, or begin again in another folder",
+            do="continue with the glassformer that wrote it, or start again in another folder",
         )
     if facts["step"] != _step_of(folder):
         raise damaged(folder, f"the checkpoint of step {facts['step']}")
@@ -282,7 +282,7 @@ def damaged(folder: Path, got: str) -> CheckpointError:
     if folder.name.startswith("best"):
         way = "end with the newest weights instead"
     else:
-        way = f"go on from {older[-1].name}" if older else "begin again"
+        way = f"continue from {older[-1].name}" if older else "begin again"
     return CheckpointError(f"{folder} must be a whole checkpoint", got=got, do=f"delete the folder {folder} to {way}")
 
 

@@ -59,7 +59,7 @@ class LossAndGradient:
         return losses
 
     def forget_shapes(self) -> None:
-        """What has a gradient has changed: each shape is compiled anew, which is no part of a step's time."""
+        """The parameters with a gradient have changed: each shape is compiled again, outside a step's time."""
         self._proved.clear()
 
     def _learn(self, batch: Batch, counts: Mapping[str, float]) -> dict[str, float]:
@@ -87,20 +87,20 @@ def worth_compiling(
     *,
     stages: int = 1,
 ) -> tuple[bool, str]:
-    """Whether to compile a run with so many tokens a step, and why; each shape is compiled in each of `stages`."""
+    """Whether to compile a run with this many tokens per step, and why; each shape is compiled in each of `stages`."""
     if settings.compile != "auto":
         return settings.compile == "on", f"compile = {settings.compile}"
     if not compiler.has_compiler(machine.device):
         needed = "Triton" if machine.device.type == "cuda" else "C++ compiler"
-        return False, f"not compiled: there is no {needed} here"
+        return False, f"not compiled: this machine has no {needed}"
     expected = _expected_seconds(budget, model, tokens, machine)
     if expected < repaid_seconds(model, feed.shapes * stages):
         return False, "not compiled: the run is too short for compiling to save time"
-    return True, "compiled: the first step of each shape takes minutes at first, the others a fraction"
+    return True, "compiled: the first step of each shape takes minutes, later ones a fraction"
 
 
 def repaid_seconds(model: torch.nn.Module, shapes: int) -> float:
-    """The length of run from which on compiling makes it faster, also where no kernel has been compiled before. Of T
+    """The length of run above which compiling makes it faster, also where no kernel has been compiled before. Of T
     seconds, a set-up of S leaves T - S at the speed g: as many steps as eager where T = S g / (g - 1).
     """
     blocks = sum(_BLOCK.fullmatch(name) is not None for name, _ in model.named_modules())

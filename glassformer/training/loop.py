@@ -41,13 +41,13 @@ def fit(
 ) -> Iterator[Step]:
     """Train `model` in place and yield each step.
 
-    When the iterator ends, the model holds the weights to keep: the best on `held_out`, to which the mean of the last
-    checkpoints belongs where `average` asks for it. Without `held_out` these are that mean, else the moving average
-    where `ema` asks for it, else the last. What is trained is chosen by `tune`, everything by default; adapters are in
-    the checkpoints, and in the end added to the weights and kept in `adapters.safetensors`. `out` gets `checkpoints/`
-    and `metrics.jsonl`. With `resume` the run continues from its newest checkpoint; one that is bounded
-    by steps or epochs ends with the same weights, on a CPU to the bit, as if it had never stopped. Of `watched`
-    sentences `out` gets the records too; the weights are the same to the bit with and without.
+    When the iterator ends, the model holds the weights to keep: the best on `held_out`, including the mean of the last
+    checkpoints where `average` asks for it. Without `held_out` these are that mean, else the moving average where `ema`
+    asks for it, else the last. What is trained is chosen by `tune`, everything by default; adapters are in the
+    checkpoints, and merged into the weights at the end and kept in `adapters.safetensors`. `out` gets `checkpoints/`
+    and `metrics.jsonl`. With `resume` the run continues from its newest checkpoint; one that is bounded by steps or
+    epochs ends with the same weights, on a CPU to the bit, as if it had never stopped. Of `watched` sentences `out`
+    gets the records too; the weights are the same to the bit with and without.
 
     Raises DeviceError, ConfigError, CheckpointError (no room on the disk, a damaged checkpoint, a folder that holds
     another run), NotFiniteError (a loss or gradient is not finite) and, after Ctrl-C or SIGTERM, Interrupted; then
@@ -137,7 +137,7 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
             if stop_request.signal_number is not None:
                 run.save()
                 raise Interrupted(
-                    f"stopped after step {progress.step:,}; everything is saved in {run.out}: go on with --resume",
+                    f"stopped after step {progress.step:,}; everything is saved in {run.out}: continue with --resume",
                     signal_number=stop_request.signal_number,
                 )
     finish(run)

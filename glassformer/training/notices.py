@@ -1,4 +1,4 @@
-"""Warnings early in a run, while its settings can still be changed at little cost."""
+"""Warnings early in a run, while its settings can still be changed cheaply."""
 
 from collections.abc import Sequence
 
@@ -36,15 +36,15 @@ def plateau(
         return None
     progress.noticed = True
     return (
-        f"after {progress.step:,} steps the loss is {mean:.2f}; knowing only how frequent each answer is gives "
-        f"{baseline_loss:.2f}. The model has not begun to use the context. "
+        f"after {progress.step:,} steps the loss is {mean:.2f}; predicting each answer by its frequency alone gives "
+        f"{baseline_loss:.2f}. The model does not use the context yet. "
         f"Likely causes: {'; '.join([*_causes(settings), *causes])}"
     )
 
 
 def smoothed_loss(progress: RunProgress) -> float:
     """The running mean of the losses, corrected for its beginning at 0 as Adam's moments are (Kingma & Ba 2015, §3).
-    Without the correction it would lean on the first loss, which is far above the baseline, for hundreds of steps.
+    Without it, the first loss, far above the baseline, would dominate for hundreds of steps.
     """
     return (progress.smoothed or 0.0) / (1 - _SMOOTHING ** max(progress.step, 1))
 
@@ -52,7 +52,7 @@ def smoothed_loss(progress: RunProgress) -> float:
 def _causes(settings: TrainSection) -> list[str]:
     rate = f"{settings.rate:g}"
     batch = f"{settings.batch:,} rows" if settings.batch_tokens is None else f"{settings.batch_tokens:,} tokens"
-    causes = ["too few steps so far: this plateau is normal at first, and lasts longer for larger models"]
+    causes = ["too few steps so far: this plateau is normal at first and lasts longer for larger models"]
     causes.append(f"a learning rate that is too low or too high (now {rate}; try a third and three times as much)")
     if settings.warmup < 1:
         causes.append(f"a warm-up that is too short for this rate (now {settings.warmup:.0%} of the run)")

@@ -86,7 +86,7 @@ class Optimizers:
         return [group for one in self.each for group in one.param_groups]
 
     def state_of(self, parameter: nn.Parameter) -> dict[str, Tensor]:
-        """What the optimizer of a parameter keeps for it; {} where none steps it."""
+        """The optimizer's state for a parameter; {} where none steps it."""
         return next((one.state[parameter] for one in self.each if parameter in one.state), {})
 
     def step(self) -> None:
@@ -241,7 +241,9 @@ class Tuned:
         if self.tune.adapters is not None:
             adapters.write(self.model, folder, self.tune.adapters)
             count = adapters.merge(self.model)
-            self.log(f"{count} adapters are added to their weights; what they add is kept in {folder / adapters.FILE}")
+            self.log(
+                f"{count} adapters are merged into their weights; their matrices are kept in {folder / adapters.FILE}"
+            )
 
 
 @dataclass(frozen=True)
@@ -259,17 +261,17 @@ class BeforeStep:
         return cls({name: _checksum(each) for name, each in named.items()}, has)
 
     def check(self, model: nn.Module, trained: Collection[str], *, step: int) -> str:
-        """What the step has moved, as a sentence. Raises TrainingError where a frozen parameter has changed."""
+        """What the step changed, as a sentence. Raises TrainingError where a frozen parameter has changed."""
         moved = {name for name, each in model.named_parameters() if _checksum(each) != self.checksums[name]}
         frozen = self.checksums.keys() - set(trained)
         if wrong := sorted(moved & frozen):
             raise TrainingError(
-                f"what is frozen must stay as it is: step {step} has changed it",
+                f"frozen parameters must not change: step {step} changed one",
                 got=_listed(wrong),
-                do="train it too (tune.freeze), or report how this came about",
+                do="train it too (tune.freeze), or report this fault",
             )
         still = sorted(set(trained) - moved)
-        same = f"the other {len(frozen):,} are the same to the bit" if frozen else "and there are no others"
+        same = f"the other {len(frozen):,} are unchanged, bit for bit" if frozen else "and there are no others"
         if not still:
             return f"checked after step {step:,}: all {len(moved):,} trained tensors have moved, {same}"
         # The first of an adapter's two matrices gets a gradient as soon as the other one is no longer zero.
@@ -280,9 +282,9 @@ class BeforeStep:
         if waiting:
             told += f"; {len(waiting):,} wait, as `down` of an adapter does while its `up` is zero"
         if without:
-            told += f"; no gradient reaches {_listed(without)}: nothing of the loss depends on it"
+            told += f"; no gradient reaches {_listed(without)}: the loss does not depend on it"
         if small:
-            told += f"; the step is too small to change a digit of {_listed(small)} at this learning rate"
+            told += f"; the step is too small to change {_listed(small)} at this learning rate"
         return told
 
 

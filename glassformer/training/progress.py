@@ -30,7 +30,7 @@ class Progress(Protocol):
         ...
 
     def reading(self, title: str, characters: int) -> AbstractContextManager[Advance]:
-        """A stage that reads about so many characters; inside, call the function with how many were just read."""
+        """A stage that reads about this many characters; inside, call the function with how many were just read."""
         ...
 
     def training(self, steps: Iterator[Step]) -> Iterator[Step]:
@@ -79,7 +79,7 @@ def _of_a_notebook() -> bool:
 
 
 class ConsoleProgress:
-    """Shows bars on a terminal, and in a notebook or a log file one line for each tenth of the run."""
+    """Shows bars on a terminal; in a notebook or a log file, one line per tenth of the run."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or standard_error()

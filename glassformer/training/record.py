@@ -118,7 +118,7 @@ class Record:
             raise TrainingError(
                 f"the record of the run could not be written to {self._path}",
                 got=error.strerror or str(error),
-                do="make room and go on with --resume",
+                do="free disk space and continue with --resume",
             ) from None
 
     def _drop_lines_after(self, step: int) -> None:
@@ -133,12 +133,12 @@ class Record:
 
 
 def refuse_removed_folder(folder: Path, step: int, error: Exception) -> None:
-    """Raise TrainingError when the error is that the folder of a run is gone after so many steps."""
+    """Raise TrainingError when the error is that the folder of a run was removed during the run."""
     if step and isinstance(error, FileNotFoundError) and not folder.exists():
         raise TrainingError(
             "a run needs its folder to the end",
             got=f"no {folder}: it was removed during the run, and with it the result of {step:,} steps",
-            do="begin again without --resume: nothing is left to resume",
+            do="start again without --resume: nothing is left to resume",
         )
 
 
@@ -166,7 +166,7 @@ _APART = 10
 
 
 class WatchedSentences(Protocol):
-    """The sentences, as whoever knows the task looks at them. What is returned is plain: JSON without infinities."""
+    """The sentences and how the task looks at them. Returned values are plain JSON without infinities."""
 
     @property
     def header(self) -> Mapping[str, Any]:
@@ -174,7 +174,7 @@ class WatchedSentences(Protocol):
         ...
 
     def look(self, model: Transformer) -> Sequence[Mapping[str, Any]]:
-        """For each sentence what the model answers now, and what its heads do; the model is left as it was."""
+        """For each sentence the model's current answer and its heads; the model is unchanged."""
         ...
 
 
@@ -192,7 +192,7 @@ def next_due(step: int) -> int:
 
 
 def kept_steps(step: int, most: int = MOST) -> list[int]:
-    """The records that a run has after so many steps: those that were due, or every second, fourth … of them."""
+    """The records that a run has after this many steps: those that were due, or every second, fourth … of them."""
     due = list(takewhile(lambda each: each <= step, due_steps()))
     every = 1
     while len(due[::every]) > most:
@@ -234,7 +234,7 @@ class Unwatched:
         """Nothing is looked at."""
 
     def close(self) -> None:
-        """There is nothing to tell."""
+        """There is nothing to report."""
 
 
 @dataclass
@@ -263,10 +263,10 @@ class Watching:
         try:
             found = read_watched(path)
             if found.damaged and step:
-                log(f"{path}: {counted(found.damaged)} not whole and left out; the others are kept")
+                log(f"{path}: {counted(found.damaged)} damaged and skipped; the others are kept")
             same = found.header == header
             if found.records and step and not same:
-                log(f"{path}: other sentences are watched than before, so their records begin after step {step:,}")
+                log(f"{path}: the watched sentences have changed, so their records begin after step {step:,}")
             kept = {*kept_steps(step), step} if same and step else set()
             watching.lines = {each: sealed_line(line) for each, line in found.records.items() if each in kept}
             folder.mkdir(parents=True, exist_ok=True)
@@ -316,9 +316,9 @@ class Watching:
             draft.write_text("".join((first, *self.lines.values())), encoding="utf-8")
 
     def give_up(self, error: OSError) -> None:
-        """No picture is worth a run: it goes on without."""
+        """The run continues without its records."""
         self.stopped = True
-        self.log(f"{self.path} cannot be written ({error.strerror or error}): the sentences are not watched any more")
+        self.log(f"{self.path} cannot be written ({error.strerror or error}): the sentences are no longer watched")
 
     def close(self) -> None:
         if self.made and self.elapsed:

@@ -126,9 +126,9 @@ class Run:
         run.tuned.begin(budget.fraction(state.progress))
         facts["trained_parameters"] = sum(model.get_parameter(name).numel() for name in stages.trained())
         run.keep_best(state.progress.best_step)
-        nothing = "no checkpoint to go on from, " if resume and found is None else ""
-        begins = f"{nothing}{'going on after' if found else 'beginning at'} step {state.progress.step:,}"
-        ended = f"the run had already ended, after step {state.progress.step:,}: nothing is trained"
+        nothing = "no checkpoint to resume, " if resume and found is None else ""
+        begins = f"{nothing}{'continuing after' if found else 'starting at'} step {state.progress.step:,}"
+        ended = f"the run had already ended, after step {state.progress.step:,}: nothing to train"
         log(f"{feed.name}: {ended if run.over else begins}")
         return run
 
@@ -224,8 +224,8 @@ class Run:
 
 
 def better_if_higher(best: str, scores: Mapping[str, float]) -> float:
-    """The score by which the best model is kept, negated where less is better (`-loss`). Raises ConfigError where it is
-    none of the scores: a task's section names a score that its evaluation does not give.
+    """The score by which the best model is kept, negated where less is better (`-loss`). Raises ConfigError where a
+    task's section names a score that its evaluation does not give.
     """
     name = best.removeprefix("-")
     if name not in scores:
@@ -251,15 +251,15 @@ def _newest(checkpoints: Checkpoints, *, resume: bool) -> Checkpoint | None:
         return checkpoints.newest()
     if checkpoints:
         raise CheckpointError(
-            "a new run needs a folder of its own",
+            "a new run needs its own folder",
             got=f"{checkpoints.folder}, which holds another run's checkpoints",
-            do="go on with --resume, choose another folder, or delete it",
+            do="continue with --resume, choose another folder, or delete it",
         )
     return None
 
 
 def check(settings: TrainSection, *, held_out: bool) -> None:
-    """Refuse settings that no run can have, before anything is read; `held_out`: there is text to evaluate on."""
+    """Refuse impossible settings before any file is read; `held_out`: there is text to evaluate on."""
     Schedule.of(settings, Budget.of(settings, steps_per_epoch=1.0))
     if settings.batch_tokens is None and settings.batch < settings.accumulate:
         raise ConfigError(
@@ -272,7 +272,7 @@ def check(settings: TrainSection, *, held_out: bool) -> None:
 
 
 def finish(run: Run) -> None:
-    """Save the run, and give its model the weights to keep: see `fit`."""
+    """Save the run, and set its model to the weights to keep: see `fit`."""
     run.save()
     model, settings, progress = run.state.model, run.settings, run.progress
     best = None if run.held_out is None or progress.best is None else run.checkpoints.best()
@@ -284,22 +284,22 @@ def finish(run: Run) -> None:
         _take_mean(model, kept)
         mean = f"the mean of the checkpoints of steps {', '.join(str(each.step) for each in kept)}"
         if best is None:
-            run.log(f"kept: {mean}")
+            run.log(f"keeping {mean}")
             return
         found, loss = _measured(run, model)
         if run.is_better(found, loss):
             its = _told(run, progress.best)
-            run.log(f"kept: {mean}, with {_told(run, found)}; the best model, of step {best.step:,}, has {its}")
+            run.log(f"keeping {mean}, with {_told(run, found)}; the best single step, {best.step:,}, has {its}")
             return
         beside = f"; {mean} has {_told(run, found)}"
     if best is not None:
         restore(weights(model), best.tensors("model"), what=f"model in {best.folder}")
-        run.log(f"kept: the best model, of step {best.step:,} with {_told(run, progress.best)}{beside}")
+        run.log(f"keeping step {best.step:,}, the best, with {_told(run, progress.best)}{beside}")
     elif run.state.average is not None:
         run.state.average.copy_to(model)
-        run.log("kept: the moving average of the weights")
+        run.log("keeping the moving average of the weights")
     elif progress.best is not None:  # it was damaged, and the user deleted it as advised
-        run.log(f"kept: the last weights, as the best model, of step {progress.best_step:,}, is gone")
+        run.log(f"keeping the last weights, as the best model (step {progress.best_step:,}) is missing")
 
 
 def _measured(run: Run, model: Transformer) -> tuple[float, float]:

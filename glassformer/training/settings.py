@@ -12,7 +12,7 @@ _RATE = 1e-3
 
 
 class EpochsByData(Settings):
-    """How many epochs a fine-tuning has: `least`, and with little data more, up to `most`, until it has `steps` steps.
+    """How many epochs a fine-tuning has: `least`, or more for little data, up to `most`, until it has `steps` steps.
     With 150 records three epochs are some 15 steps, after which a new head has learned next to nothing
     (decisions/2026-11-22-epochs-of-small-data.md).
     """
@@ -22,29 +22,29 @@ class EpochsByData(Settings):
     most: int = Field(default=20, ge=1, le=10_000)
 
     def epochs(self, steps_per_epoch: float) -> int:
-        """The epochs of data that are so many steps."""
+        """The epochs of data that make `steps` steps."""
         return max(self.least, min(self.most, math.ceil(self.steps / steps_per_epoch)))
 
     def __str__(self) -> str:
-        return f"{self.least} to {max(self.least, self.most)} by the data"
+        return f"{self.least} to {max(self.least, self.most)} depending on the data"
 
 
 class TrainSection(Settings):
     """Settings of a training run. It ends when the first of `steps`, `epochs` and `minutes` is reached; where none of
     them is set, after the epochs that `epochs_by_data` finds.
 
-    A step has `batch` rows, or with `batch_tokens` as many rows as have so many tokens, padding included: those of the
-    target where a task has one.
+    A step has `batch` rows, or with `batch_tokens` as many rows as hold that many tokens, padding included: those of
+    the target where a task has one.
 
     `minutes` are those of the clock, with compiling, evaluation and saving, without the time between a stop and its
-    `--resume`. A process that the system holds (Ctrl-Z, a busy machine) uses them up, and the seconds in `metrics.json`
+    `--resume`. A suspended or slowed process (Ctrl-Z, a busy machine) uses them up, and the seconds in `metrics.json`
     count that too; the sleep of a whole machine counts on Windows, and neither on Linux nor on macOS.
 
     `checkpoint_minutes` is the time between two checkpoints, more where saving would take over 1 % of the time; the
     first comes after a minute.
 
-    `seeds` above 1 trains as many models, with the seeds 0, 1, 2 …, each in a folder of its own, and gives the mean and
-    the deviation of their scores.
+    `seeds` above 1 trains as many models, with the seeds 0, 1, 2 …, each in its own folder, and gives the mean and the
+    deviation of their scores.
 
     Where no `learning_rate` is set it is that of the weights of the model to start from
     (`glassformer.training.tune.rate_by_weights`), without one 1e-3.
@@ -112,8 +112,8 @@ ALL_BUT_HEAD, GRADUALLY = "all-but-head", "gradually"
 
 
 class AdapterSection(Settings):
-    """Low-rank adapters (Hu et al. 2021): beside each of the `layers` W a product (alpha / rank) · B A is trained, and
-    W is not. `dropout` is that of what A reads. When the run ends the products are added to the weights.
+    """Low-rank adapters (Hu et al. 2021): for each of the `layers` W a product (alpha / rank) · B A is trained, and W
+    is not. `dropout` is that of what A reads. At the end of the run the products are added to the weights.
     """
 
     rank: int = Field(default=8, ge=1, le=65_536)
@@ -125,10 +125,10 @@ class AdapterSection(Settings):
 class TuneSection(Settings):
     """What is trained, and how fast each layer of it.
 
-    `freeze` names what is not trained, each word changing what those before it have said: `all-but-head`, or patterns
-    of parameter names, `encoder.embed.*`; one behind a `!` is trained after all, `!*.bias`. With `gradually` the heads
-    are trained from the beginning, and then one block more after equal parts of the run, from the last one down to the
-    embeddings, until everything is trained after the share `all_after` of the run (Howard & Ruder 2018).
+    `freeze` names what is not trained, each word overriding those before it: `all-but-head`, or patterns of parameter
+    names, `encoder.embed.*`; one after a `!` is trained after all, `!*.bias`. With `gradually` the heads are trained
+    from the beginning, and then one block more after equal parts of the run, from the last one down to the embeddings,
+    until everything is trained after the share `all_after` of the run (Howard & Ruder 2018).
 
     `layer_decay` multiplies the learning rate once for each layer above: the heads have the whole rate, the last block
     this share of it, and so on down to the embeddings (ELECTRA, Clark et al. 2020). With `adapters` only these and the

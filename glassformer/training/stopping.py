@@ -45,7 +45,7 @@ def exclusive(folder: Path) -> Iterator[None]:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Training was asked to stop and everything is saved; `str()` says how to resume. A KeyboardInterrupt, so that
+    """Training was stopped on request and everything is saved; `str()` says how to resume. A KeyboardInterrupt, so that
     callers that do not handle it end as with Ctrl-C. `exit_code` is 128 plus the signal's number, as in shells: 130
     after Ctrl-C, 143 after SIGTERM.
     """

@@ -48,9 +48,9 @@ def rate_by_weights(model: Transformer) -> float:
     """The highest learning rate for a model that was trained before: the root mean square of the matrices inside its
     blocks divided by its width, to two digits.
 
-    AdamW moves each number by about the rate, and what that changes in a product grows with its size: so a step changes
-    all models alike. For BERT-base (0.04 and 768, from memory) it is the paper's 5e-5, which is too little for small
-    models with larger weights (decisions/2026-11-23-the-learning-rate-of-fine-tuning.md).
+    AdamW moves each number by about the rate, whose effect on a product grows with the width: so a step changes all
+    models alike. For BERT-base (0.04 and 768, from memory) it is the paper's 5e-5, which is too little for small models
+    with larger weights (decisions/2026-11-23-the-learning-rate-of-fine-tuning.md).
     """
     matrices = [each for each in model.output_stack.blocks.parameters() if each.ndim == 2]
     squares = sum(float(each.detach().double().square().sum()) for each in matrices)
@@ -70,13 +70,15 @@ def choose(model: nn.Module, tune: TuneSection) -> Stages:
         frozen = _changed(frozen, pattern, known, asked=tune.freeze)
     if still := sorted(name for name in frozen if ".adapter." in name):
         raise ConfigError(
-            "adapters are there to be trained",
+            "adapters must be trained",
             got=f"a tune.freeze that freezes {still[0]}",
-            do="choose the layers that have one with tune.adapters.layers: their own weights are frozen already",
+            do="choose their layers with tune.adapters.layers: the weights of these are frozen already",
         )
     left = [name for name in known if name not in frozen]
     if not left:
-        raise ConfigError("training needs parameters", got="a tune.freeze that leaves none", do="freeze fewer of them")
+        raise ConfigError(
+            "training needs parameters", got="a tune.freeze that leaves nothing", do="freeze fewer parameters"
+        )
     if not tune.gradually:
         return Stages((tuple(left),))
     by_depth: dict[int, list[str]] = {}
@@ -86,13 +88,13 @@ def choose(model: nn.Module, tune: TuneSection) -> Stages:
 
 
 def check_without_start(tune: TuneSection) -> None:
-    """Raise ConfigError where a model that begins at random would keep nearly all of its random weights."""
+    """Raise ConfigError where a randomly initialized model would keep nearly all of its random weights."""
     asked = "tune.adapters" if tune.adapters is not None else f"tune.freeze = {ALL_BUT_HEAD}"
     if tune.adapters is not None or ALL_BUT_HEAD in tune.freeze:
         raise ConfigError(
             "what is frozen must have been learned before",
-            got=f"{asked} and no model to start from: all but the head would stay random",
-            do="name one with --start MODEL, or leave it out",
+            got=f"{asked} and no model to start from: all but the head would remain random",
+            do="give one with --start MODEL, or leave it out",
         )
 
 

@@ -57,7 +57,7 @@ def test_a_broken_promise_is_said_and_ends_with_1(
     assert main(["demo", "--out", str(tmp_path)]) == 1
     slides, english = capsys.readouterr().err.splitlines()[-2:]
     assert slides.startswith("glassformer: Promise broken: ")
-    assert slides.endswith(" of the slides' four masked words are right, all were promised.")
+    assert slides.endswith(" of the slides' four masked words are right, all four were promised.")
     assert english == f"glassformer: {demo.promise_of_english(scores_of(tmp_path / 'english')).sentence}"
     assert load(tmp_path / "slides").metrics["steps"] == 2  # it went on for as long as it may
     assert load(tmp_path / "english").has_tokenizer

@@ -133,14 +133,14 @@ def test_a_text_without_a_mask(run: Run, trained: Path, tmp_path: Path) -> None:
         (["--minutes", "1e308"], "train.minutes"),
         (["--learning-rate", "inf"], "train.learning_rate"),
         (["--set", "train.epochs=nan"], "train.epochs"),
-        (["--set", "model.settings.width=40960000"], "parameters a machine needs"),
+        (["--set", "model.settings.width=40960000"], "parameters needs"),
         (["--set", "task.rate=1.5"], "task.rate"),
         (["--set", "tokenizer.file=nowhere"], "a tokenizer is needed at"),
         (["--start", "nowhere"], "got model.start together with model.size"),
         (["--set", "model.vectors=nowhere.txt"], "a file is needed at"),
         (["--device", "nonsense"], "the device 'nonsense'"),
         (["--device", "meta"], "the device 'meta'"),
-        (["--threads", "1000000"], "can be asked for; got 1000000"),
+        (["--threads", "1000000"], "threads can be used; got 1000000"),
     ],
 )
 def test_settings_that_cannot_be(
@@ -250,7 +250,7 @@ def test_a_place_that_takes_no_results_is_named_as_it_was_asked_for(
 def test_a_file_offered_as_a_model(run: Run, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.txt").write_text("a text")
     monkeypatch.chdir(tmp_path)
-    refused(run("fill", "mine.txt", "a [MASK]"), "the file mine.txt; name a folder that train or import has written")
+    refused(run("fill", "mine.txt", "a [MASK]"), "the file mine.txt; name a folder that train or import wrote")
     refused(run("fill", trained / "model.safetensors", "a [MASK]"), f"name its folder: {trained}")
 
 

@@ -80,7 +80,7 @@ def test_the_learning_rate_is_that_of_the_start_and_is_kept(run: Run, asked: lis
     known = read_saved_recipe(tmp_path / "own")
     assert known is not None
     assert known.train.learning_rate == 0.0007
-    assert "by the size of the start" not in told.err
+    assert "from the size of the start" not in told.err
 
 
 def test_the_time_of_several_seeds_is_that_of_all_runs(run: Run, asked: list[str]) -> None:

@@ -26,12 +26,12 @@ def test_out_to_hugging_face_and_back_to_the_bit(run: Run, trained: Path, tmp_pa
     assert run("export", trained, there).out == f"{there}\n"
     done = run("import", there, back)
     assert done.out == f"{back}\n"
-    assert "aside" not in done.err
+    assert "not used" not in done.err
     settings = json.loads((there / "config.json").read_text())
     (there / "config.json").write_text(json.dumps({**settings, "initializer_range": 0.02}))
     foreign = run("import", there, tmp_path / "with more")
-    assert [line for line in foreign.err.splitlines() if "aside" in line] == [
-        "left aside, setting initializer_range: says only how fresh weights are drawn"
+    assert [line for line in foreign.err.splitlines() if "not used" in line] == [
+        "not used: setting initializer_range: says only how fresh weights are drawn"
     ]
     said = run("export", trained, tmp_path / "theirs too", "--json")
     assert said.records == [{"model": str(tmp_path / "theirs too"), "format": "huggingface", "left_behind": []}]

@@ -36,7 +36,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(text_file: Path, tmp_path: Path, wis
     assert (started.returncode, out) == (code, "")
     assert "everything is saved in runs/masked-lm" in err
     assert "Traceback" not in err
-    again = err.splitlines()[-1].removeprefix("go on with: ")
+    again = err.splitlines()[-1].removeprefix("continue with: ")
     assert again.startswith("glassformer train masked-lm")
     assert again.endswith("--out runs/masked-lm --resume")
     folder = tmp_path / "runs" / "masked-lm"
@@ -69,8 +69,8 @@ def test_ctrl_c_outside_of_the_steps_says_how_to_go_on_too(
     assert (done.code, done.out) == (130, "")
     stopped, again = done.err.splitlines()[-2:]
     assert stopped == "glassformer: stopped"
-    assert again == f"go on with: {shlex.join(['glassformer', *words, '--resume'])}"
-    done = run(*shlex.split(again.removeprefix("go on with: glassformer")))
+    assert again == f"continue with: {shlex.join(['glassformer', *words, '--resume'])}"
+    done = run(*shlex.split(again.removeprefix("continue with: glassformer")))
     assert (done.code, done.out.strip()) == (0, str(folder))
 
 
@@ -90,7 +90,7 @@ def test_a_demo_that_is_stopped_says_what_is_saved_and_how_to_go_on(
 
     monkeypatch.setattr("glassformer.cli.train.demo_run.run", stopping)
     done = run("demo", "--out", tmp_path / "my runs")
-    again = f"go on with: glassformer demo --out '{tmp_path / 'my runs'}'"
+    again = f"continue with: glassformer demo --out '{tmp_path / 'my runs'}'"
     assert (done.code, done.out, done.err.splitlines()) == (code, "", [f"glassformer: {said}", again])
 
 

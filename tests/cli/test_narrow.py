@@ -70,12 +70,12 @@ def test_notes_fit_the_tables_also_in_a_file_and_errors_stay_on_one_line(
 def test_a_long_command_can_be_copied_from_the_terminal(width: int) -> None:
     words = ["glassformer", "train", "masked-lm", "my notes on trees.txt", "--minutes", "10", "--out", "runs/my notes",
              "--set", "model.settings.dropout=0.1", "--resume"]  # fmt: skip
-    shown = wrapped_command("go on with:", words, width)
+    shown = wrapped_command("continue with:", words, width)
     assert max(map(len, shown.splitlines())) <= width
     begin, *rest = shown.splitlines()
-    assert begin == "go on with:"
+    assert begin == "continue with:"
     assert shlex.split("\n".join(rest).replace("\\\n", "")) == words  # as a shell joins lines
-    assert "\n" not in wrapped_command("go on with:", words, None)
+    assert "\n" not in wrapped_command("continue with:", words, None)
 
 
 @NARROW
@@ -133,7 +133,7 @@ def test_help_fits(verb: str, width: int, capsys: pytest.CaptureFixture[str], mo
 
 
 def test_a_word_of_a_command_that_is_too_long_stays_whole() -> None:
-    assert wrapped_command("go on with:", ["x" * 100, "y"], 60).split() == ["go", "on", "with:", "x" * 100, "\\", "y"]
+    assert wrapped_command("continue with:", ["x" * 100, "y"], 60).split() == ["continue", "with:", "x" * 100, "\\", "y"]
 
 
 def test_a_note_does_not_act_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

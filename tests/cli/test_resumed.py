@@ -132,7 +132,7 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "--resume" in refused.err
     assert len(beside(out)[0].read_text().splitlines()) >= 70
-    assert run(*again.removeprefix("go on with: glassformer").split()).code == 0
+    assert run(*again.removeprefix("continue with: glassformer").split()).code == 0
     assert len(out.read_text().splitlines()) == ROWS
 
 

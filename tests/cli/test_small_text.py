@@ -29,7 +29,7 @@ def test_the_end_is_held_out_found_again_and_named(run: Run, tmp_path: Path) -> 
     card = (out / "README.md").read_text(encoding="utf-8")
     assert card.count("last 10%") == 2
     assert "No text was held out" not in card
-    assert "also chose which step was kept" in card
+    assert "also chose the step that was kept" in card
     again = run(*command, "--resume")
     assert again.code == 0, again.err
     (measured,) = run("evaluate", out, "--json").records

@@ -75,7 +75,7 @@ def test_what_is_to_be_tried_can_be(run: Run, text_file: Path, tmp_path: Path) -
 
 def test_resuming_where_there_is_no_run_begins_one_and_says_so(run: Run, tmp_path: Path) -> None:
     words = ["train", "slides", "--steps", "1", "--out", tmp_path / "run", "--resume"]
-    told = f"there is no run in {tmp_path / 'run'} to go on with: a new one begins"
+    told = f"there is no run in {tmp_path / 'run'} to resume: a new one starts"
     first, second = run(*words), run(*words)
     assert (first.code, second.code) == (0, 0)
     assert told in " ".join(first.err.split())
@@ -87,7 +87,7 @@ def test_a_run_is_resumed_by_its_folder_alone(run: Run, tmp_path: Path) -> None:
     assert run("train", "slides", "--steps", "3", "--out", folder).code == 0
     done = run("train", "--resume", "--out", folder, "--steps", "5")
     assert (done.code, done.out.strip()) == (0, str(folder))
-    assert "going on after step 3" in done.err
+    assert "continuing after step 3" in done.err
     done = run("train", "--resume", "--out", folder)
     assert (done.code, done.out.strip()) == (0, str(folder))
     assert "already ended, after step 5" in done.err

@@ -181,7 +181,7 @@ def test_what_the_labels_lack_is_told_and_rows_without_one_are_set_aside(
     assert [json.loads(line)["line"] for line in aside.read_text().splitlines()] == [41]
     assert "3 folds" in shown.err  # the label 0.5 is rarer
     assert max(map(len, shown.out.splitlines())) <= 80
-    assert "behind the best" in shown.out  # one line for a row: nothing stands below it
+    assert "minus the best" in shown.out  # one line for a row: nothing stands below it
     assert main([*asked, "--rejects", str(aside), "--folds", "2", "--rows", "12"]) == 0
     assert "'0.5'" in capsys.readouterr().err  # not among the twelve that were drawn
 
@@ -220,7 +220,7 @@ def test_copies_of_a_text_stay_in_one_fold(
 @pytest.mark.parametrize(
     ("behind", "said"),
     [
-        ((-0.2, -0.1), "all others are worse"),
+        ((-0.2, -0.1), "all others score worse"),
         ((-0.2, 0.1), "not told apart from it: most frequent"),
         ((0.1, 0.2), "better than it: most frequent"),
     ],

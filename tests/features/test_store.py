@@ -162,7 +162,7 @@ def test_a_command_killed_twice_has_each_row_exactly_once(saved: Path, tmp_path:
     assert 0 < texts_in(partial) < rows
     capsys.readouterr()
     assert main([*asked, "--out", str(out), "--resume"]) == 0
-    assert "going on after" in capsys.readouterr().err
+    assert "continuing after" in capsys.readouterr().err
     found = pq.read_table(out)
     assert found["text"].to_pylist() == list(range(rows))
     assert found["id"].to_pylist() == [f"r{n}" for n in range(rows)]

@@ -14,7 +14,7 @@ from glassformer.api.train import train
 from glassformer.run.evaluate import evaluate
 from tests.run.runs import Listener, recipe
 
-TOLD = "has learned from this text"
+TOLD = "was trained on this text"
 
 
 def measured_line(model: Model) -> str:
@@ -50,7 +50,7 @@ def test_scores_of_the_steps_and_of_the_end_are_told_apart_where_they_may_differ
     monkeypatch.setattr(sys.modules["glassformer.training.run"], "EVALUATION_ROWS", limit)
     listener = Listener()
     model = train(recipe(text_file, steps=1, precision=precision), out=tmp_path / "run", progress=listener)
-    told = [note for note in listener.notes if "measured anew" in note]
+    told = [note for note in listener.notes if "measured again" in note]
     there = model.metrics["measured"]["of"]
     assert len(told) == (limit == 3 or precision == "bfloat16")
     for note in told:

@@ -158,7 +158,7 @@ def test_after_a_full_disk_at_the_first_checkpoint_the_advice_works(
             with pytest.raises(CheckpointError) as caught:
                 train(recipe(text_file, checkpoint_every=1), out=out, progress=NoProgress())
         assert "No space left" in caught.value.got
-        assert "make room and go on with --resume" in caught.value.do
+        assert "free disk space and continue with --resume" in caught.value.do
         rest = train(recipe(text_file, checkpoint_every=1), out=out, resume=True, progress=NoProgress())
         assert all(torch.equal(tensor, weights(rest)[name]) for name, tensor in weights(whole).items())
 

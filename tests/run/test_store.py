@@ -158,7 +158,7 @@ def test_a_full_disk_leaves_the_old_model_whole(model: Model, tmp_path: Path) ->
     fresh = tmp_path / "fresh"
     command = [sys.executable, "-c", code, str(tmp_path / "saved"), str(fresh)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "what was there before is unharmed" in done.stdout
+    assert "what was there before is unchanged" in done.stdout
     assert done.stdout.count("\n") == 2
     assert load(tmp_path / "saved").card == "# old"
     assert not fresh.exists()

@@ -141,7 +141,7 @@ def test_a_long_question_is_cut_to_its_limit_or_to_half_of_a_short_row(words: To
         ({"text": None, "pair": "w1"}, "None"),
         ({"text": "w1", "pair": " "}, "' '"),
         ({"text": "w1", "pair": "\u200b"}, "'\\u200b'"),
-        ({"text": "w1"}, "a question alone"),
+        ({"text": "w1"}, "a question without a passage"),
         ({"text": "w1", "pair": "w1 w2", "answers": 1066}, "1066"),
         (
             {"text": "w1", "pair": "w1 w2", "answers": [{"text": "w9", "start": 3}]},

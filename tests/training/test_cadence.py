@@ -106,7 +106,7 @@ def test_the_best_model_of_a_run_without_a_checkpoint_stays_until_another_is_jud
     chosen = toy_settings(steps=9, evaluate_every=2, checkpoint_every=1)
     steps = fit(toy_model(), Toy(), chosen, out=tmp_path, held_out=Toy(seed=5), resume=True, log=said.append)
     next(steps)
-    assert any("no checkpoint to go on from" in message for message in said)
+    assert any("no checkpoint to resume" in message for message in said)
     assert best() == ["best-00000003"]
     next(steps)
     assert best() == ["best-00000002"]
@@ -143,4 +143,4 @@ def test_a_damaged_best_model_is_told_and_the_advice_gives_the_last_weights(tmp_
     last = Checkpoints(tmp_path / "checkpoints").newest()
     assert last is not None
     assert all(torch.equal(tensor, kept[name]) for name, tensor in last.tensors("model").items())
-    assert said[-1].startswith("kept: the last weights")
+    assert said[-1].startswith("keeping the last weights")

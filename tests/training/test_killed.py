@@ -161,7 +161,7 @@ def test_asked_to_stop_it_saves_and_says_how_to_go_on(
     ended, stderr = child.end()
     assert ended == code, stderr
     assert f"stopped after step {child.steps[-1]}; everything is saved" in stderr
-    assert "go on with --resume" in stderr
+    assert "continue with --resume" in stderr
     assert "Traceback" not in stderr
     newest = Checkpoints(tmp_path / "run" / "checkpoints", keep=2).newest()
     assert newest is not None

@@ -47,7 +47,7 @@ def test_stopped_and_resumed_is_unbroken(
     assert [step.loss for step in more] == [step.loss for step in told[4:]]
     assert [step.means for step in more] == [step.means for step in told[4:]]
     assert [step.scores for step in more] == [step.scores for step in told[4:]]
-    assert "toy: going on after step 4" in said
+    assert "toy: continuing after step 4" in said
     assert not any("may differ" in message for message in said)
     lines = {
         name: [json.loads(line) for line in (tmp_path / name / "metrics.jsonl").read_text().splitlines()]

@@ -151,4 +151,4 @@ def test_what_cannot_be_answered_or_written_stops_no_training(tmp_path: Path) ->
     assert all("NaN" in record["wrong"] for record in found.records.values())
     (tmp_path / "blocked" / FILE).mkdir(parents=True)
     _, said = run(tmp_path / "blocked", Looks(), steps=3)
-    assert any("are not watched any more" in message for message in said)
+    assert any("are no longer watched" in message for message in said)

@@ -20,16 +20,16 @@ from glassformer.base.errors import ConfigError, DataError
 
 
 class TextClassifier(Tuned, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears no types
-    """A label for each text [N] or pair of texts [N, 2]: `train classify`, with scikit-learn's way of asking.
+    """A label for each text [N] or pair of texts [N, 2]: `train classify` with scikit-learn's interface.
 
-    Parameters: `model` to begin from, a folder, a name in the package, a `Model`, or None to learn all from the texts;
+    Parameters: `model` to start from, a folder, a bundled name, a `Model`, or None to train from random weights;
     `epochs`, `learning_rate`, `batch`, `length` (tokens of a row), None: as the recipe says, and no longer than the
-    model reads; `validation`, the share of the texts that chooses the best moment of the training and the temperature
-    of the probabilities; `class_weight`, None, "balanced" or a factor by label; `seed`; `device`; `settings`, any
-    others by name, such as `{"task.pooling": "mean"}`; `out`, a folder for the run, else none is kept; `verbose`,
-    whether its progress is shown.
+    model reads; `validation`, the share of the texts that chooses the best step of the training and the temperature of
+    the probabilities; `class_weight`, None, "balanced" or a factor by label; `seed`; `device`; `settings`, any others
+    by name, such as `{"task.pooling": "mean"}`; `out`, a folder for the run, which else is not kept; `verbose`, whether
+    its progress is shown.
 
-    Attributes after `fit`: `classes_`, and `model_`, which is saved and opened as any other.
+    Attributes after `fit`: `classes_`, and `model_`, which is saved and opened like any other.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class TextClassifier(Tuned, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.settings, self.out, self.verbose = settings, out, verbose
 
     def fit(self, X: object, y: object) -> Self:
-        """Fine-tune the model. Raises DataError for what are no texts, and for labels of which there is one alone."""
+        """Fine-tune the model. Raises DataError for anything but texts, and for fewer than two different labels."""
         texts, pairs = texts_or_pairs(X)
         check_words(texts, pairs)
         labels = labels_of(y, len(texts))

@@ -22,13 +22,12 @@ from glassformer.models.fingerprint import fingerprint
 
 
 class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears no types
-    """Texts [N] to vectors [N, F]: hidden states of a model that stays as it is.
+    """Texts [N] to vectors [N, F]: hidden states of an unchanged model.
 
-    Parameters: `model`, a folder, a name in the package, or a `Model`; `strategy` and `pooling`, one or several, whose
-    vectors then stand side by side (docs/features.md), by default the mean of the tokens' embeddings and of their last
-    vectors, side by side; `fast`, whether to compute in bfloat16 where the machine has it
-    (`model_.fast_told` says what that changes);
-    `device`. The strategy "mix" learns the weights of the layers in `fit`, from the labels `y`.
+    Parameters: `model`, a folder, a bundled name, or a `Model`; `strategy` and `pooling`, one or several, whose vectors
+    are concatenated (docs/features.md), by default the mean of the tokens' embeddings and the mean of their last
+    vectors; `fast`, whether to compute in bfloat16 where the machine has it (`model_.fast_told` says what that
+    changes); `device`. The strategy "mix" learns the weights of the layers in `fit`, from the labels `y`.
 
     Attributes after `fit`: `model_`, `mix_` (None without "mix"), `n_features_out_`.
     """
@@ -49,9 +48,9 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.device = device
 
     def fit(self, X: object, y: object = None) -> Self:
-        """Open the model, and learn a mix where one is asked for.
+        """Open the model, and learn a mix if it is the strategy.
 
-        Raises DataError for what are no texts, ConfigError for a strategy that the model has no layers for.
+        Raises DataError for anything but texts, ConfigError for a strategy that the model has no layers for.
         """
         texts = texts_of(X)
         self.model_ = opened(self.model, self.device, fast=self.fast)
@@ -60,7 +59,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return self
 
     def transform(self, X: object) -> npt.NDArray[np.float32]:
-        """The vectors of texts, [N, F]. Raises DataError for what are no texts."""
+        """The vectors of texts, [N, F]. Raises DataError for anything but texts."""
         check_is_fitted(self)
         texts = texts_of(X)
         maker = self._maker()

@@ -54,7 +54,7 @@ def sentences_of(given: object, what: str = "words") -> list[list[str]]:
 
 
 def labels_of(given: object, count: int) -> list[Any]:
-    """One label for each of so many rows. Raises DataError."""
+    """One label for each row. Raises DataError."""
     if given is None:
         raise DataError("to fit there must be labels", got="None for y")
     found = [_only(each) for each in _listed(given, "labels")]
@@ -80,13 +80,13 @@ def plain(value: Any) -> Any:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value is what tables write where there is none: None, NaN, pandas' NA and NaT."""
+    """Whether a value is a missing one in a table: None, NaN, pandas' NA and NaT."""
     nan = isinstance(value, float) and math.isnan(value)
     return value is None or nan or type(value).__name__ in ("NAType", "NaTType")
 
 
 def check_words(texts: Sequence[str], pairs: Sequence[str] | None = None) -> None:
-    """Raise DataError for a text of only blanks, by its row: nothing is learned from it."""
+    """Raise DataError, with its row, for a text of only blanks."""
     for number, text in enumerate(texts):
         for each in (text, *(() if pairs is None else (pairs[number],))):
             if not each.strip():

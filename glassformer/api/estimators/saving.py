@@ -1,4 +1,4 @@
-"""Estimators are saved as the folder of a model, with `estimator.json` beside it: no pickle."""
+"""Estimators are saved as the folder of a model, with `estimator.json` in it: no pickle."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,8 +18,8 @@ _MADE_FOR = "glassformer estimator, format 1"
 
 
 class Tuned:
-    """What estimators with a fine-tuned model share: they are fitted once they know their classes, and come back from
-    the folder that their `save` wrote.
+    """What estimators with a fine-tuned model share: they are fitted once they have classes, and are loaded from the
+    folder that `save` wrote.
     """
 
     model_: Model
@@ -40,7 +40,7 @@ class Tuned:
 def save_estimator(
     directory: str | Path, kind: str, model: Model, parameters: Mapping[str, Any], learned: Mapping[str, Any]
 ) -> Path:
-    """Write the model and what the estimator knows beside it. Raises CheckpointError when that is impossible."""
+    """Write the model and the facts of the estimator. Raises CheckpointError when that is impossible."""
     folder = model.save(directory)
     facts = {"made_for": _MADE_FOR, "kind": kind, "parameters": dict(parameters), "learned": dict(learned)}
     try:
@@ -54,7 +54,9 @@ def save_estimator(
 def load_estimator(
     directory: str | Path, kind: str, device: str | None = None
 ) -> tuple[Model, dict[str, Any], dict[str, Any]]:
-    """The model, the parameters and what was learned. Raises CheckpointError for what is no estimator of this kind."""
+    """The model, the parameters and what was learned. Raises CheckpointError for anything but an estimator of this
+    kind.
+    """
     path = Path(directory) / FILE
     try:
         facts = read_sealed_json(path)

@@ -20,9 +20,9 @@ from glassformer.scoring.bio import is_scheme, spans_of
 class Tagger(Tuned, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears no types
     """A tag for each word: names (BIO), parts of speech. A sentence is a list of words, its tags a list as long.
 
-    Parameters as those of `TextClassifier`; `crf`: the tags of a sentence are scored together, each with the one
-    before it. Attributes after `fit`: `classes_`, of spans O and each type's B- and I-, also where no span of `y` has a
-    second word; and `model_`, which is saved and opened as any other.
+    Parameters as those of `TextClassifier`; `crf`: the tags of a sentence are scored together, each with the one before
+    it. Attributes after `fit`: `classes_`, of spans O and each type's B- and I-, also where no span of `y` has a second
+    word; and `model_`, which is saved and opened like any other.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The recipes in the package: those of one task are in its folder, the others here."""
+"""The bundled recipes: those of one task are in its folder, the others here."""
 
 import tomllib
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def ready_recipes() -> tuple[str, ...]:
 
 
 def ready_recipe(name: str) -> dict[str, Any]:
-    """The tables of a recipe in the package; raises ConfigError for an unknown name."""
+    """The tables of a bundled recipe; raises ConfigError for an unknown name."""
     if name not in recipe_files():
         raise ConfigError(f"there is no recipe {name!r}", do=did_you_mean(name, ready_recipes()))
     return tomllib.loads(recipe_files()[name].read_text(encoding="utf-8"))

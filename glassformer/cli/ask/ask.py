@@ -119,7 +119,7 @@ def _answer(asked: Request) -> None:
         raise DataError(
             "--save keeps a conversation",
             got="texts or files to reply to",
-            do="leave them out to talk, or keep the replies with --json --out FILE",
+            do="leave them out for a conversation, or keep the replies with --json --out FILE",
         )
     predictor_for(opened, asked.verb.name, asked.options)  # refuses a model that does not answer
     second_text(opened, None, asked.target)

@@ -21,20 +21,20 @@ from glassformer.tasks import verb_where
 if TYPE_CHECKING:
     from glassformer.api.model import Model
 
-HELP = "/reset begins anew, /save FILE and /load FILE keep a conversation, /quit or the end of the input leaves"
+HELP = "/reset starts over, /save FILE saves and /load FILE loads a conversation, /quit or the end of the input exits"
 _ASKED, _ANSWERED = "you: ", "model: "
 
 
 def converse(opened: Model, options: WritingOptions, handle: TextIO, *, kept: Path | None = None) -> None:
-    """Answer line after line of standard input, each after the turns before it; a slash begins a command. Ctrl-C stops
-    a reply, and between two turns the conversation. `kept` is a file of the turns, old and new. Raises DataError for a
-    file that holds no conversation.
+    """Reply to each line of standard input, given the turns before it; a slash begins a command. Ctrl-C stops a reply,
+    and between two turns the conversation. `kept` is a file of the turns, old and new. Raises DataError for a file that
+    holds no conversation.
     """
     typed = sys.stdin.isatty()
     turns: list[str] = []
     if kept is not None and kept.exists():
         turns = load_turns(kept)
-        note(f"{len(turns)} turns of {kept}")
+        note(f"{len(turns)} turns from {kept}")
     if typed:
         note(f"a conversation; {HELP}")
     while True:
@@ -71,7 +71,7 @@ def converse(opened: Model, options: WritingOptions, handle: TextIO, *, kept: Pa
         if not stopped and not reply.strip():
             note("the reply is empty")
         if stopped:
-            note("stopped; what was written stays. /save FILE keeps the conversation, Ctrl-C again leaves it")
+            note("stopped; the text so far is kept. /save FILE saves the conversation, Ctrl-C again exits")
 
 
 def refuse_beside(output: Output, options: WritingOptions) -> None:
@@ -79,7 +79,7 @@ def refuse_beside(output: Output, options: WritingOptions) -> None:
     beside = [name for name, value in given.items() if value]
     if beside:
         raise DataError(
-            "a conversation is written on the screen",
+            "a conversation is shown on the screen",
             got=f"{beside[0]} without a text or a file",
             do="give a text, or --file FILE",
         )
@@ -194,10 +194,10 @@ def load_turns(path: Path) -> list[str]:
 
 def _no_json(error: ValueError) -> str:
     if isinstance(error, json.JSONDecodeError):
-        return f"text that is no JSON from line {error.lineno} on"
-    return "no UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
+        return f"text that is not JSON from line {error.lineno} on"
+    return "text that is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
 
 
 def _no_conversation(path: Path, got: str) -> DataError:
-    wanted = f'{path} must hold a conversation as /save writes it: {{"turns": ["Hi", "Hello"]}}, turn and reply in turn'
+    wanted = f'{path} must hold a conversation as /save writes it, turns and replies: {{"turns": ["Hi", "Hello"]}}'
     return DataError(wanted, got=got, do="choose another file")

@@ -37,7 +37,7 @@ def help_of(name: str, default: str) -> str:
     return f"{OPTIONS[name].help.partition('  [')[0]}  [default: {default}]"
 
 
-_TREE = "Show the search as a tree: what went on at each step, what did not, and why."
+_TREE = "Show the search as a tree: what was kept at each step, what was dropped, and why."
 _TREES = {"tree": (Annotated[bool, typer.Option("--tree", help=_TREE)], False)}
 _STREAM = typer.Option("--stream/--no-stream", help="Show words as soon as they are decided.  [default: on a screen]")
 _SHOWN = {
@@ -46,7 +46,7 @@ _SHOWN = {
     "html": (Annotated[Path | None, typer.Option("--html", writable=True, help=HTML)], None),
 }
 _IN_TURN = typer.Option("--stream/--no-stream", help="Show words as soon as they are decided.")
-_SAVE = "Keep the conversation in this file after each turn; go on with the one that is there.  [default: none]"
+_SAVE = "Save the conversation to this file after each turn; continue the one that it holds.  [default: none]"
 
 DECODING = {**decoding_options("translation"), "stream": (Annotated[bool, _IN_TURN], False), **_TREES}
 WRITING = {**decoding_options("text"), **_SHOWN}

@@ -71,7 +71,7 @@ def request_typed(verb: VerbEntry, own: Iterable[str], typed: Mapping[str, Any])
 
 
 def _way(typed: Mapping[str, Any]) -> Way:
-    """How texts are answered; raises ConfigError for options that are not beside that way."""
+    """How texts are answered; raises ConfigError for options that exclude it."""
     stream, tree, page = (typed.get(name) for name in ("stream", "tree", "html"))
     if stream:
         check_streamed(typed)

@@ -86,7 +86,7 @@ def check_tree(values: Mapping[str, Any]) -> None:
             "--tree shows how each text was found and nothing else"
             if mine == "--tree"
             else "--html writes the page of one text and nothing else",
-            got=f"{beside[0]} beside it",
+            got=f"{beside[0]} as well",
             do=f"leave {mine} or {beside[0]} out",
         )
 
@@ -109,10 +109,10 @@ def show_trees(job: Job) -> None:
         handle.flush()
     if number and not job.json:
         draws = "explain MODEL TEXT" if VERBS[job.verb].writes == "translation" else f"{job.verb} MODEL TEXT"
-        note(f"glassformer {draws} --html page.html draws it, with the numbers behind each word")
+        note(f"glassformer {draws} --html page.html draws it, with the numbers of each word")
 
 
 def given(text: Text) -> str | list[str]:
-    """What a record asks to be written behind: its text, or the turns of a conversation."""
+    """What a record asks to continue: its text, or the turns of a conversation."""
     value = text.values.get("turns", text.values.get("text"))
     return list(value) if isinstance(value, list | tuple) else str(value)

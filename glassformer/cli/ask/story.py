@@ -17,7 +17,7 @@ MEGABYTES = 64
 
 
 def write_story(job: Job) -> None:
-    """Write behind the only text, and the page of it; raises DataError for several texts."""
+    """Continue the only text, and write its page; raises DataError for several texts."""
     from glassformer.look.texts.search_tree import search_tree  # not at the top: --help must not import torch
 
     out = job.page
@@ -40,4 +40,4 @@ def story_page(
     page.to_html(
         out, title=title, megabytes=megabytes, searches=[tree], training=opened.source, place=PLACE, overwrite=True
     )
-    note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, which any browser opens; space plays and pauses")
+    note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, opens in any browser; the space bar plays and pauses")

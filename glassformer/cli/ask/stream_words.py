@@ -28,13 +28,13 @@ def check_streamed(values: Mapping[str, Any]) -> None:
     if beside:
         raise ConfigError(
             "--stream writes the words of one answer and nothing else",
-            got=f"{beside[0]} beside it",
+            got=f"{beside[0]} as well",
             do=f"leave --stream or {beside[0]} out",
         )
 
 
 def can_stream(values: Mapping[str, Any]) -> bool:
-    """Whether words are shown one by one where nobody asks: on a screen, where nothing else is asked for."""
+    """Whether words are shown one by one by default: on a screen, without other output options."""
     return sys.stdout.isatty() and not any(values.get(name) for name in _NOT_BESIDE) and (values["n_best"] or 1) == 1
 
 
@@ -53,7 +53,7 @@ def stream_words(job: Job) -> None:
         except KeyboardInterrupt:
             if not (text.where.startswith(TYPED) and sys.stdin.isatty()):
                 raise
-            note("stopped; the next line is answered, Ctrl-C again or the end of the input leaves")
+            note("stopped; type the next line, or exit with Ctrl-C or the end of the input")
             continue
         note_windows(text.values.get("text", ""), found.windows, opened.row_tokens, long)
         for sentence in found.notes:
@@ -63,7 +63,7 @@ def stream_words(job: Job) -> None:
 
 
 def _written(words: Generator[str, None, Answer], handle: TextIO, *, lines: bool, before: str) -> Answer:
-    """Write an answer behind a prompt and the end of its line, also where it is stopped within the line."""
+    """Write an answer after a prompt and the end of its line, also where it is stopped within the line."""
     begun = bool(before)
     try:
         if before:

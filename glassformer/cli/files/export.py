@@ -19,13 +19,13 @@ def export(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)],
     to: Annotated[Literal["huggingface", "onnx"], typer.Option("--to", help="The format.")] = "huggingface",
     features: Annotated[
-        bool, typer.Option("--features", help="onnx: hidden states and the vector of a text, not the head's answers.")
+        bool, typer.Option("--features", help="onnx: hidden states and text vectors instead of the head's answers.")
     ] = False,
     pooling: Poolings = None,
-    int8: Annotated[bool, typer.Option("--int8", help="Matrices in 8 bits: smaller and faster, less exact.")] = False,
+    int8: Annotated[bool, typer.Option("--int8", help="8-bit matrices: smaller and faster, less exact.")] = False,
     text: Annotated[
         list[str] | None,
-        typer.Option("--text", help="onnx: compare on this text (repeatable).  [default: some of the package]"),
+        typer.Option("--text", help="onnx: compare on this text (repeatable).  [default: bundled texts]"),
     ] = None,
     data: Annotated[
         list[str] | None,
@@ -36,8 +36,8 @@ def export(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write a model for other programs: a folder of transformers with the same outputs, or for onnxruntime an
-    encoder's graph, which is compared with the model before it is kept.
+    """Write a model for other programs: a transformers folder with the same outputs, or an encoder's graph for
+    onnxruntime, which is compared with the model before it is kept.
     """
     from glassformer.run.exports import ExportOptions
     from glassformer.run.exports import export as write
@@ -104,9 +104,9 @@ def _show_int8(found: OnnxExport) -> None:
     )
     screen = console()
     screen.print(f"8 bits change {far}{cosine}" + _same(found.int8.changed, found.int8.answers))
-    screen.print("In 8 bits an answer also depends on what shares its batch: one scale rounds the numbers of all.")
+    screen.print("In 8 bits an answer also depends on the rest of its batch: one scale rounds all its numbers.")
     if not found.scores:
-        screen.print("So few texts do not tell what 8 bits cost: --data FILE scores both on labelled records.")
+        screen.print("Too few texts to show what 8 bits cost: --data FILE scores both on labelled records.")
 
 
 def _show_scores(found: OnnxExport) -> None:
@@ -116,7 +116,7 @@ def _show_scores(found: OnnxExport) -> None:
 
     if not found.scores:
         return
-    graphs = ["float32", *(["int8", "int8 less float32"] if found.int8 is not None else [])]
+    graphs = ["float32", *(["int8", "int8 − float32"] if found.int8 is not None else [])]
     table = plain_table("", "glassformer", *graphs, right=slice(1, None))
     for each in found.scores:
         cells = ["" if its is None else shown(each.name, its[0]) for its in (each.glassformer, each.float32, each.int8)]

@@ -16,8 +16,8 @@ def import_(
     json: Json = False,
 ) -> None:
     """Convert a Hugging Face folder (config.json, safetensors, tokenizer) to a glassformer folder. Families: BERT,
-    DistilBERT, RoBERTa, ModernBERT, GPT-2, Llama, Marian, BART, T5. Each tensor and each setting is used once or
-    reported as left aside; all numbers stay the same to the bit.
+    DistilBERT, RoBERTa, ModernBERT, GPT-2, Llama, Marian, BART, T5. Each tensor and setting is used once or reported as
+    unused; all numbers are kept bit for bit.
     """
     from glassformer.api.model import Model
     from glassformer.run.card import write_card
@@ -49,14 +49,15 @@ def import_(
         return
     for what, aside in (("setting", report.settings_aside), ("tensor", report.tensors_aside)):
         for name, reason in aside.items():
-            note(f"left aside, {what} {name}: {reason}")
+            note(f"not used: {what} {name}: {reason}")
     if used:
-        note(f"it writes by its settings of generation {', '.join(used)}; an export keeps them")
+        note(f"it generates with its own settings {', '.join(used)}; an export keeps them")
     elif report.generation and default is None:
         note(
-            f"kept for an export, as it writes nothing, settings of generation: {', '.join(sorted(report.generation))}"
+            f"generation settings kept for an export (the model generates nothing): "
+            f"{', '.join(sorted(report.generation))}"
         )
     for name, reason in aside_of_search.items():
-        note(f"not used by our own decoding, setting of generation {name}: {reason}")
+        note(f"not used by glassformer's decoding: generation setting {name}: {reason}")
     note(f"{report.architecture or model.config.family} imported: {model}")
     print(out)

@@ -19,15 +19,15 @@ ProbeFile = Annotated[
     Path | None,
     typer.Option(
         "--probe",
-        help="Put a logistic regression on the model's vectors into the page: the file that embed compare --probe-out "
-        "writes.  [default: none]",
+        help="Add a logistic regression on the model's vectors to the page: a file from embed compare --probe-out.  "
+        "[default: none]",
     ),
 ]
 IndexFolder = Annotated[
     Path | None,
     typer.Option(
         "--index",
-        help="Put the nearest texts of an index into the page: the folder that search build writes.  [default: none]",
+        help="Add the nearest texts of an index to the page: a folder from search build.  [default: none]",
     ),
 ]
 StartModel = Annotated[

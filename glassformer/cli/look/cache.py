@@ -11,13 +11,13 @@ from glassformer.cli.terminal.screen import record
 def cache(
     folders: Annotated[
         list[str] | None,
-        typer.Argument(metavar="FOLDERS", help="Where to look for runs; runs by default.", show_default=False),
+        typer.Argument(metavar="FOLDERS", help="Folders to search for runs; runs by default.", show_default=False),
     ] = None,
-    clear: Annotated[bool, typer.Option("--clear", help="Delete it: it is made again where it is needed.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Delete the caches: they are rebuilt when needed.")] = False,
     json: Json = False,
 ) -> None:
-    """Show what is kept on this machine to save time, where it is and how large. The tokens of a run that has not ended
-    are never deleted, and neither are models and results.
+    """Show the caches on this machine, where they are and how large. Models, results and the tokens of an unfinished
+    run are never deleted.
     """
     from glassformer.run.caches import caches
 

@@ -62,14 +62,14 @@ def explain(
         str | None,
         typer.Option(
             "--cell",
-            help="Trace one number back, as NAME[head=1,query=likes,key=She]; names are those of the steps.  "
+            help="Trace one number back to its inputs: NAME[head=1,query=likes,key=She]; the steps show the names.  "
             "[default: none]",
         ),
     ] = None,
     word: Word = None,
     sentence: Annotated[
         int,
-        typer.Option("--sentence", min=0, help="Which of several texts, or candidates, the word belongs to, from 0."),
+        typer.Option("--sentence", min=0, help="Number of the text, or candidate, that has the word, from 0."),
     ] = 0,
     notes: Notes = False,
     html: Annotated[
@@ -90,9 +90,7 @@ def explain(
     ] = 8,
     gradients: Annotated[
         bool,
-        typer.Option(
-            "--gradients", help="Put the gradients of the loss into the page: how it flows back to each word."
-        ),
+        typer.Option("--gradients", help="Add the gradients of the loss to the page, back to each word."),
     ] = False,
     held_out: HeldOutTexts = None,
     probe: ProbeFile = None,
@@ -109,9 +107,9 @@ def explain(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Show all steps from words to guesses, with every number of one word's row; or trace one number back to its
-    inputs. With --html all of it becomes a page on which every number can be opened. With --choice the text is read
-    with each candidate, and --sentence tells whose steps are shown, from 0. With --write a decoder writes on, step by
+    """Show all steps from words to predictions, with every number of one word's row; or trace one number back to its
+    inputs. --html writes a page on which every number can be opened. With --choice the text is read with each
+    candidate, and --sentence selects the one that is shown, from 0. With --write a decoder continues the text, step by
     step.
     """
     which, texts = split_model("explain", text, model)
@@ -215,7 +213,7 @@ def _page(
         overwrite=True,
         place=place,
     )
-    note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, which any browser opens")
+    note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, opens in any browser")
     tell(str(trace.honesty))
 
 

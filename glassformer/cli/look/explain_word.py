@@ -30,12 +30,12 @@ def place_of(trace: Trace, sentence: int, word: str) -> int:
         place = find_word(trace.words, word, option="--word", side="decoder_inputs", sentence=sentence)
     source = trace.words.sentence("inputs", sentence)
     shown = (words[min(place, len(words) - 1)] for words in (source, target))
-    tell("worked out are the rows of {} in the source and of {} in the target; --word names others".format(*shown))
+    tell("showing the rows of {} in the source and of {} in the target; --word selects others".format(*shown))
     return place
 
 
 def looks_of(opened: Model, trace: Trace, sentence: int, place: int) -> list[Look]:
-    """What each head looks at from a place, the clearest first."""
+    """What each head looks at from a position, the clearest first."""
     from glassformer.look.summaries.mix import looks
 
     tokenizer = opened.tokenizer

@@ -34,11 +34,11 @@ LooksOf = Annotated[
     str | None,
     typer.Option(
         "--looks",
-        help="With --write, whose attention is shown: a block, 3, or one of its heads, 3.1.  "
+        help="With --write, the block (3) or head (3.1) whose attention is shown.  "
         "[default: the mean of the last block's heads]",
     ),
 ]
-_AS = "as the model writes, with --write"
+_AS = "the model's own, with --write"
 Beams = Annotated[int | None, typer.Option("--beams", min=1, help=help_of("beams", _AS))]
 Temperature = Annotated[float | None, typer.Option("--temperature", help=help_of("temperature", _AS))]
 TopK = Annotated[int | None, typer.Option("--top-k", min=1, help=help_of("top_k", _AS))]
@@ -50,14 +50,14 @@ def refuse_without(options: Mapping[str, object]) -> None:
     for name, value in options.items():
         if value is not None:
             typed = f"--{name.replace('_', '-')}"
-            raise ConfigError(f"{typed} is for a text that is written", got="no --write", do="add --write 20")
+            raise ConfigError(f"{typed} is for generated text", got="no --write", do="add --write 20")
 
 
 def refuse_beside_write(**options: object) -> None:
     for name, value in options.items():
         if value:
             typed = f"--{name.replace('_', '-')}"
-            raise ConfigError(f"{typed} is for a text that is read", got="--write too", do="leave one of them out")
+            raise ConfigError(f"{typed} is not for generated text", got="--write too", do="leave one of them out")
 
 
 def explain_writing(
@@ -80,7 +80,7 @@ def explain_writing(
     verb = writing_verb(opened)
     turns = VERBS[verb].turns
     if not turns and len(texts) != 1:
-        raise DataError("--write shows one text as it is written", got=f"{len(texts)} texts", do="give one of them")
+        raise DataError("--write shows how one text is generated", got=f"{len(texts)} texts", do="give one of them")
     asked = check_decoding({**options, "max_tokens": count}, verb)
     block, head = _block_and_head(looks)
     tree = search_tree(opened, list(texts) if turns else texts[0], asked, verb=verb, attention=True)

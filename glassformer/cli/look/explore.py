@@ -32,17 +32,17 @@ def explore(
     probe: ProbeFile = None,
     index: IndexFolder = None,
     start: StartModel = None,
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Port of this machine; 0 is any that is free.")
-    ] = 0,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address of the page.")] = False,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Local port; 0 picks a free one.")] = 0,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address of the page, and open no browser.")
+    ] = False,
     json: Json = False,
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Open a page in the browser on which every number of a model can be followed to the numbers it came from. Without
-    a model and a text it shows the slides' model; the models of the package can be chosen on the page. Only this
-    machine can open the page, by the address that is printed. Ctrl-C ends it.
+    """Open a page in the browser that traces every number of a model back to its inputs. Without a model and a text it
+    shows the slides' model; bundled models can be chosen on the page. Only this machine can open the page, at the
+    printed address. Ctrl-C stops it.
     """
     from glassformer.page.server.start import check_installed, serve
 
@@ -70,7 +70,7 @@ def explore(
             record({"address": address, "model": first.name, "texts": first.texts}, sys.stdout)
             return
         print(address, flush=True)
-        note(f"the page of {first.name}, for this machine alone; Ctrl-C ends it")
+        note(f"the page of {first.name}, for this machine only; Ctrl-C stops it")
 
     serve(
         offers,

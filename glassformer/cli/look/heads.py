@@ -37,7 +37,7 @@ def heads(
         typer.Argument(
             metavar="[MODEL] [TEXT]",
             help="The model, a folder, hub:owner/name, or a name that `glassformer models` lists. Then texts whose "
-            "attention is measured; - reads one a line from standard input. Without a text: sentences of the package.",
+            "attention is measured; - reads them from standard input, one per line. Without a text: bundled sentences.",
             show_default=False,
         ),
     ] = None,
@@ -46,18 +46,16 @@ def heads(
     rows: Annotated[int, typer.Option("--rows", min=1, help=ROWS)] = MOST_TEXTS,
     importance: Annotated[
         bool,
-        typer.Option(
-            "--importance/--no-importance", help="Whether what is lost without each head is measured: the slow part."
-        ),
+        typer.Option("--importance/--no-importance", help="Measure what the model loses without each head (slow)."),
     ] = True,
     seed: Annotated[int, typer.Option("--seed", help=SEED)] = 0,
     json: Json = False,
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """List what each attention head does, in groups, and what the model loses without it. A head is called by where
-    most of its attention goes; what it is good for cannot be read off that, so it is measured: each head is switched
-    off, one after the other, and the loss is taken on held-out texts.
+    """List what each attention head does, in groups, and what the model loses without it. A head is named by where most
+    of its attention goes. That does not show its effect: to measure it, each head in turn is switched off, and the loss
+    is measured on held-out texts.
     """
     which, texts = split_model("heads", text, model)
     opened = open_model(which, device=device, threads=threads)
@@ -127,10 +125,10 @@ def of_package(model: Model) -> Given:
 
     if reads_by_word(model.config, model.tokenizer):
         texts = [sentence.text for sentence in slides().sentences]
-        return Given(texts, None, f"the slides' {len(texts)} sentences, which it has learned from")
+        return Given(texts, None, f"the slides' {len(texts)} sentences, on which it was trained")
     pairs = held_out()
     translates = model.config.encoder is not None and model.config.decoder is not None
-    title = f"{len(pairs)} sentences of the package, {'with their French' if translates else 'in English'}"
+    title = f"{len(pairs)} bundled sentences, {'with their French' if translates else 'in English'}"
     return Given([one for one, _ in pairs], [two for _, two in pairs] if translates else None, title)
 
 
@@ -171,13 +169,13 @@ def show(found: Sequence[Head], lost: Importance | None, attention_on: str, lost
         table.add_row(*cells)
     print_table(screen, table)
     screen.print(f"looks mostly, share: {RULE} Measured on {escaped(attention_on)}.", markup=False)
-    screen.print("entropy: of the attention, in nats; away: how many tokens, on average.")
+    screen.print("entropy: of the attention, in nats; away: mean distance in tokens.")
     if lost is not None:
         interval = "" if lost.texts == 1 else ", with its 95 % interval (bootstrap over the texts)"
         tokens = f", {lost.scored:,} tokens predicted" if lost.scored else ""
         base = f" ({lost.baseline:.3f} with all heads)" if lost.scored else ""
         screen.print(
-            f"lost without it: {lost.measure}{base} with the head switched off, less that with it, in {lost.unit}"
+            f"lost without it: {lost.measure}{base} with the head switched off, minus that with it, in {lost.unit}"
             f"{interval}. Measured on {lost_on}{tokens}.",
             markup=False,
         )

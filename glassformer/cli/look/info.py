@@ -39,7 +39,7 @@ def _sections(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
         special = ", ".join(f"{role} {token}" for role, token in tokenizer["special"].items())
         sizes = {name.replace("_", " "): f"{size:,}" for name, size in tokenizer.items() if name.endswith("tokens")}
         sections.append(("tokenizer", {**sizes, "special": special or "none"}))
-    prediction = {**facts["prediction"], "reads at once": f"{facts['reads_at_once'] or 'any number of'} tokens"}
+    prediction = {**facts["prediction"], "reads at most": f"{facts['reads_at_once'] or 'any number of'} tokens"}
     sections.append(("prediction", prediction))
     data = facts["data"]
     if data is not None and data["files"]:

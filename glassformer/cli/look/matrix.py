@@ -28,16 +28,19 @@ _MOST_WORDS = 512
 _WIDTH, _LONGEST_WORD = 80, 12
 _FEATURES = ("random", "printed")
 _READINGS = {
-    "code": "as the post's code does, a word sees itself alone",
-    "stated": "as its words state, a word sees itself and those before it, never a masked word",
-    "pairs": "as its words say elsewhere, a word sees every word that is not masked",
+    "code": "as in the post's code, a word sees only itself",
+    "stated": "as its text states, a word sees itself and those before it, never a masked word",
+    "pairs": "as its text says elsewhere, a word sees every word that is not masked",
 }
 _NOTES = ("C-27", "C-28", "C-29", "C-35")
 
 
 def matrix(
     text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="A text; - reads one a line from standard input.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="TEXT", help="A text; - reads texts from standard input, one per line.", show_default=False
+        ),
     ],
     hide: Annotated[
         float | None,
@@ -45,20 +48,22 @@ def matrix(
             "--hide",
             min=0,
             max=1,
-            help="Share of the words to mask at random, at least one.  "
+            help="Share of the words to mask at random (at least one word).  "
             f"[default: {_SHARE}, or none where {MASK} is in the text]",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help=SEED)] = 0,
-    reading: Annotated[str, typer.Option("--reading", help="Who sees whom: code, stated or pairs.")] = "stated",
+    reading: Annotated[
+        str, typer.Option("--reading", help="Which words a word sees: code, stated or pairs.")
+    ] = "stated",
     word_vectors: Annotated[
         str, typer.Option("--word-vectors", help="Word vectors: random, or those printed in the post (nine words).")
     ] = "random",
     width: Annotated[
-        int | None, typer.Option("--width", min=1, max=4096, help="Numbers in a random vector.  [default: 2]")
+        int | None, typer.Option("--width", min=1, max=4096, help="Width of a random vector.  [default: 2]")
     ] = None,
     nothing_to_see: Annotated[
-        str, typer.Option("--nothing-to-see", help="A word that may see none: it sees itself, or its row is zero.")
+        str, typer.Option("--nothing-to-see", help="A word that may see no word: it sees itself, or its row is zero.")
     ] = "itself",
     notes: Notes = False,
     html: Annotated[
@@ -73,7 +78,7 @@ def matrix(
 ) -> None:
     """Show the "masked word activity matrix" of the mask-matrix post for a text, step by step, in the post's order:
     words, masked words, word vectors, zeros, products of all pairs, forbidden cells, softmax, result. A reading says
-    which cells are forbidden: the post's code and its words differ.
+    which cells are forbidden: the post's code and its text differ.
     """
     for option, value, known in (
         ("--reading", reading, tuple(_READINGS)),

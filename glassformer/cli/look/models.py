@@ -8,7 +8,7 @@ from glassformer.cli.terminal.screen import console, escaped, plain_table, recor
 
 
 def models(json: Json = False) -> None:
-    """List the models that came with the package: their names stand wherever a model's folder may."""
+    """List the bundled models. A name can be used in place of a model folder."""
     found = [described(name) for name in travelling()]
     if json:
         for each in found:
@@ -16,7 +16,7 @@ def models(json: Json = False) -> None:
         return
     screen = console()
     if not found:
-        screen.print("no model came with this package")
+        screen.print("this package has no bundled models")
         return
     table = plain_table("name", "task", "parameters", "size", "licence", "score")
     for each in found:
@@ -25,14 +25,14 @@ def models(json: Json = False) -> None:
     print_table(screen, table)
     for each in found:
         about = {
-            "learned from": each.text_licence or "text of a licence that is not stated",
+            "learned from": each.text_licence or "licence of the text not stated",
             "measured on": each.measured_on or "nothing",
             "card": str(each.folder / "README.md"),
         }
         screen.print(f"[bold]{escaped(each.name)}[/bold]")
         for name, value in about.items():
             screen.print(f"  {name}: {escaped(value)}", soft_wrap=True)
-    screen.print("\nIts name stands wherever the folder of a model may.")
+    screen.print("\nA name can be used in place of a model folder.")
 
 
 def _score(scores: Mapping[str, float]) -> str:

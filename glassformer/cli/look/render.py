@@ -1,4 +1,4 @@
-"""The steps of a walk-through as lines of text, at most so many columns wide."""
+"""The steps of a walk-through as lines of text of a given width."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -111,7 +111,7 @@ def look_lines(looks: Sequence[Look], width: int, most: int = 8) -> Iterator[str
     words = " and ".join(label(word) for word in dict.fromkeys(look.query for look in looks))
     several = " and " in words
     verb = "look" if several else "looks"
-    yield from wrapped(f"What {words} {verb} at, by head; those with the most on another word first:", width)
+    yield from wrapped(f"What {words} {verb} at, by head; heads with the most on another word first:", width)
     for look in looks[:most]:
         stack, _, block, kind = look.attention.split(".")
         at = f"{stack} block {block}, {kind.replace('_', '-')}, head {look.cell[1]}"
@@ -167,7 +167,7 @@ def cell_line(explanation: Explanation, name: str, limits: Limits) -> str:
 def softmax_lines(
     cells: Sequence[Explanation], head: str, words: Sequence[Mapping[str, str]], width: int
 ) -> Iterator[str]:
-    """Number, less the largest, exponential, and the exponential over the sum of all, or the logarithm of that."""
+    """Number, minus the largest, exponential, and the exponential over the sum of all, or the logarithm of that."""
     first = cells[0].quantities
     final = "log of that" if cells[0].rule == "log_softmax" else "over the sum"
     over = next((axis for axis in ("key", "candidate") if axis in words[0]), list(words[0])[-1])

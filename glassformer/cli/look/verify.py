@@ -52,7 +52,7 @@ def verify(
         typer.Option(
             "--write",
             min=0,
-            help=f"{WRITE}  [default: 8 of a model that writes on, else 0]",
+            help=f"{WRITE}  [default: 8 for a model that generates text, else 0]",
         ),
     ] = None,
     fast: Fast = False,
@@ -61,8 +61,8 @@ def verify(
     threads: Threads = None,
 ) -> None:
     """Check every tensor against its formula, and that tracing, padding and batch mates do not change the output; of a
-    model that writes on, that what it looked at while it wrote is what one run over the text shows. Exit code 1 when
-    one of the checks fails.
+    model that generates text, also that its attention at each step is that of one run over the text. Exit code 1 when a
+    check fails.
     """
     which, texts = split_model("verify", text, model)
     opened = open_model(which, device=device, fast=fast, threads=threads)

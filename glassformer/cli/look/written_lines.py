@@ -32,7 +32,7 @@ def written_lines(
     yield from wrapped(f"{len(path)} tokens; {settings_line(tree.settings)}", width)
     blocks = sum(".self_attention." in name for name in looks.kept.names)
     yield from wrapped(
-        f"attention kept of each head of {blocks} blocks, at each step: {looks.kept.nbytes / 1e6:.2f} MB", width
+        f"attention kept for each head of {blocks} blocks, at each step: {looks.kept.nbytes / 1e6:.2f} MB", width
     )
     yield ""
     yield from triangle_lines(looks, path, len(tree.prompt), read, width)
@@ -49,14 +49,14 @@ def speaker(turns: int, number: int) -> str:
 def triangle_lines(
     looks: Looks, path: Sequence[Node], prompt: int, read: Sequence[str], width: int = USUAL
 ) -> Iterator[str]:
-    """Who looked at whom: a row for each token that was read, growing with the text."""
+    """Attention: a row for each token that was read, growing with the text."""
     square = looks.square(path)  # [T, T]
     size = len(square)
     first = max(0, size - (width - EDGE))
     rows = range(0 if size <= 2 * NAMED * 4 else max(0, prompt - 1), size)
     yield from wrapped(
-        f"Who looked at whom, {looks.told}: a row for each token, a column for each that it may look at, itself and "
-        "those before it. Behind them the look-ahead mask leaves nothing. Digits are tenths, · is less.",
+        f"Attention, {looks.told}: a row for each token, a column for each that it may look at: itself and "
+        f"those before it. The look-ahead mask hides later ones. Digits are tenths, · is less.",
         width,
     )
     if first:
@@ -66,7 +66,7 @@ def triangle_lines(
         cells = "".join("·" if weight < 0.1 else str(min(9, int(weight * 10))) for weight in square[place].tolist())
         sign = "+" if place >= prompt else " "
         yield f"{place + 1:>3} {sign}{padded(label(read[place], WORD), WORD)} {cells[first : place + 1]}"
-    yield from wrapped("+ was written: its row was computed as soon as it had been chosen", width, first=4, rest=6)
+    yield from wrapped("+ was generated: its row was computed as soon as it was chosen", width, first=4, rest=6)
 
 
 def step_lines(
@@ -80,7 +80,7 @@ def step_lines(
 ) -> Iterator[str]:
     """One step: what it looked at, the tokens that came into question, and why one of them was chosen."""
     behind = read[min(len(tree.prompt) + number - 2, len(read) - 1)]
-    yield from wrapped(f"step {number}: behind “{in_one_line(behind)}” it wrote “{word_of(tree, node)}”", width)
+    yield from wrapped(f"step {number}: after “{in_one_line(behind)}” the model wrote “{word_of(tree, node)}”", width)
     row, crossing = looks.row(node), looks.row(node, crossing=True)
     assert row is not None
     yield from indented(wrapped(f"looked at {_shares(row, read)}", width - 2), 2)
@@ -122,8 +122,8 @@ def why(tree: SearchTree, node: Node) -> str:
     if node.draw is not None:
         chance, begin, end = node.draw
         return (
-            f"{chance:.4f} was drawn; laid end to end, the probabilities of the tokens before it reach to {begin:.4f}, "
-            f"with its own to {end:.4f}"
+            f"{chance:.4f} was drawn; the cumulative probability of the tokens before it is {begin:.4f}, with it "
+            f"{end:.4f}"
         )
     if tree.settings.method == "greedy":
         return "no token is likelier (argmax)"

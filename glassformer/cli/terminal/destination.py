@@ -1,4 +1,4 @@
-"""Where the answers of a verb go: the screen, a file, or a file that a later command can go on with."""
+"""Where the answers of a verb go: the screen, a file, or a file that a later command can continue."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Unresumed:
 
 @dataclass(frozen=True)
 class Output:
-    """Where answers go: a file or the screen, JSON or drawn; `resume` goes on; `rejects` gets what failed."""
+    """Where answers go: a file or the screen, JSON or drawn; `resume` continues; `rejects` gets what failed."""
 
     out: Path | None = None
     json: bool = False
@@ -61,7 +61,7 @@ def destination(model: Model, inputs: Inputs, output: Output, options: Mapping[s
     why = _not_resumable(out, inputs)
     if out is None or why:
         if output.resume:
-            raise DataError("--resume goes on with the answers about files, in a file", got=why, do="leave it out")
+            raise DataError("--resume continues answers about files, written to a file", got=why, do="leave it out")
         with results(out) as handle:
             yield Unresumed(handle)
         return
@@ -69,22 +69,22 @@ def destination(model: Model, inputs: Inputs, output: Output, options: Mapping[s
     with told_to_go_on(), resumable(out, request, resume=output.resume) as partial:
         if output.resume:
             note(
-                f"going on after {partial.done:,} answers"
+                f"continuing after {partial.done:,} answers"
                 if partial.done
-                else f"{out} has no unfinished answers: beginning at the first"
+                else f"{out} has no unfinished answers: starting at the first"
             )
         yield partial
 
 
 @contextmanager
 def told_to_go_on() -> Iterator[None]:
-    """Inside, Ctrl-C that leaves something, as a note of it says, is told with the command that goes on."""
+    """Inside, a Ctrl-C that leaves results, as its note says, is reported with the command that continues."""
     try:
         yield
     except KeyboardInterrupt as stopped:
         if getattr(stopped, "__notes__", ()):
             words = [word for word in sys.argv[1:] if word != "--resume"]
-            stopped.add_note(f"go on with: {shlex.join(['glassformer', *words, '--resume'])}")
+            stopped.add_note(f"continue with: {shlex.join(['glassformer', *words, '--resume'])}")
         raise
 
 

@@ -1,6 +1,6 @@
 """The format of answers in a file, by its suffix: .jsonl, .csv, .tsv or .parquet; any other one holds text.
 
-Answers are written as JSON lines, from which a table is made when all are there: so a stopped command can go on.
+Answers are written as JSON lines, from which a table is made at the end, so that a stopped command can be resumed.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def _split(
 
 def _told(verb: str) -> str:
     name = default_model(verb)
-    note(f"answered by {name}, a model in the package; glassformer models tells more")
+    note(f"answered by the bundled model {name}; see glassformer models")
     return name
 
 
@@ -135,14 +135,14 @@ def _nearest(word: str, verb: str) -> str:
 
 
 def default_model(verb: str) -> str:
-    """The name of the model of the package that answers a verb; raises ConfigError where none does."""
+    """The name of the bundled model that answers a verb; raises ConfigError where none does."""
     tasks = VERBS[verb if verb in VERBS else verb_where(lambda entry: entry.masks)].tasks
     name = answering(tasks)
     if name is None:
         there = ", ".join(travelling()) or "none"
         raise ConfigError(
             f"{verb} needs a model of the task {' or '.join(tasks)}",
-            got=f"none named, and none such in the package (there: {there})",
+            got=f"none named, and no bundled model for it (bundled: {there})",
             do=f"glassformer train {tasks[0]} FILES makes one; glassformer {verb} FOLDER ... uses it",
         )
     return name

@@ -14,8 +14,8 @@ Texts = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[MODEL] TEXT",
-        help=f"The model, {_WHICH}; without one, a model of the package answers. "
-        "Then texts; - reads one a line from standard input.",
+        help=f"The model ({_WHICH}; default: a bundled model), then texts; - reads texts from standard input, one per "
+        f"line.",
         show_default=False,
     ),
 ]
@@ -23,17 +23,18 @@ NamedModel = Annotated[
     str | None,
     typer.Option(
         "--model",
-        help="The model.  [default: the first word, else one of the package; all other words are then texts, or files]",
+        help="The model; all words are then texts, or files.  [default: the first word, else a bundled model]",
     ),
 ]
 Pair = Annotated[
     str | None,
-    typer.Option("--pair", help="The second text: that of a pair, or the passage of a question.  [default: none]"),
+    typer.Option("--pair", help="The second text of a pair, or the passage of a question.  [default: none]"),
 ]
 Target = Annotated[
     str | None,
     typer.Option(
-        "--target", help="The translation of the text; explain and verify else read the model's own.  [default: none]"
+        "--target",
+        help="The translation of the text; explain and verify use the model's own by default.  [default: none]",
     ),
 ]
 Choices = Annotated[
@@ -44,31 +45,32 @@ TextFiles = Annotated[
     typer.Option(
         "--file",
         "-f",
-        help="A file of texts, one a line, or .jsonl, .csv, .tsv, .parquet, of words .conll, .conllu, of questions "
-        "SQuAD's .json; - and pipes too: texts or JSON (repeatable).  [default: none]",
+        help="A file of texts, one per line, or .jsonl, .csv, .tsv, .parquet; for words .conll, .conllu; for "
+        "questions SQuAD's .json; - or a pipe for texts or JSON lines (repeatable).  [default: none]",
     ),
 ]
-Top = Annotated[int, typer.Option("--top", "-k", min=1, help="So many answers at most: words, spans or texts.")]
-Words = Annotated[bool, typer.Option("--words", help="Of each word, instead of each text.")]
-Notes = Annotated[bool, typer.Option("--notes", help="Add where the sources are imprecise.")]
+Top = Annotated[int, typer.Option("--top", "-k", min=1, help="Maximum number of answers: words, spans or texts.")]
+Words = Annotated[bool, typer.Option("--words", help="Vectors of words instead of whole texts.")]
+Notes = Annotated[bool, typer.Option("--notes", help="Add notes where the sources are imprecise.")]
 Word = Annotated[
     str | None,
     typer.Option(
         "--word",
-        help="The word to look at: explain shows its row (word, word@3 or its position from 0), embed compares it in "
-        "all texts.  [default: none; of explain the first]",
+        help="The word to inspect: explain shows its row (word, word@3 or its position from 0), embed compares it "
+        "across texts.  [default: none; for explain the first]",
     ),
 ]
-HTML = "Write a page that shows every number and what it was made of: one file for the browser.  [default: none]"
+HTML = "Write a page that shows every number and its inputs: one file for the browser.  [default: none]"
 WRITE = (
-    "Write so many tokens after the text (of a model that chats: the reply), and show each step (explain), or check "
-    "that with the cache and in one run it has the same numbers (verify)."
+    "Generate this many tokens after the text (a chat model: of the reply). explain shows each step; verify checks "
+    "that the numbers are the same with the cache and in one run."
 )
-ROWS = "At most so many texts or words, drawn at random."
+ROWS = "Maximum number of texts or words, drawn at random."
 SEED = "Seed of all random choices."
 # The files of tables that a training or a measurement reads.
-DATA_FILES = ".jsonl, .csv, .tsv, .parquet, to tag also .conll and .conllu, to answer also SQuAD's .json; each also .gz"
-OUT = "Write here: a run or an index as a folder, results as a file (.jsonl, .csv, .tsv, .parquet, else text)."
+DATA_FILES = ".jsonl, .csv, .tsv, .parquet, for tag also .conll and .conllu, for answer also SQuAD's .json; each also "
+".gz"
+OUT = "Where to write: a folder for a run or an index, a file for results (.jsonl, .csv, .tsv, .parquet, else text)."
 Out = Annotated[
     Path | None,
     typer.Option(
@@ -78,9 +80,9 @@ Out = Annotated[
         help=f"{OUT}  [default: the screen]",
     ),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with what a command that was stopped left in --out.")]
-REJECTS = "Set records that cannot be used aside in this file (JSON lines: file, line, reason, record), and go on."
-START = "The model that this one begins from, or was tuned from."
+Resume = Annotated[bool, typer.Option("--resume", help="Continue a stopped command from what it left in --out.")]
+REJECTS = "Write records that cannot be used to this file (JSON lines: file, line, reason, record), and continue."
+START = "The model to start from, or that this one was tuned from."
 Rejects = Annotated[
     Path | None,
     typer.Option(
@@ -90,11 +92,11 @@ Rejects = Annotated[
     ),
 ]
 COLUMNS = {
-    "text": "Column of a table with the text: a name, or a number from 0.",
+    "text": "Column with the text: a name, or a number from 0.",
     "pair": "Column with the second text of a pair, or the passage.",
-    "choices": "Column with the list of candidates, or one for each candidate (repeatable).",
+    "choices": "Column with the list of candidates, or a column for each candidate (repeatable).",
     "label": "Column with the label.",
-    "answers": "Column with the words behind the masks, or the answers.",
+    "answers": "Column with the masked words, or the answers.",
     "words": "Column with the words of a sentence.",
     "tags": "Column with the tags of these words.",
     "target": "Column with the translation.",
@@ -112,7 +114,7 @@ def column_option(role: str, default: str = "") -> Any:
 
 
 def signed(function: Callable[..., Any], command: Callable[..., Any], parameters: Sequence[inspect.Parameter]) -> Any:
-    """The function with the name and help of a command, and with these parameters."""
+    """The function with a command's name and help, and these parameters."""
     every = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
     function.__name__, function.__doc__ = command.__name__, command.__doc__
     function.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
@@ -140,20 +142,20 @@ def with_column_options(command: Callable[..., None]) -> Callable[..., None]:
 
 HeldOut = Annotated[
     Literal["validation", "test"] | None,
-    typer.Option("--split", help="Which held-out split, without files.  [default: validation]"),
+    typer.Option("--split", help="The held-out split to use when no files are given.  [default: validation]"),
 ]
 HeldOutTexts = Annotated[
     list[str] | None,
     typer.Option(
         "--held-out",
-        help="Measure what is lost without each attention head on this file (.txt, a text a line; or a table with the "
-        "column text, and target for a model that translates), from which the model must not have learned "
+        help="Measure what the model loses without each attention head on this file (.txt with a text per line; or a "
+        "table with the column text, for translation also target); the model must not have been trained on it "
         "(repeatable).  [default: none]",
     ),
 ]
 LAYERS = (
     "Layers of the vectors: word, embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4, a layer (3, "
-    "-2), sum:1..4, mean:5,6, concat:-4..-1, mix:FILE, of embed compare also mix, which is learned (repeatable)."
+    "-2), sum:1..4, mean:5,6, concat:-4..-1, mix:FILE, for embed compare also mix, which is learned (repeatable)."
 )
 POOLING = "How tokens become one vector: first, mean, max, last-token (repeatable)."
 Strategies = Annotated[
@@ -172,11 +174,11 @@ Poolings = Annotated[
         help=f"{POOLING}  [default: mean]",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON record a line, also in a file of another suffix.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON record per line, whatever the suffix of the file.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:1 ...")]
-Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Processor threads.  [default: all]")]
-Fast = Annotated[bool, typer.Option("--fast", help="Predict in bfloat16, where the machine is faster in it.")]
-Int8 = Annotated[bool, typer.Option("--int8", help="Matrices in 8 bits: smaller and faster, less exact.")]
+Threads = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads.  [default: all]")]
+Fast = Annotated[bool, typer.Option("--fast", help="Predict in bfloat16, where the machine is faster with it.")]
+Int8 = Annotated[bool, typer.Option("--int8", help="8-bit matrices: smaller and faster, less exact.")]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change one setting (repeatable).  [default: none]"),

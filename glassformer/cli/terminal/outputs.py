@@ -20,7 +20,7 @@ from glassformer.cli.terminal.options import signed
 
 # What is replaced by its own rule, with --overwrite or without: a conversation goes on, rejects replace rejects.
 _OWN_RULE = {"save": True, "rejects": None}
-_HELP = "Replace a file that is there; never one of a model, an index or a run, or one that is read."
+_HELP = "Replace an existing file, but never an input or a file of a model, an index or a run."
 
 
 def outputs_of(parameters: Mapping[str, inspect.Parameter]) -> dict[str, typer.models.OptionInfo]:
@@ -54,9 +54,9 @@ def checking_outputs(command: Callable[..., None]) -> Callable[..., None]:
                 devices=name in ("out", "save"),
             )
             if file.absolute() in paths and not file.is_char_device():
-                raise DataError("each result needs a file of its own", got=f"{path} twice", do="name different files")
+                raise DataError("each result needs its own file", got=f"{path} twice", do="name different files")
             if not file.parent.is_dir():
-                raise DataError(f"{path} must be in a folder that is there", got=f"no folder {file.parent}")
+                raise DataError(f"{path} must be in an existing folder", got=f"no folder {file.parent}")
             paths.append(file.absolute())
         if given.get("out") is not None and suffix_of(given["out"]) in RECORDS and "json" in parameters:
             own = command.__name__ == "embed" and not values["word"]  # vectors have a format of their own

@@ -1,9 +1,9 @@
-"""Results of a long command that outlive it: a command that is stopped, or killed, goes on after its last whole result.
+"""Results of a long command that survive it: a stopped or killed command can continue after its last whole result.
 
 While they are written, the results are in OUT.partial, and OUT.resume says what was asked and how far it has come: a
 line of JSON with its own checksum, and two lines of fixed length, each with the number of whole results, their bytes
 and the checksum of these. The first is of the last result, the second of what is known to be on the disk, some seconds
-older: it is what a machine that lost its power goes on from. At the end OUT.partial is renamed to OUT.
+older: a machine that lost its power continues from it. At the end OUT.partial is renamed to OUT.
 """
 
 from __future__ import annotations
@@ -111,10 +111,9 @@ class _Counted(io.RawIOBase):
 
 @contextmanager
 def resumable(out: Path, request: Mapping[str, Any], *, resume: bool) -> Iterator[Partial]:
-    """Inside, write the results; at the end they are in `out`, as a table where its name is
-    that of one. What a stopped command leaves stays, and `resume` goes
-    on with it where the `request`, by name as JSON, is the same. Raises DataError for what cannot be written, is of
-    another request or damaged, or is there without `resume`.
+    """Inside, write the results; at the end they are in `out`, as a table where its name is that of one. Results of a
+    stopped command are kept, and `resume` continues them if the `request`, by name as JSON, is the same. Raises
+    DataError for what cannot be written, is of another request or damaged, or is there without `resume`.
     """
     check_path(out, DataError)
     given, out = out, behind_links(out, DataError)
@@ -173,7 +172,7 @@ def _locked(note: Path, out: Path) -> io.FileIO:
             state.close()
             raise DataError(
                 f"results are written to {out} by one command at a time",
-                got="another one that is writing there",
+                got="another one, which is writing there",
                 do="wait for it, or choose another --out",
             )
         with suppress(OSError):
@@ -201,20 +200,20 @@ def _begin(state: io.FileIO, partial: Path, note: Path, request: Mapping[str, An
         raise _not_ours(partial if there else note)
     if not there or not any(mark.results for mark in marks):  # stopped before its first result, or when all was done
         return Mark()
-    count = f"{marks[0].results:,} results of a command that was stopped, in {partial}"
+    count = f"{marks[0].results:,} results of a stopped command, in {partial}"
     if not resume:
         raise DataError(
             f"results for {out} must not replace those of another command",
             got=count,
-            do="add --resume to go on with them, delete that file to begin anew, or choose another --out",
+            do="add --resume to continue with them, delete that file to start over, or choose another --out",
         )
     for name, value in json.loads(json.dumps(request)).items():
         was = known["request"].get(name)
         if was != value:
             raise DataError(
-                f"results go on as they began, with the same {name}",
+                f"a resumed command needs the same {name}",
                 got=_difference(name, was, value),
-                do=f"ask as before, delete {partial} to begin anew, or choose another --out",
+                do=f"repeat the earlier command, delete {partial} to start over, or choose another --out",
             )
     return _last_good(partial, marks)
 
@@ -243,7 +242,7 @@ def _last_good(partial: Path, marks: list[Mark]) -> Mark:
 
 def _not_ours(path: Path) -> DataError:
     return DataError(
-        f"{path} must hold what a command that was stopped has left there",
+        f"{path} must hold what a stopped command left there",
         got="something else: the file has changed since, is damaged, or is another one",
         do="move or delete it, or choose another --out",
     )

@@ -41,7 +41,7 @@ class Reader(Protocol):
     blank: bool
 
     def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
-        """The records of a file; what it was taken for is told where its name does not say so."""
+        """The records of a file; its kind is reported where its name does not show it."""
         ...
 
     def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]: ...

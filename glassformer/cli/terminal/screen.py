@@ -47,7 +47,7 @@ def note_windows(text: object, windows: int, row_tokens: int | None, told: Calla
         words = " ".join(str(text).split())
         shown = words if len(words) <= _QUOTED else f"{words[:_QUOTED]}…"
         told(
-            f"{shown!r} has more tokens, special ones included, than the {row_tokens} that the model reads at once: "
+            f"{shown!r} has more tokens (special tokens included) than the {row_tokens} that the model reads at once: "
             f"it was read in {windows:,} parts"
         )
 

@@ -27,7 +27,7 @@ _CHARACTERS = 1 << 20
 
 def records(inputs: Inputs, *, bad: OnBad = stop, tell: Callable[[str], None] = note) -> Iterator[Text]:
     """All records for a verb, with what is the `same` for every text (a second text only for those of the command). A
-    bad row goes to `bad`; files left aside are told. Raises DataError.
+    bad row goes to `bad`; skipped files are reported. Raises DataError.
     """
     if not inputs.texts and not inputs.sources:
         raise DataError("a text is needed", got="none", do="write one in quotes, - for standard input, or --file FILE")

@@ -39,7 +39,7 @@ def compare(
     threads: Threads = None,
     columns: Mapping[str, Any] | None = None,
 ) -> None:
-    """Tell whether one of two models is better: the paired bootstrap of their scores on the same examples."""
+    """Test which of two models is better, by a paired bootstrap of their scores on the same examples."""
     from glassformer.run.compare import compare as measure
     from glassformer.scoring.verdict import difference, shown, told_lower
     from glassformer.training.progress import ConsoleProgress

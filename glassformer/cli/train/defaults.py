@@ -1,4 +1,4 @@
-"""What --help tells of the defaults of a training: read from the recipes and the settings classes, without torch."""
+"""The defaults of a training, as --help shows them: read from the recipes and the settings classes, without torch."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -11,14 +11,14 @@ from glassformer.tasks import TASKS, TaskEntry, data_of
 from glassformer.training.settings import EpochsByData, TrainSection, TuneSection
 
 # What no value stands for.
-_NONE = {"train.threads": "all", "model.size": "the family's own", "train.learning_rate": "by the weights"}
+_NONE = {"train.threads": "all", "model.size": "the family's own", "train.learning_rate": "set from the weights"}
 # Tables that are absent where nothing of them is set.
 _TABLES = {"tune.adapters.rank": "tune.adapters"}
 
 
 def told(setting: str) -> str:
-    """The default of a setting, `train.batch`, in brackets; where tasks differ, first that of the first task. What a
-    training with --start does otherwise stands last; it takes tokens and sizes from the model it starts from.
+    """The default of a setting, `train.batch`, in brackets; where tasks differ, first that of the first task. What
+    differs with --start comes last; it takes tokens and sizes from the model it starts from.
     """
     own = {task: value for task, entry in TASKS.items() if (value := _default(entry, setting)) is not None}
     tuned = {

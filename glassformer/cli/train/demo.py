@@ -10,7 +10,7 @@ from glassformer.cli.terminal.options import OUT
 
 def demo(out: Annotated[Path, typer.Option("--out", "-o", help=OUT)] = Path("runs")) -> None:
     """Watch two small models learn: the slides' three sentences in seconds, then real English for about two minutes.
-    Exit code 1 when one of them has not reached the promised accuracy. After Ctrl-C, the same command resumes.
+    Exit code 1 when one of them does not reach the promised accuracy. After Ctrl-C, the same command resumes.
     """
     from glassformer.cli.train.demo_run import run
 
@@ -18,7 +18,7 @@ def demo(out: Annotated[Path, typer.Option("--out", "-o", help=OUT)] = Path("run
         broken = run(out)
     except KeyboardInterrupt as stopped:
         again = ["glassformer", "demo", "--out", str(out)]
-        stopped.add_note(wrapped_command("go on with:", again, width_of(sys.stderr)))
+        stopped.add_note(wrapped_command("continue with:", again, width_of(sys.stderr)))
         raise
     for sentence in broken:
         print(for_stream(f"glassformer: {sentence}", sys.stderr), file=sys.stderr)

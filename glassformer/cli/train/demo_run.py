@@ -1,5 +1,5 @@
 """`glassformer demo` trains two small models, the one that the slides draw and one on English text, and translates,
-writes and chats with models of the package.
+writes and chats with bundled models.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def run(out: Path) -> list[str]:
     promises = [show_slides(out / "slides", console)]
     console.rule("2  English text: Python's own documentation")
     promises.append(show_english(out / "english", console))
-    console.rule("3  English to French: the model en-fr of the package")
+    console.rule("3  English to French: the bundled model en-fr")
     promises.append(show_translation(console))
-    console.rule("4  A story goes on: the model writer of the package")
+    console.rule("4  A story is continued: the bundled model writer")
     show_story(console)
-    console.rule("5  One exchange: the model chat of the package")
+    console.rule("5  One reply: the bundled model chat")
     reply = show_reply(console)
     if reply is not None:
         promises.append(promise_of_reply(reply))
@@ -57,7 +57,7 @@ def run(out: Path) -> list[str]:
     console.rule(f"done in {time.monotonic() - started:.0f} s")
     english, small = out / "english", out / "slides"
     pages = write_pages(small, english)
-    console.print("Every number of both models, to be opened in a browser and followed to where it came from:\n")
+    console.print("Every number of both models, traced back to its inputs in a browser:\n")
     for page in pages:
         console.print(f"  {page}", soft_wrap=True, highlight=False, markup=False)
     console.print("\nBoth models are kept. Try next:\n")
@@ -96,7 +96,7 @@ class Promise(NamedTuple):
 
 
 def show_slides(out: Path, console: Console) -> Promise:
-    """Train the slides' encoder until it guesses its four masked words; show its weights, and what makes it fail."""
+    """Train the slides' encoder until it predicts its four masked words; show its weights, and what makes it fail."""
     from rich.table import Table
 
     for steps in SLIDES_STEPS:
@@ -104,7 +104,7 @@ def show_slides(out: Path, console: Console) -> Promise:
         promise = promise_of_slides(model)
         if promise.kept:
             break
-    table = Table(title="the model's input and its guesses", title_justify="left")
+    table = Table(title="the model's input and its predictions", title_justify="left")
     table.add_column("shown")
     table.add_column("says")
     table.add_column("right")
@@ -148,7 +148,7 @@ def show_slides(out: Path, console: Console) -> Promise:
     console.print(table)
     console.print(
         "Heads differ by: the share of its attention that one head would have to move to look like the other, on "
-        'average. Zeroed after the position, "likes" and "the" enter as the same vector and leave as the same answer '
+        'average. Zeroed after the position, "likes" and "the" enter as the same vector and get the same answer '
         "(docs/imprecise.md, C-2)."
     )
     return promise
@@ -190,7 +190,9 @@ def promise_of_slides(model: Model) -> Promise:
     right = _all_right(model)
     if right == 4:
         return Promise(True, "Promise kept: all four masked words are right.")
-    return Promise(False, f"Promise broken: {right} of the slides' four masked words are right, all were promised.")
+    return Promise(
+        False, f"Promise broken: {right} of the slides' four masked words are right, all four were promised."
+    )
 
 
 def _all_right(model: Model) -> int:
@@ -236,7 +238,8 @@ def show_english(out: Path, console: Console) -> Promise:
     )
     scores = model.metrics["scores"]
     console.print(
-        f"held-out texts: {scores['accuracy']:.1%} of the masked tokens right; always the most frequent token: "
+        f"held-out texts: {scores['accuracy']:.1%} of the masked tokens right; always predicting the most frequent "
+        f"token: "
         f"{scores['unigram_accuracy']:.1%}; perplexity {scores['perplexity']:.0f} against "
         f"{scores['unigram_perplexity']:.0f}"
     )
@@ -256,7 +259,9 @@ def show_english(out: Path, console: Console) -> Promise:
 def promise_of_english(scores: Mapping[str, float]) -> Promise:
     accuracy, baseline = scores["accuracy"], scores["unigram_accuracy"]
     reached = (
-        f"{accuracy / baseline:.2f} x the baseline's accuracy" if baseline else f"{accuracy:.1%} beside a baseline of 0"
+        f"{accuracy / baseline:.2f} x the baseline's accuracy"
+        if baseline
+        else f"{accuracy:.1%} against a baseline of 0"
     )
     if accuracy > 0 and accuracy >= PROMISED * baseline:
         return Promise(True, f"Promise kept: {reached}, at least {PROMISED} x was promised.")

@@ -1,4 +1,4 @@
-"""What the demo shows of decoders: a story that goes on, and one exchange, where the package has models for them."""
+"""What the demo shows of decoders: a story that is continued, and one reply, if the package has models for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 PROMPT = "As Aliens entered our planet"
 ASKED, REPLY = "Hi how are you", "I am fine"
-"""Those of the guide: the reply is the one that it promises."""
+"""Those of the guide, whose reply is expected."""
 TOKENS, LOOKED = 60, 2
 """The tokens that are written, and the steps that are shown."""
 MAKES = {
@@ -22,7 +22,7 @@ MAKES = {
 
 
 def show_story(console: Console) -> bool:
-    """Go on with the guide's beginning, drawn with a fixed seed, and show the first steps; False without a writer."""
+    """Continue the guide's beginning, sampled with a fixed seed, and show the first steps; False without a writer."""
     if not _there("writer", console):
         return False
     from glassformer.api.load import load
@@ -64,7 +64,7 @@ def _there(name: str, console: Console) -> bool:
     if name in travelling():
         return True
     console.print(
-        f"The model {name} is not in this package yet. One of your own: {MAKES[name]}",
+        f"The model {name} is not in this package. To train one: {MAKES[name]}",
         soft_wrap=not console.is_terminal,
         highlight=False,
     )

@@ -42,7 +42,8 @@ def distil(
         int | None, typer.Option("--layers", help="Layers of the student.  [default: half of the teacher's]")
     ] = None,
     temperature: Annotated[
-        float | None, typer.Option("--teacher-temperature", help="Of both models' probabilities.  [default: 2]")
+        float | None,
+        typer.Option("--teacher-temperature", help="Temperature of both models' probabilities.  [default: 2]"),
     ] = None,
     soft: Annotated[float | None, typer.Option("--soft", help="Weight of the teacher's answers.  [default: 5]")] = None,
     hard: Annotated[float | None, typer.Option("--hard", help="Weight of the task's own loss.  [default: 2]")] = None,
@@ -53,9 +54,9 @@ def distil(
     json: Json = False,
     settings: Mapping[str, object] | None = None,
 ) -> None:
-    """Train a smaller model from a larger one and your data, as DistilBERT was made. The student begins with some of
-    the teacher's layers, or from --start. It learns what the data says (labels, numbers, candidates, tags, answers,
-    masked words), and beside it what the teacher answers.
+    """Train a smaller model from a larger one and your data, as DistilBERT was made. The student starts with some of
+    the teacher's layers, or from --start. It learns from the data (labels, numbers, candidates, tags, answers, masked
+    words) and from the teacher's answers.
     """
     from glassformer.api.load import load
     from glassformer.saved.recipe import parse_changes

@@ -33,8 +33,8 @@ def evaluate(
         list[str] | None,
         typer.Argument(
             metavar="[MODEL] FILES",
-            help="The model, a folder, hub:owner/name or a name that `glassformer models` lists; without one, a model "
-            f"of the package. Then data to measure on (.txt, .md, {DATA_FILES}); by default what was held out in "
+            help="The model (a folder, hub:owner/name or a name that `glassformer models` lists; default: a bundled "
+            f"model), then data to measure on (.txt, .md, {DATA_FILES}); by default what was held out in "
             "training.",
         ),
     ] = None,
@@ -42,7 +42,7 @@ def evaluate(
     split: HeldOut = None,
     examples: Annotated[
         bool,
-        typer.Option("--examples/--no-examples", help="Quote the examples that were answered worst, rows of the data."),
+        typer.Option("--examples/--no-examples", help="Quote the worst predictions, which are rows of the data."),
     ] = True,
     rejects: Rejects = None,
     out: Out = None,
@@ -52,8 +52,8 @@ def evaluate(
     threads: Threads = None,
     columns: Mapping[str, Any] | None = None,
 ) -> None:
-    """Measure a model's task, beside the baselines that it has to beat. The result is one record, and nothing of it is
-    known before the last text is read: a command that was stopped begins again, there is no --resume.
+    """Measure a model on its task, compared with baselines. The result is one record, known only after the last text is
+    read: a stopped command starts again, without --resume.
     """
     which, paths = split_model("evaluate", files, model, is_data=_is_data)
     from glassformer.cli.train.report import show_report

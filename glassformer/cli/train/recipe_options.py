@@ -33,24 +33,25 @@ Files = Annotated[
 ]
 
 # The sizes that `run/sizes.py` chooses.
-_SIZED = "; chosen by the text and the minutes for masked-lm, language-model and translate"
+_SIZED = "; chosen from the text size and the minutes for masked-lm, language-model and translate"
 # Option, type, setting, help.
 _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
-    ("steps", int, "train.steps", "Stop after so many steps."),
-    ("epochs", float, "train.epochs", "Stop after so many epochs."),
-    ("minutes", float, "train.minutes", "Stop after so many minutes by the clock."),
+    ("steps", int, "train.steps", "Stop after this many steps."),
+    ("epochs", float, "train.epochs", "Stop after this many epochs."),
+    ("minutes", float, "train.minutes", "Stop after this many minutes of wall-clock time."),
     (
         "family",
         str,
         "model.family",
-        "bert, distilbert, roberta, modernbert or slides; to translate marian, vaswani2017, tensor2tensor, bart or t5.",
+        "bert, distilbert, roberta, modernbert or slides; for translate marian, vaswani2017, tensor2tensor, bart or "
+        "t5.",
     ),
     (
         "size",
         str,
         "model.size",
-        "tiny, mini, small, medium, base or large, for bert also 6x256 ...; of marian tiny, mini, small or base, of "
-        "vaswani2017 base or big, of t5 small, base or large; roberta, distilbert, bart and slides have none: "
+        "tiny, mini, small, medium, base or large, for bert also 6x256 ...; for marian tiny, mini, small or base, for "
+        "vaswani2017 base or big, for t5 small, base or large; roberta, distilbert, bart and slides have no sizes: "
         f"--set model.settings.layers=6{_SIZED}.",
     ),
     ("start", str, "model.start", START),
@@ -61,40 +62,40 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
     ("target-file", list[str], "data.target_files", TARGET_FILES),
     ("rejects", Path, "data.rejects", REJECTS),
     ("validation", float, "data.validation", "Share of the documents or records to hold out."),
-    ("vocabulary", int, "tokenizer.vocabulary", f"Tokens that the tokenizer learns{_SIZED}."),
-    ("length", int, "data.length", "Tokens in a row."),
+    ("vocabulary", int, "tokenizer.vocabulary", f"Size of a learned vocabulary{_SIZED}."),
+    ("length", int, "data.length", "Tokens per row."),
     (
         "batch",
         int,
         "train.batch",
-        "Rows in a step; by the text and the minutes where the size is; translate has --set train.batch_tokens.",
+        "Rows per step; chosen with the size where that is chosen; translate uses --set train.batch_tokens.",
     ),
-    ("learning-rate", float, "train.learning_rate", "The highest learning rate."),
+    ("learning-rate", float, "train.learning_rate", "Peak learning rate."),
     (
         "freeze",
         list[str],
         "tune.freeze",
-        "What is not trained: all-but-head; gradually (the head first, then block by block); or a pattern of parameter "
-        "names, encoder.embed.* (repeatable; one behind ! is trained after all).",
+        "What not to train: all-but-head; gradually (the head first, then block by block); or a pattern of parameter "
+        "names, encoder.embed.* (repeatable; with ! before it, trained after all).",
     ),
     ("layer-decay", float, "tune.layer_decay", "Learning rate of a layer, as a share of that of the layer above."),
     (
         "adapters",
         int,
         "tune.adapters.rank",
-        "Train the head and low-rank adapters (LoRA) of this rank beside query and value; merged in the end.",
+        "Train the head and low-rank adapters (LoRA) of this rank on query and value; merged at the end.",
     ),
     ("precision", str, "train.precision", "auto, float32, bfloat16 or float64."),
     ("device", str, "train.device", "auto, cpu, cuda, cuda:1 ..."),
-    ("threads", int, "train.threads", "Processor threads."),
+    ("threads", int, "train.threads", "CPU threads."),
     ("seed", int, "train.seed", "Seed of all random choices."),
     (
         "watch",
         list[str],
         "watch.sentences",
-        "A sentence whose guesses and heads are kept while the model learns (repeatable): explore RUN shows them.",
+        "A sentence whose predictions and heads are recorded during training (repeatable): explore RUN shows them.",
     ),
-    ("seeds", int, "train.seeds", "Train so many models, with the seeds 0, 1 ..., and tell mean and deviation."),
+    ("seeds", int, "train.seeds", "Train this many models, with seeds 0, 1 ..., and report mean and deviation."),
 )
 _ENDS = ("train.steps", "train.epochs", "train.minutes")
 
@@ -132,8 +133,8 @@ def requested_recipe(
     assignments: Sequence[str],
     recorded: Recipe | None = None,
 ) -> Recipe:
-    """A recipe file, a recipe of the package or a task, with single settings changed; `recorded` is that of the run to
-    resume. Raises ConfigError, DataError.
+    """A recipe file, a bundled recipe or a task, with single settings changed; `recorded` is that of the run to resume.
+    Raises ConfigError, DataError.
     """
     from glassformer.bundled.recipes import ready_recipes
     from glassformer.saved.recipe import parse_changes, resolve

@@ -46,7 +46,7 @@ def _confusion(confusion: Mapping[str, Any], screen: Console, report: Mapping[st
     if not _fits(confusion, screen):
         return  # the pairs that are confused are listed
     names, counts = confusion["labels"], confusion["counts"]
-    _title(screen, "Confusion matrix: rows are right, columns were guessed; shade: share of its row")
+    _title(screen, "Confusion matrix: rows are true labels, columns predictions; shade: share of the row")
     screen.print(" " * side + "".join(f" {_cut(name, cell, pad=True)}" for name in names))
     for name, row in zip(names, counts, strict=True):
         total = max(sum(row), 1)

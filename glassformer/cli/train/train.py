@@ -53,12 +53,12 @@ def trained(recipe: Recipe, folder: Path, *, resume: bool) -> Model:
     try:
         return run(recipe, out=folder, resume=resume)
     except KeyboardInterrupt as stopped:  # also while data are read, and while the model is saved
-        stopped.add_note(wrapped_command("go on with:", _again(folder), width_of(sys.stderr)))
+        stopped.add_note(wrapped_command("continue with:", _again(folder), width_of(sys.stderr)))
         raise
 
 
 def tell(model: Model, folder: Path, *, json: bool) -> None:
-    """Print where the model is, or its scores as a JSON record; how it may be tried goes to standard error."""
+    """Print where the model is, or its scores as a JSON record; how to try it goes to standard error."""
     from glassformer.run.card import example
 
     if "seeds" in model.metrics:
@@ -95,7 +95,7 @@ def _recorded(out: Path | None, *, resume: bool) -> str:
     if not resume or out is None:
         got = "neither" if not resume else "--resume without --out"
         raise ConfigError(
-            "a recipe (.toml) or a task is needed, or a run to go on with",
+            "a recipe (.toml) or a task is needed, or a run to resume",
             got=got,
             do="glassformer train masked-lm TEXT.txt, or glassformer train --resume --out RUN",
         )

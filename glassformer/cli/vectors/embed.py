@@ -67,15 +67,15 @@ def embed(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Turn texts or words into vectors, the hidden states of a model: to .npy, .parquet, .safetensors or JSON lines.
-    embed compare ranks the ways to make them on labelled data of yours: glassformer embed compare --help.
+    """Turn texts or words into vectors, the hidden states of a model, in .npy, .parquet, .safetensors or JSON lines.
+    embed compare ranks the ways to make them on your labelled data: glassformer embed compare --help.
     """
     which, texts = split_model("embed", text, model, files=file)
     table = word is not None and out is not None and out.suffix.lower() == ".parquet"
     if json and not table and out is not None and out.suffix.lower() in BINARY:
         raise ConfigError(
             "--json writes JSON lines",
-            got=f"{out}, whose name says something else",
+            got=f"{out}, which has another suffix",
             do="leave out --json, or choose a .jsonl file",
         )
     machine = Machine(device, threads, fast)
@@ -149,7 +149,7 @@ def _write(
 
     with vectors_file(out, names, maker.widths, request, words=maker.words, resume=resume) as file:
         if resume:
-            note(f"going on after {file.texts:,} texts" if file.texts else f"{out} has no unfinished vectors")
+            note(f"continuing after {file.texts:,} texts" if file.texts else f"{out} has no unfinished vectors")
         skip(texts, file.texts)
         with counted(out, file.texts, what="texts", total=total) as advance:
             fill(model, maker, texts, file, advance, count)

@@ -46,8 +46,8 @@ def embed_compare(
         list[str] | None,
         typer.Argument(
             metavar="[MODEL] FILES",
-            help="The model, a folder, hub:owner/name or a name that `glassformer models` lists; without one, a model "
-            "of the package. Then tables with a text and a label (.jsonl, .csv, .tsv, .parquet); with --words files of "
+            help="The model (a folder, hub:owner/name or a name that `glassformer models` lists; default: a bundled "
+            "model), then tables with a text and a label (.jsonl, .csv, .tsv, .parquet); with --words files of "
             "tagged words (.conll, .conllu, .jsonl).",
             show_default=False,
         ),
@@ -68,8 +68,8 @@ def embed_compare(
             "--strategy",
             "-s",
             help=f"{LAYERS}  "
-            "[default: embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4 and mix, all "
-            "that the model has layers for]",
+            "[default: embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4 and mix, those that the "
+            "model has layers for]",
         ),
     ] = None,
     pooling: Annotated[
@@ -81,9 +81,11 @@ def embed_compare(
         ),
     ] = None,
     rows: Annotated[int, typer.Option("--rows", min=10, help=ROWS)] = MOST_ROWS,
-    folds: Annotated[int, typer.Option("--folds", min=2, help="Parts, each of which is measured on once.")] = 5,
-    repeats: Annotated[int, typer.Option("--repeats", min=1, help="How often all of it is cut into folds.")] = 1,
-    score: Annotated[Literal["accuracy", "macro F1"], typer.Option("--score", help="What ranks.")] = "accuracy",
+    folds: Annotated[int, typer.Option("--folds", min=2, help="Number of folds of the cross-validation.")] = 5,
+    repeats: Annotated[
+        int, typer.Option("--repeats", min=1, help="Number of times that the cross-validation is repeated.")
+    ] = 1,
+    score: Annotated[Literal["accuracy", "macro F1"], typer.Option("--score", help="Score to rank by.")] = "accuracy",
     seed: Annotated[int, typer.Option("--seed", min=0, help=SEED)] = 0,
     mix_out: Annotated[
         Path | None,
@@ -109,8 +111,9 @@ def embed_compare(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Rank strategies and poolings on your own labels: a logistic regression on each, by cross-validation. Without
-    --strategy the six of the BERT paper and a learned mix are ranked, without --pooling first, mean and, of texts, max.
+    """Rank strategies and poolings on your own labels, by cross-validation of a logistic regression on each. By default
+    the six strategies of the BERT paper and a learned mix are ranked, with the poolings first, mean and, for texts,
+    max.
     """
     from glassformer.data.readers.files import files_of
 
@@ -190,7 +193,7 @@ def _ranked(
     check_labels(names.tolist(), numbers, folds, groups, words=words)
     tell_of_labels(examples, kept, folds)
     if score != ACCURACY and len(names) > MOST_LABELS:
-        note(f"{len(names):,} labels are ranked by accuracy: macro F1 is counted of at most {MOST_LABELS}")
+        note(f"{len(names):,} labels are ranked by accuracy: macro F1 is computed for at most {MOST_LABELS}")
     layers = [str(layer) for layer in range(blocks + 1)] if mixed else []
     maker = vectors_of(model, [*plain, *(each for each in layers if each not in plain)], poolings, words=words)
     arrays: dict[str, list[Any]] = {feature.name: [] for feature in maker.features}
@@ -237,7 +240,7 @@ def as_record(found: Ranking, each: Ranked) -> dict[str, Any]:
 
 def _show(found: Ranking, what: str, handle: Any) -> None:
     screen = console(handle)
-    table = plain_table("", "strategy", "pooling", f"{found.score}, %", "behind the best")
+    table = plain_table("", "strategy", "pooling", f"{found.score}, %", "minus the best")
     for column in (table.columns[0], *table.columns[3:]):
         column.justify = "right"
     for place, each in enumerate((*found.vectors, *found.baselines), start=1):
@@ -268,17 +271,17 @@ def _show(found: Ranking, what: str, handle: Any) -> None:
 
 
 def _beside(found: Ranking) -> str:
-    """What the best vectors are not told apart from, and which baselines are better, in words."""
+    """What the best vectors do not clearly differ from, and which baselines are better, in words."""
     best = found.vectors[0].name
     behind = {each.name: each.behind for each in found.baselines if each.behind is not None}
     better = [name for name, difference in behind.items() if difference.low > 0]
     equal = [name for name, difference in behind.items() if difference.low <= 0 <= difference.high]
     told = {
         "better than it": better,
-        "not told apart from it": [name for name in found.together if name != best] + equal,
+        "not clearly different from it": [name for name in found.together if name != best] + equal,
     }
     said = [f"{what}: {', '.join(names)}" for what, names in told.items() if names]
-    return "; ".join(said) or "all others are worse"
+    return "; ".join(said) or "all others score worse"
 
 
 def _points(value: float) -> str:

@@ -1,4 +1,4 @@
-"""What `glassformer embed compare` writes beside its table: the learned mix, and the best logistic regression.
+"""What `glassformer embed compare` writes in addition to its table: the learned mix, and the best logistic regression.
 
 E examples · K layers · F numbers of a vector
 """

@@ -1,4 +1,4 @@
-"""The labelled texts and words that `glassformer embed compare` reads, and what is told of them before the work."""
+"""The labelled texts and words that `glassformer embed compare` reads, and notes on them before the work."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def words_of(files: Sequence[Path], words: str | None, tags: str | None, bad: On
 
 
 def drawn(examples: Examples, rows: int, seed: int) -> list[int]:
-    """The numbers of the texts that are read: all, or as many drawn at random as have so many labels."""
+    """The numbers of the texts that are read: all, or a random sample with that many labels."""
     import numpy as np
 
     sizes = np.array([len(labels) for labels in examples.labels], np.int64)
@@ -94,16 +94,16 @@ def drawn(examples: Examples, rows: int, seed: int) -> list[int]:
 
 
 def tell_of_labels(examples: Examples, kept: Sequence[int], folds: int) -> None:
-    """Notes on labels that were not drawn, that are too rare for so many folds, and that may be measured numbers."""
+    """Notes on labels that were not drawn, that are too rare for the folds, and that may be measurements."""
     found = Counter(examples.labels_of(kept))
     gone = sorted({label for labels in examples.labels for label in labels} - found.keys())
     if gone:
         note(f"no row of {_listed(gone)} was drawn: {'they are' if len(gone) > 1 else 'it is'} left out (--rows)")
     rare = sorted(label for label, count in found.items() if count < folds)
     if rare:
-        note(f"rarer than the {folds} folds, so that some have none to guess: {_listed(rare)}")
+        note(f"fewer examples than the {folds} folds, so that some folds have none to predict: {_listed(rare)}")
     if any(_is_fraction(label) for label in found):
-        note("labels that are numbers are names here: 0.9 is no nearer to 1 than 0.1 is")
+        note("numbers as labels are treated as names: 0.9 is no nearer to 1 than 0.1")
 
 
 def _listed(labels: Sequence[str]) -> str:

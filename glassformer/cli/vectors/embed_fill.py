@@ -54,7 +54,7 @@ def skip(texts: Iterator[Text], count: int) -> None:
     """Pass over the texts whose vectors are there already; raises DataError where there are fewer."""
     found = sum(1 for _ in islice(texts, count))
     if found < count:
-        raise DataError(f"{count:,} texts are needed to go on after them", got=f"{found:,}")
+        raise DataError(f"{count:,} texts are needed, to continue after them", got=f"{found:,}")
 
 
 def made(model: Model, maker: VectorsOf, texts: Sequence[Text], advance: Counting) -> Iterator[tuple[Text, Vectors]]:
@@ -79,7 +79,7 @@ def fill(
     advance: Counting,
     blank: Callable[[Text], None],
 ) -> None:
-    """Write the vectors of all texts; those without a token of their own are told to `blank`."""
+    """Write the vectors of all texts; those without any token are reported to `blank`."""
     long = Few()
     for some in _chunks(texts):
         for one, each in made(model, maker, some, advance):

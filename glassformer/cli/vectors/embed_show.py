@@ -146,7 +146,7 @@ def show_word(
         screen.print(f"{number}  {around}")
     print_table(screen, word_table(found))
     screen.print(
-        "cosine of the word's vector in 1 with that in each other place; word: before positions are added", markup=False
+        "cosine of the word's vector at place 1 with that at each other; word: before positions are added", markup=False
     )
 
 

@@ -17,11 +17,11 @@ _NAMED = 5
 
 
 def search_ask(
-    index: Annotated[Path, typer.Argument(metavar="INDEX", help="A folder that search build made.")],
+    index: Annotated[Path, typer.Argument(metavar="INDEX", help="A folder from search build.")],
     question: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="QUESTION", help="Questions; - reads one a line from standard input.", show_default=False
+            metavar="QUESTION", help="Questions; - reads them from standard input, one per line.", show_default=False
         ),
     ] = None,
     file: TextFiles = None,
@@ -33,7 +33,7 @@ def search_ask(
     ] = None,
     backend: Annotated[
         Literal["auto", "exact", "faiss"],
-        typer.Option("--backend", help="What finds the vectors; auto: faiss where it is installed."),
+        typer.Option("--backend", help="What finds the vectors; auto: faiss if it is installed."),
     ] = "auto",
     out: Out = None,
     json: Json = False,

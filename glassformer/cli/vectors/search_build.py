@@ -41,14 +41,14 @@ def search_build(
         list[str] | None,
         typer.Argument(
             metavar="[MODEL] FILES",
-            help="The model, a folder, hub:owner/name or a name that `glassformer models` lists; without one, a model "
-            "of the package. Then files of texts, one a line, or .jsonl, .csv, .tsv, .parquet.",
+            help="The model (a folder, hub:owner/name or a name that `glassformer models` lists; default: a bundled "
+            "model), then files of texts, one per line, or .jsonl, .csv, .tsv, .parquet.",
             show_default=False,
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", file_okay=False, help=f"{OUT}  [default: none, needed]"),
+        typer.Option("--out", "-o", file_okay=False, help=f"{OUT}  [default: none; required]"),
     ] = None,
     model: NamedModel = None,
     text_column: TextColumn = "text",
@@ -66,7 +66,7 @@ def search_build(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Make an index of texts by their vectors: a folder, whole or absent, that knows the model which made it."""
+    """Make an index of texts by their vectors: a folder that names its model, written whole or not at all."""
     which, paths = split_model(
         "search build", files, model, is_data=lambda path: Path(path).exists(), data="a file of texts"
     )
@@ -102,7 +102,7 @@ def search_build(
         ):
             if resume:
                 note(
-                    f"going on after {begun.file.texts:,} texts"
+                    f"continuing after {begun.file.texts:,} texts"
                     if begun.file.texts
                     else f"{out} has no unfinished index"
                 )

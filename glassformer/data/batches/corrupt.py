@@ -43,7 +43,7 @@ class MaskingSection(Settings):
 
 @dataclass(frozen=True)
 class Corrupted:
-    """Rows with masked words: `ids` [B, S] as the model sees them, `labels` [B, S] the tokens to guess (-100
+    """Rows with masked words: `ids` [B, S] as the model sees them, `labels` [B, S] the tokens to predict (-100
     elsewhere), `masked_words` [B, S] True at masks, `places` [n] the flat indices of the labels.
     """
 
@@ -73,8 +73,8 @@ def mask_words(
     chosen (on average: the remaining fraction is decided at random), at least one, at most `max_predictions`. Of these
     `mask` become the mask, `random` another token that is not special, the rest is kept. Without a `mask_id` masked
     positions get id 0 and are marked by `masked_words` alone (the slides). With `static` the choices repeat every
-    `duplicates` epochs, as if that many copies had been masked in advance; epochs below 0, which evaluation uses, are
-    never repeated.
+    `duplicates` epochs, as if that many copies were masked in advance; epochs below 0, which evaluation uses, are never
+    repeated.
     """
     epochs = np.broadcast_to(np.asarray(epoch, np.int64), rows.shape)
     if settings.static:

@@ -1,4 +1,4 @@
-"""Rows without padding: documents one after the other, cut into rows of full length.
+"""Rows without padding: concatenated documents, cut into rows of full length.
 
 B rows, S tokens of a row, D documents.
 """
@@ -40,10 +40,10 @@ class Frame:
 class PackedRows:
     """All documents of a store as rows of `length` tokens; only the very last row may have padding.
 
-    The documents, each in its frame, form one stream. With `frame.close` a row is a slice of this stream inside a frame
-    of its own. With `document_mask` the positions restart at each document and `Batch.documents` numbers them, so
-    that each slice of a document can be computed independently of the others. A row begins with the last `overlap`
-    tokens of the row before it: with 1, each token of the stream but the first follows another one in some row.
+    The documents, each in its frame, form one stream. With `frame.close` a row is a slice of this stream inside its own
+    frame. With `document_mask` the positions restart at each document and `Batch.documents` numbers them, so that each
+    slice of a document can be computed independently of the others. A row begins with the last `overlap` tokens of the
+    row before it: with 1, each token of the stream but the first follows another one in some row.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Several pairs of texts in one row: sources side by side in the encoder's row, targets in the decoder's.
+"""Several pairs of texts in one row: sources one after another in the encoder's row, targets in the decoder's.
 
-Padded to common lengths, pairs of two lengths each waste a fifth of the arithmetic in a dozen shapes; put into rows
-that are nearly full they waste a twentieth in one or two.
+Padding pairs, which have two lengths each, to common lengths wastes a fifth of the arithmetic in a dozen shapes;
+packing them into nearly full rows wastes a twentieth in one or two.
 
 E pairs · R rows · N shapes · C pairs of a pattern
 """
@@ -24,8 +24,8 @@ _MOST_SHAPES = 12
 
 @dataclass(frozen=True)
 class PackedPairs:
-    """Which pairs stand in which row: `members` has the pairs of each row [R], `shape_of` [R] the number of its shape
-    in `shapes` [N, 2], the tokens of the source and of the target; `left_out` are the pairs that fit into none.
+    """Which pairs are in which row: `members` has the pairs of each row [R], `shape_of` [R] the number of its shape in
+    `shapes` [N, 2], the tokens of the source and of the target; `left_out` are the pairs that fit into none.
     """
 
     members: Flat

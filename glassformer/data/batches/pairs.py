@@ -62,11 +62,11 @@ class SentencePairs:
         """Cut documents into pairs of at most `length` tokens, a pure function of (store, seed).
 
         `short` is the share of documents cut to a random shorter length; `unrelated` the probability that B comes from
-        another document. B always does where only one sentence is left, so that the real share is higher (C-21).
-        With `swapped` all pairs are neighbours in the text, and `unrelated` is the probability that they change places
-        (ALBERT, Lan et al. 2020, §3.1); a sentence that is left alone has no order and makes no pair.
-        Raises DataError with fewer than two documents, or where no document has two sentences to put in order;
-        ConfigError when `length` is too short for a pair.
+        another document. B always does where only one sentence is left, so that the real share is higher (C-21). With
+        `swapped` all pairs are neighbours in the text, and `unrelated` is the probability that they are swapped
+        (ALBERT, Lan et al. 2020, §3.1); a single sentence has no order and makes no pair. Raises DataError with fewer
+        than two documents, or where no document has two sentences to put in order; ConfigError when `length` is too
+        short for a pair.
         """
         first, separator = tokenizer.first_id, tokenizer.separator_id
         if first is None or separator is None:

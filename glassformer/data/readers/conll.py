@@ -51,8 +51,8 @@ def conll_rows(
     Columns have a number from 0, or in CoNLL-U also a name; by default the first one holds the words and the last one
     the tags, in CoNLL-U FORM and UPOS.
 
-    The text has a space between words but where CoNLL-U says SpaceAfter=No. Several words written as one (don't) stand
-    together in the text where they spell it, else apart; words that are not written are left out. A sentence with a
+    The text has a space between words except where CoNLL-U says SpaceAfter=No. Several words written as one (don't) are
+    joined in the text where they spell it, else separate; words that are not written are left out. A sentence with a
     line that lacks a cell goes to `bad`. Raises MissingColumnError for a column that the file does not have.
     """
     layout = _Layout(words=words, tags=tags)

@@ -35,7 +35,7 @@ def quoted_records(path: Path, delimiter: str, *, bad: OnBad = stop) -> Iterator
             return
         except csv.Error as error:
             if lines.ended:
-                raise lines.never_closed("none up to the end of the file") from None
+                raise lines.never_closed("none before the end of the file") from None
             where = f"{path}, line {lines.first}"
             bad(DataError(f"{where} must be quoted as CSV is", got=_plainly(error)).about(where, None))
             continue

@@ -17,7 +17,7 @@ PAIR = ("prompt", "reply")
 # Who asks, and who answers; what stands before all turns.
 ASKING, ANSWERING, BEFORE = ("user", "human"), ("assistant", "gpt", "model"), ("system",)
 ROLE_OF = {word: words[0] for words in (ASKING, ANSWERING, BEFORE) for word in words}
-"""The role that each of these words stands for."""
+"""The role that each of these words means."""
 
 
 class Dialogue(NamedTuple):
@@ -71,7 +71,9 @@ def dialogue_of(given: object, where: str) -> Dialogue:
     if not any(replies):
         raise DataError(f"{where}: a dialogue needs a reply", got=f"{len(turns)} turns, none of the assistant")
     if any(roles) and not all(roles):
-        raise DataError(f"{where}: all turns of a dialogue have a role, or none", got=f"{roles.count('')} without")
+        raise DataError(
+            f"{where}: either all turns of a dialogue have a role, or none", got=f"{roles.count('')} without"
+        )
     return Dialogue(tuple(turns), tuple(replies), where, tuple(roles) if all(roles) else ())
 
 
@@ -87,7 +89,7 @@ def _list_in(values: Mapping[str, object], column: str, where: str) -> object:
     raise DataError(
         f"{where} must have a column {column!r} or {MESSAGES!r} with a list of turns",
         got=", ".join(map(repr, list(values)[:8])) or "no column",
-        do="name it with --text-column COLUMN",
+        do="name the column with --text-column COLUMN",
     )
 
 
@@ -100,7 +102,7 @@ def _pairs(path: Path, header: bool | None, bad: OnBad) -> Iterator[tuple[list[o
 
 def _blocks(path: Path, bad: OnBad) -> Iterator[tuple[list[object], str]]:
     if plain_suffix(path) == ".json":
-        raise DataError(f"{path} must be text or a table", got="JSON", do="write one dialogue a line, as .jsonl")
+        raise DataError(f"{path} must be text or a table", got="JSON", do="write one dialogue per line, as .jsonl")
     turns: list[object] = []
     begins = 1
     for line in read_lines(path, bad=bad):

@@ -1,4 +1,4 @@
-"""Which files the user's paths and patterns name, and which of them are left aside, with the reason."""
+"""Which files the user's paths and patterns name, and which of them are skipped, with the reason."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ class LeftAside:
 
 @dataclass(frozen=True)
 class FoundFiles:
-    """The files to read, in order, and those that are left aside; `str` is one line of bounded length."""
+    """The files to read, in order, and those that are skipped; `str` is one line of bounded length."""
 
     used: tuple[Path, ...]
     left_aside: tuple[LeftAside, ...]
 
     def beside(self, targets: FoundFiles) -> str:
-        """One line of bounded length for files whose lines stand beside those of other files."""
+        """One line of bounded length for files whose lines are paired with those of other files."""
         aside = [*self.left_aside, *targets.left_aside]
         told = f"line by line: {_names(list(self.used))} and {_names(list(targets.used))}"
-        return f"{told}; left aside: {_reasons(aside)}" if aside else told
+        return f"{told}; skipped: {_reasons(aside)}" if aside else told
 
     def __str__(self) -> str:
         tables = sum(table_kind(path) is not None for path in self.used)
         texts = len(self.used) - tables
         kinds = [f"{texts:,} text"] * bool(texts) + [_count(tables, "table")] * bool(tables)
         read = f"{_count(len(self.used), 'file')}: {', '.join(kinds)}"
-        return f"{read}; left aside: {_reasons(self.left_aside)}" if self.left_aside else read
+        return f"{read}; skipped: {_reasons(self.left_aside)}" if self.left_aside else read
 
 
 def _count(number: int, thing: str) -> str:
@@ -82,11 +82,11 @@ def _names(paths: list[Path]) -> str:
 
 
 def find_files(paths: Iterable[str | Path], *, text: str = "text", reads: Reads = "text") -> FoundFiles:
-    """The files behind files, folders and patterns such as `data/*.txt` or `data/**/*.jsonl`.
+    """The files named by files, folders and patterns such as `data/*.txt` or `data/**/*.jsonl`.
 
-    A folder gives what `reads` says, at any depth, sorted by name. What cannot be used there is left aside: hidden, of
-    a kind that is not read, binary, empty, or a table without the column `text`. A pattern does the same, but takes
-    plain text of any suffix. A file that is named itself is always used. Raises DataError for a missing path, a pattern
+    A folder gives what `reads` says, at any depth, sorted by name. What cannot be used there is skipped: hidden, of a
+    kind that is not read, binary, empty, or a table without the column `text`. A pattern does the same, but takes plain
+    text of any suffix. A file that is named directly is always used. Raises DataError for a missing path, a pattern
     that nothing matches, and where nothing is left to read.
     """
     search = _Search(text, reads)
@@ -112,7 +112,7 @@ def files_for(data: DataSection, paths: Iterable[str | Path]) -> tuple[Path, ...
 
 
 def plain_suffix(path: Path) -> str:
-    """The suffix that tells the kind of file, without .gz."""
+    """The suffix that shows the kind of file, without .gz."""
     return (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
 
 
@@ -130,7 +130,7 @@ class _Search:
             self._add_found(sorted(_below(path, self._leave)), str(path), any_suffix=False)
             return
         if not path.exists():
-            raise DataError(f"a file or folder is needed at {path}", got="a link to nothing")
+            raise DataError(f"a file or folder is needed at {path}", got="a broken link")
         if kind := special_file(path):
             raise DataError(f"{path} must be a file or a folder", got=kind)
         self._use(path)
@@ -142,7 +142,7 @@ class _Search:
         try:
             matches = sorted(start.glob(str(Path(*parts[fixed:]))))
         except (ValueError, NotImplementedError) as error:
-            raise DataError(f"the pattern {pattern} must be one that files can match", got=str(error)) from None
+            raise DataError(f"the pattern {pattern} must be a valid pattern", got=str(error)) from None
         found: dict[Path, None] = {}
         for match in matches:
             if any(part.startswith(".") for part in match.relative_to(start).parts):
@@ -178,7 +178,7 @@ class _Search:
     def _unusable(self, path: Path, *, any_suffix: bool) -> str:
         """Why a file that was found is not read; "" for one that is. Damage is reported when the file is read."""
         if not path.exists():
-            return "a link to nothing"
+            return "a broken link"
         if kind := special_file(path):
             return kind
         suffix = plain_suffix(path)

@@ -62,7 +62,9 @@ class Skipped:
 
 
 def left_out(count: int, files: int, first: str) -> str:
-    """The note about `count` rows and files that were skipped, so many of them `files`: the message of the first."""
+    """The note about `count` rows and files that were skipped (`files`: how many of them are files): the message of the
+    first.
+    """
     rows = count - files
     told = [f"{rows:,} bad row{'' if rows == 1 else 's'}"] * bool(rows)
     told += [f"{files:,} file{'' if files == 1 else 's'} that cannot be read to the end"] * bool(files)
@@ -119,7 +121,7 @@ def special_file(path: Path) -> str:
 
 
 def not_text(head: bytes) -> str:
-    """Why the first bytes of a file are no text that can be read, "" where they may be."""
+    """Why the first bytes of a file are not readable text, "" where they may be."""
     if encoding := _other_encoding(head):
         return f"{encoding}, not UTF-8"
     return "not text" if b"\0" in head else ""
@@ -194,7 +196,7 @@ def _line(path: Path, parts: list[bytes], number: int, byte: int, size: int, bad
 
 
 def too_long(where: str, size: int) -> DataError:
-    """The error for a line or row of so many bytes."""
+    """The error for a line or row with too many bytes."""
     return DataError(f"{where} must be of at most {LONGEST_LINE:,} bytes", got=f"{size:,}", do="divide it").about(
         where, None
     )
@@ -208,7 +210,7 @@ def _decode(path: Path, parts: list[bytes], number: int, byte: int, bad: OnBad) 
 
 
 def decoded(raw: bytes, where: str, byte: int, bad: OnBad) -> str | None:
-    """The text of a line or a part of one that begins at this byte of its file; one that is no text goes to `bad`."""
+    """The text of a line or a part of one that begins at this byte of its file; one that is not text goes to `bad`."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -260,7 +262,7 @@ def _parts(path: Path, handle: BinaryIO, longest: int) -> Iterator[bytes]:
 
 
 def ends_in_returns(head: bytes) -> bool:
-    """Whether the beginning of a file has lines that end in a carriage return alone, as an old Macintosh wrote them."""
+    """Whether the beginning of a file has lines that end in a carriage return alone, as on an old Macintosh."""
     return b"\n" not in head and b"\r" in head
 
 
@@ -294,7 +296,7 @@ def _no_text(where: str, byte: int, value: int) -> DataError:
     return DataError(
         f"{where} must be UTF-8 text",
         got=f"the byte 0x{value:02x} at byte {byte} of the file",
-        do="convert the file to UTF-8" if value else "a text has no zero bytes: is the file whole?",
+        do="convert the file to UTF-8" if value else "text has no zero bytes: check whether the file is whole",
     ).about(where, None)
 
 

@@ -53,7 +53,7 @@ class _Runs(NamedTuple):
 
 
 def in_other_writing(texts: Sequence[str]) -> Flags:
-    """Which texts have most of their letters in a writing that few letters of all texts are of. [E]"""
+    """Which texts have most of their letters in a script that few letters of all texts have. [E]"""
     by_text = np.zeros((len(texts), len(_NAMES)))
     for begin, codes, owners in _letters(texts):
         letters = codes > ord(" ")
@@ -160,7 +160,7 @@ class PairReport:
             "length": f"a side over {self.limit:g} times as long as expected",
             "copy": "target = source",
             "language": "in the other side's language or script",
-            "duplicate": "the same pair once more",
+            "duplicate": "a repeated pair",
         }
         lines = [f"{len(self):,} pairs, {self.ratio:.2f} target characters for each of the source"]
         for problem in PROBLEMS:
@@ -176,7 +176,7 @@ class PairReport:
             lines.append(f"  {removed:,} removed, {kept:,} kept")
         elif any(flags.any() for flags in self.flags.values()):
             names = ", ".join(f'"{problem}"' for problem in PROBLEMS if self.count(problem))
-            lines.append(_cut(f"  all kept; to leave some out: data.remove = [{names}]"))
+            lines.append(_cut(f"  all kept; to remove some: data.remove = [{names}]"))
         return "\n".join(lines)
 
     def examples(self, problem: Problem) -> list[str]:
@@ -194,14 +194,14 @@ def check_pairs(
 ) -> PairReport:
     """Look for the problems of all pairs together; `places` are their files and lines, for the report.
 
-    - empty: a side has no character but blanks.
+    - empty: a side has only blanks.
     - length: a side has more than `limit` times the characters that its other side leads to expect by the ratio of this
-      data, 10 characters granted to both. Of an empty side it is not asked.
-    - copy: both sides are the same but for blanks and capitals, and have a letter: numbers are no copies.
+      data, 10 characters granted to both. Not checked for an empty side.
+    - copy: both sides are the same, ignoring blanks and case, and have a letter: numbers are not copies.
     - language: a side is written in letters that its side hardly uses, or its runs of three letters are far more likely
       on the other side. It finds sentences that were not translated, or are on the wrong side; a third language in the
-      same letters is not found. Of copies it is not asked.
-    - duplicate: the pair was there before, blanks aside.
+      same letters is not found. Not checked for copies.
+    - duplicate: the pair occurred before, ignoring blanks.
     """
     ours, theirs = ([_plain(text) for text in texts] for texts in (sources, targets))
     empty = np.array([not one or not other for one, other in zip(ours, theirs, strict=True)], np.bool_)

@@ -62,7 +62,7 @@ _WORST = 3.0
 
 
 def read_pairs(path: str | Path, columns: tuple[str, str], *, bad: OnBad = stop) -> Iterator[Row]:
-    """The pairs of a table as `source` and `target`; raises as `read_table`; a cell that is no text goes to `bad`."""
+    """The pairs of a table as `source` and `target`; raises as `read_table`; a cell that is not text goes to `bad`."""
     for row in read_table(path, columns, bad=bad):
         values = [row.values[column] for column in columns]
         wrong = [column for column, value in zip(columns, values, strict=True) if not isinstance(value, str)]
@@ -74,8 +74,8 @@ def read_pairs(path: str | Path, columns: tuple[str, str], *, bad: OnBad = stop)
 
 
 def read_parallel(source: str | Path, target: str | Path, *, bad: OnBad = stop) -> Iterator[Row]:
-    """The pairs of two files, a sentence a line. Raises DataError where they have not the same number of lines, with
-    the line where they part if found. A line that cannot be used goes to `bad`.
+    """The pairs of two files, a sentence a line. Raises DataError where their numbers of lines differ, with the line
+    where they diverge if found. A line that cannot be used goes to `bad`.
     """
     source, target = Path(source), Path(target)
     check_parallel(source, target)
@@ -97,7 +97,7 @@ def _pair(path: Path, one: Line, other: Line) -> Row:
 
 
 def check_parallel(source: Path, target: Path) -> None:
-    """Raise DataError where two files have not the same number of lines, with the line where they part if found."""
+    """Raise DataError where the numbers of lines of two files differ, with the line where they part if found."""
     ours, theirs = _line_lengths(source), _line_lengths(target)
     if len(ours) == len(theirs):
         return
@@ -105,10 +105,10 @@ def check_parallel(source: Path, target: Path) -> None:
     more = abs(len(ours) - len(theirs))
     at = parting_line(ours, theirs)
     where = (
-        f"the lengths of their lines agree up to about line {at:,}, and after it with {_lines(more)} of {longer} "
-        "left out: look there"
+        f"the lengths of their lines agree up to about line {at:,}, and after it without {_lines(more)} of {longer}: "
+        f"look there"
         if at is not None
-        else f"{shorter} lacks {_lines(more)}, and the lengths of the lines do not tell where"
+        else f"{shorter} lacks {_lines(more)}; the lengths of the lines do not show where"
     )
     raise DataError(
         f"{source} and {target} must have the same number of lines", got=f"{len(ours):,} and {len(theirs):,}", do=where
@@ -120,10 +120,10 @@ def _lines(number: int) -> str:
 
 
 def parting_line(ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]) -> int | None:
-    """After how many lines two files part, from the lengths of their lines [L], [L']; None where it cannot be told.
-    Lines before it are paired from the beginning, lines after it from the end, and it is chosen so that the lengths of
-    all pairs agree best (that translations have proportional lengths: Gale & Church 1993). It is told where they then
-    agree clearly better than those of lines that do not belong together.
+    """After how many lines two files diverge, from the lengths of their lines [L], [L']; None where it cannot be
+    determined. Lines before it are paired from the beginning, lines after it from the end, and it is chosen so that the
+    lengths of all pairs agree best (that translations have proportional lengths: Gale & Church 1993). It is returned
+    where they then agree clearly better than lines that do not belong together.
     """
     if len(ours) > len(theirs):
         ours, theirs = theirs, ours

@@ -35,7 +35,7 @@ def read(
 
 def _of_file(file: Path, text: str, documents: Documents, bad: OnBad) -> Iterator[Document]:
     if plain_suffix(file) == ".json":  # as plain text, its braces and quotes would be learned
-        raise DataError(f"{file} must be text or a table", got="JSON", do="write one object a line, as .jsonl")
+        raise DataError(f"{file} must be text or a table", got="JSON", do="write one object per line, as .jsonl")
     some = False
 
     def left_out(error: DataError) -> None:

@@ -1,4 +1,4 @@
-"""Rows that cannot be used, set aside in a file: JSON lines with file, line, reason and the row."""
+"""Rows that cannot be used, written to a file: JSON lines with file, line, reason and the row."""
 
 import json
 import re
@@ -73,7 +73,7 @@ class RejectsFile(Skipped):
 
     @property
     def sentence(self) -> str:
-        return f"{left_out(self.count, self.files, self.first[0])}; set aside in {self.path}"
+        return f"{left_out(self.count, self.files, self.first[0])}; written to {self.path}"
 
 
 @contextmanager

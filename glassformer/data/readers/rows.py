@@ -43,9 +43,7 @@ def read_table(
         return
     if names_columns(path):
         if numbers := [column for column in columns if is_number(column)]:
-            raise MissingColumnError(
-                f"{path} must be asked for columns by their names", got=f"the number {numbers[0]}", do=NAME_IT
-            )
+            raise MissingColumnError(f"{path} needs columns by name", got=f"the number {numbers[0]}", do=NAME_IT)
         if kind == "parquet":
             yield from parquet_rows(path, columns, optional=optional, bad=bad)
         elif kind == "jsonl":
@@ -107,7 +105,7 @@ def _column_index(column: str, names: list[str], where: str, header: bool) -> in
 
 
 def lacks_column(path: Path, column: str) -> bool:
-    """Whether a table has no such column, as far as its first rows show; False for a file that cannot be read."""
+    """Whether a table has no such column, judging by its first rows; False for a file that cannot be read."""
     missing: list[DataError] = []
 
     def count(error: DataError) -> None:

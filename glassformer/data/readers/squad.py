@@ -1,4 +1,4 @@
-"""Questions about passages: SQuAD's nested JSON as rows of a table, and where an answer stands in its passage.
+"""Questions about passages: SQuAD's nested JSON as rows of a table, and where an answer is in its passage.
 
 The format is that of SQuAD 1.1 and 2.0 (Rajpurkar et al. 2016, 2018): data → paragraphs → qas → answers.
 """
@@ -71,7 +71,7 @@ def _paragraphs(path: Path, bad: OnBad) -> Iterator[tuple[Mapping[str, Any], str
         raise DataError(f"{path} must be JSON", got=str(error).partition(";")[0]) from None
     articles = whole.get("data") if isinstance(whole, dict) else None
     if not isinstance(articles, list):
-        do = "write JSON of another shape with one object a line, as .jsonl"
+        do = "write other JSON with one object per line, as .jsonl"
         raise DataError(f"{path} must be {_SHAPE}", got="no list under data", do=do)
     for number, article in enumerate(articles):
         where = f"{path}, data[{number}]"

@@ -73,7 +73,7 @@ def table_kind(path: Path) -> Literal["jsonl", "csv", "tsv", "parquet", "conll",
 
 
 def names_columns(path: Path) -> bool:
-    """Whether a file's name says that it is a table whose format names the columns, so that they have no numbers."""
+    """Whether a file's name shows a table format that names the columns, so that they have no numbers."""
     return table_kind(path) in ("jsonl", "parquet", "squad")
 
 
@@ -86,7 +86,7 @@ def find_format(
     path: Path, columns: Sequence[str] = (), *, header: bool | None = None, as_text: bool = False
 ) -> TableFormat:
     """The format of a table by its first 200 rows. Names in `columns` need a header, else a first row unlike the others
-    is one, unless `header` says so. `as_text`: whatever its suffix. Raises DataError.
+    is taken as one, unless `header` decides. `as_text`: whatever its suffix. Raises DataError.
     """
     kind = table_kind(path)
     if kind == "squad":
@@ -152,7 +152,7 @@ def _written(path: Path, suffix: str, sample: str, whole: bool) -> tuple[str, bo
     if suffix == ".txt" and (alike[best] < _ALIKE or len(readings[best][1]) < 2 or parted):
         raise DataError(
             f"{path} must be a table: each line with the same number of cells",
-            got="text without a tab, comma, semicolon or pipe that splits its lines so",
+            got="text that no tab, comma, semicolon or pipe splits into equal rows",
         )
     quoted, rows = readings[best]
     return best, quoted, rows

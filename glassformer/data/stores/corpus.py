@@ -57,7 +57,7 @@ class Corpus:
     def notes(self) -> list[str]:
         notes = []
         if end := self.shares.get("end"):
-            notes.append(f"few documents: the last {end:.0%} of the text is held out, not one of them")
+            notes.append(f"few documents: the last {end:.0%} of the text is held out instead of one of them")
         if self.repeats.repeated:
             notes.append(str(self.repeats))
         if self.leaked:
@@ -77,8 +77,8 @@ _MORE: dict[Documents, str] = {
 
 
 def resolve_shares(section: CorpusSection) -> dict[str, float]:
-    """The shares to split documents by, larger than asked for where a split would be empty; of a small text the share
-    of its end. Raises DataError for too few documents.
+    """The shares to split documents by, larger than asked for where a split would be empty; for a small text the share
+    at its end. Raises DataError for too few documents.
     """
     shares = {"validation": 0.0 if section.validation_files else section.validation, "test": section.test}
     if section.end:
@@ -103,7 +103,7 @@ def resolve_shares(section: CorpusSection) -> dict[str, float]:
         raise DataError(
             error.wanted,
             got=error.got,
-            do=f"{_MORE[section.documents]}hold nothing out with --validation 0, or name validation_files in a recipe",
+            do=f"{_MORE[section.documents]}hold out nothing with --validation 0, or name validation_files in a recipe",
         ) from None
 
 

@@ -79,7 +79,7 @@ def read_facts(directory: Path) -> dict[str, Any]:
         raise DataError(
             f"{directory} must be a store of version {FORMAT}",
             got=str(facts.get("format")),
-            do=f"delete the folder {directory}: it is made again from the text",
+            do=f"delete the folder {directory}: it is rebuilt from the text",
         )
     return facts
 
@@ -104,5 +104,5 @@ def damaged(directory: Path, got: str) -> DataError:
     return DataError(
         f"{directory} must be a whole store of tokenized text",
         got=got,
-        do=f"delete the folder {directory}: it is made again from the text",
+        do=f"delete the folder {directory}: it is rebuilt from the text",
     )

@@ -1,4 +1,4 @@
-"""Building an index: vectors of length 1 beside their texts, in bounded memory; a build that was stopped can go on.
+"""Building an index: vectors of length 1 with their texts, in bounded memory; a stopped build can be resumed.
 
 N texts · W numbers of a vector
 """
@@ -41,8 +41,8 @@ _TOGETHER, AT_ONCE = 4096, 1 << 14
 
 
 class IndexFacts(Settings):
-    """What an index knows of itself. `model` is where the model was that made it, "" for one in memory; `texts` is how
-    many there are, `empty` the rows of those without a vector.
+    """The facts of an index. `model` is where the model that made it was, "" for one in memory; `texts` is how many
+    there are, `empty` the rows of those without a vector.
     """
 
     made_for: Literal["glassformer search index, format 1"] = "glassformer search index, format 1"
@@ -87,7 +87,7 @@ def building(
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise DataError(
             "an index is written to a new folder",
-            got=f"{path}, which is there",
+            got=f"{path}, which exists",
             do="delete it, or choose another --out",
         )
     maker = vectors_of(model, [strategy], [pooling])

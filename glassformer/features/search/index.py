@@ -54,7 +54,7 @@ class Hit:
 
 
 class SearchIndex:
-    """Texts that can be asked for by meaning, with the model that made their vectors."""
+    """Texts that can be searched by meaning, with the model that made their vectors."""
 
     def __init__(self, path: Path, facts: IndexFacts, model: Artefact, backend: Backend = "auto") -> None:
         self.path, self.facts, self.model = path, facts, model
@@ -123,14 +123,14 @@ class SearchIndex:
                 raise CheckpointError(
                     f"{path} needs the model that made it: {error.wanted}",
                     got=error.got,
-                    do="name the folder where it is now with --model, in Python with model=",
+                    do="give its present folder with --model, in Python with model=",
                 ) from None
         model = _opened(model, device)
         if model_digest(model) != facts.digest:
             raise CheckpointError(
-                f"{path} must be asked with the model that made it ({facts.model or 'a model in memory'})",
+                f"{path} must be searched with the model that made it ({facts.model or 'a model in memory'})",
                 got="another model: its weights, settings or tokenizer differ",
-                do="name that one with --model, or build the index anew with this one",
+                do="give that one with --model, or rebuild the index with this one",
             )
         return cls(Path(path), facts, model, backend)
 
@@ -155,8 +155,8 @@ class SearchIndex:
     def answers(
         self, questions: Sequence[str], *, top: int = 5, within: Within = lambda done, total: None
     ) -> list[list[Hit] | None]:
-        """The same for each of many questions; None for one without any token. `within` is told how far a long one is,
-        in parts.
+        """The same for each of many questions; None for one without any token. `within` is called with the progress of
+        a long one, in parts.
         """
         top = counted(top, "top")
         found = list(embed(self.model, self.maker, (({"text": each}, "") for each in questions), within=within))
@@ -169,9 +169,9 @@ class SearchIndex:
         """The same for questions whose vectors [Q, W] are known, of any length. Raises ShapeError for others."""
         asked, width = np.asarray(vectors, np.float32), self._vectors.shape[1]
         if asked.ndim != 2 or asked.shape[1] != width:
-            raise ShapeError(f"questions to this index are vectors [Q, {width}]", got=str(list(asked.shape)))
+            raise ShapeError(f"questions to this index must be vectors [Q, {width}]", got=str(list(asked.shape)))
         if not np.isfinite(asked).all():
-            raise ShapeError("vectors of questions are finite numbers", got="NaN or infinity")
+            raise ShapeError("vectors of questions must be finite numbers", got="NaN or infinity")
         scores, rows = self.nearest.find(normalized(asked), counted(top, "top"))
         return [
             [
@@ -201,7 +201,7 @@ class SearchIndex:
 
 
 def read_facts(path: str | Path) -> IndexFacts:
-    """What an index knows of itself; raises CheckpointError for no index, an empty and a damaged one."""
+    """The facts of an index; raises CheckpointError for no index, an empty or a damaged one."""
     check_path(path, CheckpointError)
     path = Path(path)
     if not (path / INDEX).is_file():
@@ -213,11 +213,11 @@ def read_facts(path: str | Path) -> IndexFacts:
         facts = read_settings(IndexFacts, read_sealed_json(path / INDEX), where=INDEX)
         for name, checksum in facts.checksums.items():
             if file_checksum(path / name) != checksum:
-                raise ValueError(f"the checksum of {name} does not fit")
+                raise ValueError(f"the checksum of {name} does not match")
     except (OSError, ValueError, ConfigError) as error:
         raise _damaged(path, error) from None
     if not facts.texts:
-        raise CheckpointError("an index must have texts to be asked", got=f"{path}, which is empty")
+        raise CheckpointError("an index must have texts to be searched", got=f"{path}, which is empty")
     return facts
 
 
@@ -230,7 +230,7 @@ def _arrays(path: Path, facts: IndexFacts) -> tuple[Floats, npt.NDArray[np.int64
     vectors = _mapped(path / VECTORS, "<f4", (facts.texts, facts.width))
     places = _mapped(path / PLACES, "<i8", (facts.texts + 1,))
     if places[0] != 0 or places[-1] != (path / TEXTS).stat().st_size or not (places[:-1] < places[1:]).all():
-        raise ValueError(f"{PLACES}, which does not fit {TEXTS}")
+        raise ValueError(f"{PLACES}, which does not match {TEXTS}")
     empty: list[int] = []
     for start in range(0, facts.texts, AT_ONCE):
         some = vectors[start : start + AT_ONCE]

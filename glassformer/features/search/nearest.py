@@ -40,8 +40,8 @@ class Nearest(Protocol):
 
 
 class Exact:
-    """Reads all vectors for each block of questions; they may be mapped from a file: no copy of them is made. `empty`
-    are rows that must not be found.
+    """Reads all vectors for each block of questions; they may be mapped from a file and are not copied. `empty` are
+    rows that must not be found.
     """
 
     name = "exact"
@@ -144,8 +144,8 @@ def _stacked(found: Sequence[tuple[Floats, Integers]], top: int) -> tuple[Floats
 
 
 def nearest(vectors: Floats, backend: Backend = "auto", *, empty: Sequence[int] = ()) -> Nearest:
-    """What finds them: with `auto` faiss wherever it is installed, however few the vectors are, else `Exact`; or as
-    asked for. Never the rows that are `empty`. Raises MissingExtraError where faiss is asked for and not there.
+    """What finds them: with `auto` faiss where it is installed, else `Exact`; or as asked for. Never the rows that are
+    `empty`. Raises MissingExtraError where faiss is asked for and not there.
     """
     spec = importlib.util.find_spec("faiss")
     there = spec is not None and spec.origin is not None  # a folder of that name, beside which Python runs, has none

@@ -47,7 +47,7 @@ class Labelled(NamedTuple):
 
 
 class Unlearned:
-    """Labels that only held-out records have: by label, the places of these records."""
+    """Labels that occur only in held-out records: by label, the places of these records."""
 
     def __init__(self) -> None:
         self.places: dict[str, list[str]] = {}
@@ -62,7 +62,7 @@ class Unlearned:
         for label, places in list(found.items())[:_NAMED]:
             more = f" and {len(places) - _PLACES:,} more" if len(places) > _PLACES else ""
             log(
-                f"the label {label[:30]!r} is not learned: all {unit} that have it ({len(places):,}) are held out: "
+                f"the label {label[:30]!r} is not learned: all {unit} with it ({len(places):,}) are held out: "
                 f"{', '.join(places[:_PLACES])}{more}"
             )
         if len(found) > _NAMED:
@@ -159,7 +159,7 @@ class Classes(Labels):
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
         yield from super().shown(values, width)
-        yield line(", ".join(self.chosen) or f"none is as likely as {self.threshold:.0%}", style="answer", after=True)
+        yield line(", ".join(self.chosen) or f"no label reaches {self.threshold:.0%}", style="answer", after=True)
 
     def in_words(self, words: int, answers: int) -> InWords:
         labels = ", ".join(self.chosen)

@@ -139,7 +139,7 @@ class MaskedRows:
         return min(limit, share)
 
     def unigram(self) -> Unigram:
-        """How frequent each token of the text is, of those that can be masked."""
+        """The frequency of each token of the text that can be masked."""
         counted = Unigram.count(self.text.store.ids, self._tokenizer.vocabulary_size)
         return counted.without(self._tokenizer.special_ids)
 
@@ -224,7 +224,7 @@ class LabelCounts:
 
     @property
     def entropy(self) -> float:
-        """The loss of knowing only how frequent each label is, in nats."""
+        """The loss of predicting each label by its frequency alone, in nats."""
         return -math.fsum(share * math.log(share) for share in self.prior)
 
     @property
@@ -237,13 +237,13 @@ class LabelCounts:
         return losses_and_shares(-np.log(np.array(self.prior))[asked], asked == self.most_frequent)
 
     def notes(self, names: Sequence[str], length: int) -> list[str]:
-        """What a user should know of them before training; one more sentence where one label is far more frequent."""
+        """Notes on them before training; one more where one label is far more frequent."""
         total = sum(self.counts)
         share = self.counts[1] / total
         notes = [f"{total:,} pairs to learn from, {share:.0%} of them {names[1]}"]
         if share > _ONE_SIDED:
             notes.append(
-                f"rows of {length} tokens often hold one sentence only, whose next one then is a random one: always "
+                f"rows of {length} tokens often hold only one sentence, which then gets a random next one: always "
                 f"answering {names[1]} is right in {share:.0%}; raise data.length, or train sentence-order with "
                 "task.negatives = swapped"
             )

@@ -1,4 +1,4 @@
-"""What tasks on masked words share: the answers at masked tokens, compared with how frequent each token is."""
+"""What tasks on masked words share: the answers at masked tokens, compared with token frequencies."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,7 +48,7 @@ def answered(
 
 
 def unigram_of(preparation: Preparation, sources: Mapping[Split, Source]) -> Unigram:
-    """How frequent each training token is, as saved or else counted; raises DataError if none can be masked."""
+    """The frequency of each training token, as saved or else counted; raises DataError if none can be masked."""
     counts = preparation.facts.get("unigram_counts")
     if counts is not None:
         return Unigram(np.array(counts, np.int64)).without(preparation.tokenizer.special_ids)
@@ -69,7 +69,7 @@ def check_encoder(body: ModelConfig) -> None:
 
 
 def check_guesses(model: Transformer, tokenizer: Tokenizer) -> None:
-    """Raise ConfigError unless a model guesses masked words, TokenizerError for a tokenizer without a mask."""
+    """Raise ConfigError unless a model predicts masked words, TokenizerError for a tokenizer without a mask."""
     if model.encoder is None or model.decoder is not None or model.head is None:
         raise ConfigError(
             "masked words need an encoder with a vocabulary head",

@@ -2,7 +2,7 @@
 
 from glassformer.tasks.settings import CardWords
 
-FILLED = CardWords("filled", limit="Several masked words are guessed independently of one another.")
+FILLED = CardWords("filled", limit="Several masked words are predicted independently of one another.")
 
 # The labels of a pair, by their number in google-research/bert: 0 = the second text follows the first.
 NEXT_SENTENCE_LABELS = ("IsNext", "NotNext")

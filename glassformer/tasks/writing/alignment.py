@@ -34,7 +34,7 @@ class Link(NamedTuple):
     weight: float
 
     def moved(self, source: int, target: int) -> Link:
-        """The same words where so many characters stand before the two texts."""
+        """The same words with this many characters before the two texts."""
         (a, b), (c, d) = self.source, self.target
         return Link((a + source, b + source), (c + target, d + target), self.weight)
 
@@ -162,10 +162,10 @@ def _inner(ids: Tensor, tokenizer: Tokenizer) -> Tensor:
 
 
 def alignment_loss(scores: Tensor, together: Tensor, source_text: Tensor, target_text: Tensor) -> Tensor:
-    """−Σ log A[t, s] over the links (t, s), where A are the weights of the head; at least in float32. A link are two
-    tokens of which each is the one that the other has most to do with, by the mean weights of all heads, through which
-    no gradient flows. `scores` [B, H, T, S] of cross-attention before the mask; `together` [B, T, S], True = of one
-    pair; `source_text` [B, S] and `target_text` [B, T], True = neither padding nor a token around a text.
+    """−Σ log A[t, s] over the links (t, s), where A are the weights of the head; at least in float32. A link is two
+    tokens, each the one that the other attends to most, by the mean weights of all heads, through which no gradient
+    flows. `scores` [B, H, T, S] of cross-attention before the mask; `together` [B, T, S], True = of one pair;
+    `source_text` [B, S] and `target_text` [B, T], True = neither padding nor a token around a text.
     """
     scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
     least = torch.finfo(scores.dtype).min  # not minus infinity: of a row without any, that makes NaN

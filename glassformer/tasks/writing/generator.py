@@ -52,7 +52,9 @@ class GeneratedToken:
 
 @dataclass(frozen=True)
 class Sample:
-    """One of several texts behind a prompt. `score` is what they are ranked by; samples are in the order of drawing."""
+    """One of several continuations of a prompt. `score` is what they are ranked by; samples are in the order of
+    drawing.
+    """
 
     generated: str
     score: float
@@ -84,7 +86,7 @@ class Generation(Answered):
         shown = self.prompt if len(self.prompt) <= _SHOWN else f"{self.prompt[:_SHOWN]}…"
         if not self.left_out:
             return ()
-        return (f"the model reads no more at once: the first {self.left_out:,} tokens are left out of: {shown}",)
+        return (f"the first {self.left_out:,} tokens are left out, as the model reads no more at once: {shown}",)
 
     @property
     def says(self) -> str:
@@ -120,7 +122,7 @@ _FREE = 4
 
 
 class Prompt(NamedTuple):
-    """A text to write on behind, and its tokens as they are read: the last ones of a long text."""
+    """A text to continue, and its tokens as they are read: the last ones of a long text."""
 
     text: str
     ids: tuple[int, ...]
@@ -128,7 +130,7 @@ class Prompt(NamedTuple):
 
 
 class Generate(Writer[Prompt, Generation]):
-    """The decoder reads the prompt and writes on, token by token (`decode/`)."""
+    """The decoder reads the prompt and continues it, token by token (`decode/`)."""
 
     usual_search = USUAL
     sample = ("Once upon a time",)
@@ -240,7 +242,7 @@ class Generate(Writer[Prompt, Generation]):
         )
 
     def stream(self, model: Transformer, example: Prompt, *, fast: bool = False) -> Generator[str, None, Generation]:
-        """The characters behind a prompt as soon as no later token can change them, blanks included."""
+        """The characters after a prompt as soon as no later token can change them, blanks included."""
         refuse_several(self.settings, "text")
         return self._words(model, example, fast=fast)
 
@@ -261,7 +263,7 @@ class Generate(Writer[Prompt, Generation]):
         if not hypotheses:
             raise DataError(
                 "a text with these words, of at most this length, must be possible",
-                got=f"none found behind {example.text[:60]!r}",
+                got=f"none found after {example.text[:60]!r}",
                 do="ask for more beams or tokens, or for other words",
             )
         first = hypotheses[0]

@@ -1,5 +1,5 @@
-"""How likely a text is to a decoder, token by token, and a given translation of a text behind an encoder: the verb
-`score`.
+"""How likely a text is to a decoder, token by token, and how likely a given translation is to an encoder–decoder: the
+verb `score`.
 
 B rows · S tokens of a row · T tokens of the target, its end among them · n, N tokens that are scored together ·
 V vocabulary

@@ -1,5 +1,5 @@
-"""How likely the right next tokens are to a decoder, by their frequency, and to somebody who counts which token follows
-which two. Measured row by row, so that each score has its interval.
+"""How likely the right next tokens are to a decoder, to a unigram and to a trigram baseline. Measured row by row, so
+that each score has its interval.
 
 B rows · S tokens of a row · N = B·S · V vocabulary · W width · R measured rows · n measured tokens of a batch
 """
@@ -28,7 +28,7 @@ MOST_COUNTED = 20_000_000
 
 
 class NextTokenRows(Protocol):
-    """Rows of one length, with the token behind each token as its label, where that is learned."""
+    """Rows of one length, with the token after each token as its label, where that is learned."""
 
     fingerprint: str
 

@@ -59,8 +59,8 @@ class TextPairs(Sequence[TextPair]):
 
 
 class PairSource:
-    """Pairs packed into rows of few shapes. Tokens see those of their own pair alone (its number is their document).
-    The decoder reads `start`, then the target without its last token.
+    """Pairs packed into rows of few shapes. Tokens attend only within their pair (its number is their document). The
+    decoder reads `start`, then the target without its last token.
     """
 
     rows_of_each = 1

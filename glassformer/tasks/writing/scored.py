@@ -115,7 +115,7 @@ class ScoredText(_ScoredTokens):
 
     @property
     def bits_per_byte(self) -> float | None:
-        """−total / bytes as binary logarithms: comparable between models that cut texts into other tokens."""
+        """−total / bytes as binary logarithms: comparable between models with different tokens."""
         return -self.total / math.log(2) / self.bytes if self.bytes else None
 
     def rate(self) -> tuple[Words, ...]:

@@ -1,4 +1,4 @@
-"""Tasks whose target is written by a decoder behind an encoder: translations, replies. What they learn, and how.
+"""Tasks whose target is written by the decoder of an encoder–decoder: translations, replies. What they learn, and how.
 
 B rows · S tokens of the source · T tokens of the target · V vocabulary · N = B·T · W width
 """
@@ -61,7 +61,7 @@ class TargetTask(RecordTask[TextPair, Translation]):
 
     @abstractmethod
     def searching(self, beams: int) -> Translator:
-        """What writes with so many beams."""
+        """The writer, with this many beams."""
 
     @property
     def weights(self) -> Mapping[str, float]:

@@ -47,9 +47,9 @@ class Translation(Answered):
 
     A text of several sentences is translated sentence by sentence: scores and log-probabilities are then sums.
     `alignment` has for words of the translation the word of the source that they belong to, as characters of both;
-    `n_best` the best translations, the first of them this one. `windows`: in so many parts the longest sentence was
-    read. `unknown`: characters that the vocabulary has no token for. `whole`: no sentence was cut off at the largest
-    number of tokens. `empty`: so many sentences have a translation without words.
+    `n_best` the best translations, the first of them this one. `windows`: the number of parts in which the longest
+    sentence was read. `unknown`: characters that the vocabulary has no token for. `whole`: no sentence was cut off at
+    the largest number of tokens. `empty`: the number of sentences with a translation without words.
     """
 
     text: str

@@ -294,7 +294,7 @@ class Translator(Writer[TextPair, Translation]):
         self, text: str, sentences: Sequence[Sentence], found: Sequence[list[Hypothesis]]
     ) -> tuple[Alternative, ...]:
         """The best translations; of several sentences the k-th best of all together, or the last of one with fewer.
-        Beams may find a text twice, cut into other tokens: the better one stands for both.
+        Beams may find a text twice, as different tokens: the better one is kept.
         """
         ranked: dict[object, Alternative] = {}
         for rank in range(max(map(len, found), default=0)):

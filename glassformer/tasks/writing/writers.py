@@ -1,5 +1,5 @@
-"""What all that writes has in common: which models can, the tokens with which they begin and end, what is asked of the
-decoding loop, and words as they are decided.
+"""Shared by all tasks that write: which models can, their first and last tokens, requests to the decoding loop, and
+words as they are decided.
 """
 
 import hashlib
@@ -59,7 +59,7 @@ def special_ids(tokenizer: Tokenizer) -> SpecialIds:
         raise ConfigError(
             "a translation needs tokens with which it starts and ends",
             got="a tokenizer without padding, or whose texts have no last token",
-            do="leave tokenizer.file out: a fitting one is learned",
+            do="leave tokenizer.file out: a suitable one is learned",
         )
     never = () if tokenizer.pad_id is None or tokenizer.pad_id in after else (tokenizer.pad_id,)
     return SpecialIds(start, (after[-1],), never)
@@ -104,7 +104,7 @@ def tokens_of(batch: Batch) -> Iterator[tuple[int, ...]]:
 
 
 def number_of(tokens: Sequence[int]) -> int:
-    """The number of a request: a hash of its tokens, so that the samples of a text are the same wherever it stands."""
+    """The number of a request: a hash of its tokens, so that the samples of a text are the same wherever it occurs."""
     return int.from_bytes(hashlib.sha256(array("q", tokens).tobytes()).digest()[:8], "little") >> 1
 
 
@@ -140,7 +140,7 @@ def refuse_several(settings: DecodeSettings, what: str) -> None:
 
 
 def in_precision(steps: Iterator[Step], model: Transformer, *, fast: bool) -> Iterator[Step]:
-    """The same steps; who reads them computes in a precision of their own between two of them."""
+    """The same steps; the caller computes in its own precision between two of them."""
     device = next(model.parameters()).device
     while True:
         with torch.inference_mode(), precision(device, fast=fast):

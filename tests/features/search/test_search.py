@@ -380,7 +380,7 @@ def test_a_build_that_was_stopped_goes_on_to_the_same_index(
     assert main([*common, str(index), "--resume", "-p", "first"]) == 2
     assert "'first' instead of 'mean'" in capsys.readouterr().err
     assert main([*common, str(index), "--resume"]) == 0
-    assert "going on after 8 texts" in capsys.readouterr().err
+    assert "continuing after 8 texts" in capsys.readouterr().err
     for file in (tmp_path / "whole").iterdir():
         assert (index / file.name).read_bytes() == file.read_bytes()
     assert not list(tmp_path.glob("*.partial"))

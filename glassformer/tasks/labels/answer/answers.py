@@ -44,7 +44,7 @@ class Span(NamedTuple):
 @dataclass(frozen=True)
 class Answer(Answered):
     """The best spans of the passage, and whether the first is the answer or there is none. The score of a span is the
-    sum of its start and end logits less those of the first token of its window, [CLS]: how much likelier the span is
+    sum of its start and end logits minus those of the first token of its window, [CLS]: how much likelier the span is
     than no answer, as a logarithm. Probabilities are shared out among the best 20 spans of all windows and, for a model
     that has learned that questions may have no answer, none (else it is None).
     """
@@ -82,7 +82,7 @@ class Answer(Answered):
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
         yield line(self.question, style="dim")
         if self.question_cut:
-            yield Remark(f"the question was cut: its last {self.question_cut:,} tokens were not read")
+            yield Remark(f"the question was too long: its last {self.question_cut:,} tokens were not read")
         rows: list[tuple[str | Share, ...]] = []
         for span in self.spans:
             words = span.text if len(span.text) <= CELL else f"{span.text[:CELL]} …"
@@ -109,7 +109,7 @@ class Answer(Answered):
         rows = [(" ".join(span.text.split())[:SHOWN], (span.probability,)) for span in self.spans[:answers]]
         if self.no_answer_probability is not None:
             rows.append((NO_ANSWER, (self.no_answer_probability,)))
-        said = "The answer: none, the passage does not hold it."
+        said = "No answer: it is not in the passage."
         if self.best is not None:
             where = f"characters {self.best.start:,} to {self.best.end:,} of the passage"
             said = f"The answer: {self.best.text[:SHOWN]} ({where})."
@@ -156,7 +156,7 @@ def merged(
     scores = np.concatenate([each[:, 0] for each in found])
     tokens = np.concatenate([each[:, 1:] + shift for each, shift in zip(found, shifts, strict=True)]).astype(int)
     if np.isnan(scores).any():
-        raise not_finite("a model must give finite numbers to answer by", passage.text)
+        raise not_finite("a model must give finite numbers to answer with", passage.text)
     order = np.argsort(-scores, kind="stable")[: max(count, BEST)]
     order = order[np.isfinite(scores[order])]
     total = float(np.logaddexp.reduce([*([0.0] if no_answer else []), *scores[order]]))

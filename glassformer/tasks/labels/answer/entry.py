@@ -12,7 +12,7 @@ TASK = TaskEntry(
 VERBS = (
     VerbEntry(
         name="answer",
-        help="the answer to a question, from a passage",
+        help="answer a question from a passage",
         predictor=".task:AnswerQuestions",
         method=True,
         columns=("text", "pair"),

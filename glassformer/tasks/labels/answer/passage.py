@@ -1,4 +1,4 @@
-"""Passages as tokens with their characters, each encoded once however many questions are asked about it.
+"""Passages as tokens with their characters, each encoded once for all questions about it.
 
 T tokens of a passage
 """
@@ -76,14 +76,14 @@ def right_answers(
     passage: Passage, stated: Sequence[StatedAnswer], where: str
 ) -> tuple[tuple[str, ...], tuple[int, int] | None, bool]:
     """All right answers of a question, the first and the last token of the most frequent one (None without answers),
-    and whether some answer does not stand where it says. Raises DataError when none stands there or near.
+    and whether some answer is not where it says. Raises DataError when none is there or near.
     """
     starts = [placed(passage.text, each) for each in stated]
     at = Counter((start, each.text) for start, each in zip(starts, stated, strict=True) if start is not None)
     if stated and not at:
         text, start = stated[0]
-        said = "which does not say where" if start is None else f"said to start at character {start:,}"
-        raise DataError(located(where, "an answer must stand in its passage"), got=f"{text[:60]!r}, {said}")
+        said = "without its position" if start is None else f"stated to start at character {start:,}"
+        raise DataError(located(where, "an answer must be in its passage"), got=f"{text[:60]!r}, {said}")
     if not at:
         return (), None, False
     ((begin, text), _), *_ = at.most_common(1)

@@ -155,7 +155,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
         question = text_of(values["text"], where, "question")
         if "pair" not in values:
             do = "give it with --pair" if not where else "name its column with --pair-column"
-            raise DataError(located(where, "an answer needs a passage"), got="a question alone", do=do)
+            raise DataError(located(where, "an answer needs a passage"), got="a question without a passage", do=do)
         passage = self._passages.encoded(text_of(values["pair"], where, "passage"))
         if not len(passage):
             raise DataError(located(where, "a passage needs at least one token"), got=repr(passage.text[:40]))
@@ -223,8 +223,8 @@ class AnswerQuestions(RecordTask[Question, Answer]):
         if task.repaired:
             named = ", ".join(task.repaired[:_NAMED]) + (" and more" if len(task.repaired) > _NAMED else "")
             preparation.log(
-                f"{len(task.repaired):,} questions have an answer that is not where it says: it is taken "
-                f"from beside it, or from where the passage has it once: {named}"
+                f"{len(task.repaired):,} questions have an answer that is not where it says: it is taken from a "
+                f"nearby place, or from the only place in the passage that has it: {named}"
             )
         if cut := sum(example.cut > 0 for example in examples):
             preparation.log(f"{cut:,} questions longer than {task._question_room} tokens were cut")

@@ -97,7 +97,7 @@ class Choose(RecordTask[Question, Choice]):
         scores = torch.tensor(found, dtype=torch.float64).view(-1, count)  # [G, C]
         logs = log_mean_of_columns(scores.log_softmax(dim=-1).tolist())
         if not all(map(math.isfinite, logs)):
-            raise not_finite("a model must give finite numbers to choose by", example.text)
+            raise not_finite("a model must give finite numbers to choose with", example.text)
         best = logs.index(max(logs))
         return Choice(example.choices[best], best, example.choices, tuple(logs), example.text, len(scores))
 
@@ -158,8 +158,8 @@ class Choose(RecordTask[Question, Choice]):
             filled = max(task.places, default=0) * sum(map(sum, task.places.values()))
             if real < (1 - _MUCH) * filled:
                 preparation.log(
-                    f"{1 - real / filled:.0%} of the rows only fill up groups of fewer candidates: records with very "
-                    "many candidates cost most of the time"
+                    f"{1 - real / filled:.0%} of the rows are padding for groups of fewer candidates: records with "
+                    f"many candidates cost most of the time"
                 )
         return task
 
@@ -213,7 +213,7 @@ class Choose(RecordTask[Question, Choice]):
 
 
 def grouped(output: Output, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-    """Scores of each group's candidates [G, C], at least float32; which are no filling [G, C]; group weights [G]."""
+    """Scores of each group's candidates [G, C], at least float32; which are not padding [G, C]; group weights [G]."""
     assert output.sentence_logits is not None
     weights = batch.weights.view(-1, batch.rows_of_each)  # [G, C]
     return widened(output.sentence_logits).view(weights.shape), weights > 0, weights[:, 0]

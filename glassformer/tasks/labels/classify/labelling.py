@@ -55,7 +55,7 @@ class Labelling(ABC):
 
     @abstractmethod
     def row_weight(self, example: Labelled) -> float:
-        """How much an example weighs."""
+        """The weight of an example."""
 
     @abstractmethod
     def loss(self, logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
@@ -67,11 +67,11 @@ class Labelling(ABC):
 
     @abstractmethod
     def log_loss(self, logarithms: Reals, numbers: Sequence[int]) -> float:
-        """−log of what was right, in nats."""
+        """−log of the probability of the right labels, in nats."""
 
     @abstractmethod
     def guessed(self, logarithms: Reals) -> tuple[int, ...]:
-        """The numbers of the labels that are chosen."""
+        """The numbers of the predicted labels."""
 
     @abstractmethod
     def answer(self, example: Labelled, logarithms: Reals, windows: int) -> Any:

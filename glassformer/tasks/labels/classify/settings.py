@@ -17,7 +17,7 @@ class ClassifySection(TextPairSection):
 
     @property
     def kept_by(self) -> str:
-        """Of several labels all are seldom right: their F1 tells models apart."""
+        """Several labels are seldom all right: their F1 compares models better."""
         return "micro_f1" if self.several else "accuracy"
 
     @property

@@ -97,7 +97,7 @@ class Classify(TextPairTask[Labelled, Any]):
     def merge(self, example: Labelled, found: Sequence[Reals]) -> Class | Classes:
         logits = np.stack(found)  # [W, L]
         if not np.isfinite(logits).all():
-            raise not_finite("a model must give finite numbers to classify by", example.text)
+            raise not_finite("a model must give finite numbers to classify with", example.text)
         logarithms = self.labelling.logarithms(logits, self.section.temperature)  # [L]
         answer: Class | Classes = self.labelling.answer(example, logarithms, len(found))
         return answer

@@ -211,7 +211,7 @@ def squared_error(answered: Tensor, right: Tensor, weights: Tensor) -> Tensor:
 
 
 def number_of(value: object, where: str) -> float:
-    """A finite number, also as a word; raises DataError for anything else."""
+    """A finite number, also as text; raises DataError for anything else."""
     with suppress(ValueError, OverflowError):
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             number = float(value)
@@ -220,5 +220,5 @@ def number_of(value: object, where: str) -> float:
     raise DataError(
         located(where, "a number is needed"),
         got=repr(value)[:60],
-        do="which column has it? (--label-column); write 3.5, not 3,5",
+        do="check the column (--label-column); write 3.5, not 3,5",
     )

@@ -22,7 +22,7 @@ from glassformer.tasks.labels.tag.scores import TagBaselines, by_type, confusion
 
 @dataclass(frozen=True)
 class FoundSpan:
-    """The characters [start, end) of a text, their label, and how likely it is that exactly these have it."""
+    """The characters [start, end) of a text, their label, and the probability that exactly these have it."""
 
     start: int
     end: int
@@ -34,7 +34,7 @@ class FoundSpan:
 @dataclass(frozen=True)
 class Tagging(Answered):
     """The tags of a text's words, [start, end) of each in `offsets`, and the spans that they mark, or the words.
-    `given`: the words came with the text.
+    `given`: the words were given with the text.
     """
 
     text: str
@@ -143,7 +143,7 @@ def _longer(found: Sequence[TagSpan], labels: Sequence[str]) -> npt.NDArray[np.b
 
 
 def tag_scores(known: Sequence[tuple[Sentence, Tagging]], baselines: TagBaselines) -> Scores:
-    """Scores of sentences with tags, beside those of the baselines; the report has a table by label."""
+    """Scores of sentences with tags, compared with the baselines; the report has a table by label."""
     right = [sentence.tags or () for sentence, _ in known]
     words = [[sentence.text[start:end] for start, end in sentence.words] for sentence, _ in known]
     systems = {THIS_MODEL: [found.tags for _, found in known], **baselines.tags(words)}

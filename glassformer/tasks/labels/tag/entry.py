@@ -12,7 +12,7 @@ TASK = TaskEntry(
 VERBS = (
     VerbEntry(
         name="tag",
-        help="the tags of a text's words, as spans of characters",
+        help="tag the words of a text, as spans of characters",
         predictor=".task:Tag",
         method=True,
         columns=("text", "words"),

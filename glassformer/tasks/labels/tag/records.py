@@ -18,7 +18,7 @@ from glassformer.text.words import Span, align_words, find_words
 
 
 class Sentence(NamedTuple):
-    """A text, its words [start, end), and their tags where known. `given`: the words came with the text."""
+    """A text, its words [start, end), and their tags where known. `given`: the words were given with the text."""
 
     text: str
     words: tuple[Span, ...]
@@ -74,7 +74,7 @@ def _with_text(values: dict[str, object]) -> dict[str, object]:
 
 
 def sentence_of(values: Mapping[str, object], where: str) -> Sentence:
-    """The sentence of a row; raises DataError, with file and line, for what is no such row."""
+    """The sentence of a row; raises DataError, with file and line, for any other row."""
     if "words" not in values:
         text = text_of(values.get("text"), where)
         found = find_words(text)
@@ -99,7 +99,7 @@ def _placed(values: Mapping[str, Any], words: Sequence[str], where: str) -> tupl
     text = text_of(values["text"], where)
     offsets = align_words(text, words)
     if offsets is None:
-        raise DataError(located(where, "the words must stand in the text in their order"), got=text[:60])
+        raise DataError(located(where, "the words must occur in the text in this order"), got=text[:60])
     return text, offsets
 
 
@@ -129,7 +129,7 @@ def _from_spans(text: str, words: Sequence[Span], spans: object, where: str) -> 
             raise DataError(
                 located(where, "a span must begin and end with a word"),
                 got=f"{text[max(start - 8, 0) : start]}[{text[start:end][:40]}]{text[end : end + 8]}",
-                do="words are parted by blanks and punctuation; give words and tags where yours are others",
+                do="words are split at blanks and punctuation; for other words give words and tags",
             )
         found.append(TagSpan(label, begins[start], ends[end] + 1))
     found.sort(key=lambda span: span.start)

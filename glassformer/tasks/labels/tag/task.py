@@ -81,7 +81,7 @@ class Tag(RecordTask[Tagged, Tagging]):
     axes: ClassVar[Mapping[str, Axis]] = {"tag": "token"}
     baseline_names = ("most_frequent", "by_word")
     section: TagSection
-    sample = ("A text in which you want to tag words.",)
+    sample = ("A text whose words you want to tag.",)
 
     def __init__(
         self, section: TagSection, tokenizer: Tokenizer, *, length: int | None, baselines: TagBaselines | None = None
@@ -115,7 +115,7 @@ class Tag(RecordTask[Tagged, Tagging]):
     def merge(self, example: Tagged, found: Sequence[Found]) -> Tagging:
         logits = np.concatenate([each for each, _ in found])  # [N, L]
         if not np.isfinite(logits).all():
-            raise not_finite("a model must give finite numbers to tag by", example.sentence.text)
+            raise not_finite("a model must give finite numbers to tag with", example.sentence.text)
         return decoded(example.sentence, self.section.labels, logits, found[0][1], len(found))
 
     def _chain(self, model: Transformer) -> Chain | None:
@@ -261,8 +261,8 @@ def _note_words(sentences: Sequence[Sentence], log: Callable[[str], None]) -> No
     same = sum(len(set(sentence.words) & set(find_words(sentence.text))) for sentence in given)
     if same < words:
         log(
-            f"a text without given words is parted by blanks and punctuation: {same / words:.1%} of the words of these "
-            "files are words so too"
+            f"a text without given words is split at blanks and punctuation: {same / words:.1%} of the words of these "
+            f"files are the same"
         )
 
 

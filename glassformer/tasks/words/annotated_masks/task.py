@@ -43,7 +43,7 @@ class Annotated(NamedTuple):
 
 
 class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
-    """Guessing the words masked in the data. A prediction: for each masked token its loss, and whether it is right."""
+    """Predicting the words masked in the data: for each masked token its loss, and whether it is right."""
 
     Section = AnnotatedMasksSection
     Data = AnnotatedMasksData
@@ -136,7 +136,7 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
         return {"masked_words": cross_entropy(output.logits, batch.labels["masked_words"])}
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[tuple[float, bool]]]]:
-        """For each row, the loss of each masked token and whether it was guessed."""
+        """For each row, the loss of each masked token and whether it was predicted."""
         for batch, found in log_probabilities(model, batches):
             labels = batch.labels["masked_words"].cpu()  # [N]
             losses = -found.gather(1, labels[:, None])[:, 0]  # [N]

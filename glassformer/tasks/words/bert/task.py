@@ -38,9 +38,9 @@ from glassformer.tasks.words.settings import FILLED, NEXT_SENTENCE_LABELS, ORDER
 
 class BertSection(TaskSection, MaskingSection):
     """How words are masked and pairs are made. `negatives`: with random the second text of a wrong pair comes from
-    another document, as in BERT; with swapped the two texts are neighbours that have changed places, as in ALBERT.
-    `unrelated`: the probability of a wrong pair; `short`: the share of documents that are cut to a random shorter
-    length; `copies`: how many different ways each document is cut into pairs.
+    another document, as in BERT; with swapped the two texts are neighbours in swapped order, as in ALBERT. `unrelated`:
+    the probability of a wrong pair; `short`: the share of documents that are cut to a random shorter length; `copies`:
+    how many different ways each document is cut into pairs.
     """
 
     card: ClassVar[CardWords] = FILLED

@@ -2,7 +2,7 @@ from glassformer.tasks import TaskEntry, VerbEntry, WatchEntry
 
 TASK = TaskEntry(
     name="masked-lm",
-    help="guess masked words, from running text",
+    help="predict masked words, from running text",
     task=".task:MaskedLM",
     text="She [MASK] the summer better than the winter.",
     recipe="masked-lm-mini",
@@ -12,7 +12,7 @@ TASK = TaskEntry(
 VERBS = (
     VerbEntry(
         name="fill",
-        help="guess the words behind [MASK]",
+        help="predict masked words",
         predictor=".fill:Fill",
         method=True,
         top=True,
@@ -21,7 +21,7 @@ VERBS = (
     ),
     VerbEntry(
         name="score",
-        help="how likely a text is, or the translation of a text, token by token",
+        help="score how likely a text or a translation is, token by token",
         predictor=".likelihood:PseudoLikelihood",
         method=True,
         columns=("text", "target"),

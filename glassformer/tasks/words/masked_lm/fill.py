@@ -1,4 +1,4 @@
-"""Guessing masked words: the verb `fill`.
+"""Predicting masked words: the verb `fill`.
 
 n masked words of one row · N of all rows of a batch · V vocabulary
 """
@@ -49,7 +49,7 @@ def _cells(guess: Guess) -> tuple[str, str, Share]:
 
 @dataclass(frozen=True)
 class MaskedWord:
-    """A masked word, its characters [start, end) of the text that was given, and the best guesses, best first."""
+    """A masked word, its characters [start, end) of the text that was given, and the best predictions, best first."""
 
     start: int
     end: int
@@ -58,8 +58,8 @@ class MaskedWord:
 
 @dataclass(frozen=True)
 class Filled(Answered):
-    """A text with masked words. `filled` has the best guess in place of each mask, the best of those that begin a word
-    where the mask does; `windows` is above 1 for a long text.
+    """A text with masked words. `filled` has the best prediction in place of each mask, the best of those that begin a
+    word where the mask does; `windows` is above 1 for a long text.
     """
 
     text: str
@@ -127,7 +127,7 @@ class Guesses(NamedTuple):
 
 
 class Fill(Predictor[Masked, Filled]):
-    """The `top` best guesses for each masked word; several masked words are guessed independently of one another."""
+    """The `top` best predictions for each masked word, each predicted independently of the others."""
 
     longest = TOKEN_BY_TOKEN
 
@@ -179,9 +179,9 @@ class Fill(Predictor[Masked, Filled]):
                 yield row, Guesses(ids.tolist(), probabilities.tolist(), finite)
 
     def merge(self, example: Masked, found: Sequence[Guesses]) -> Filled:
-        """The text with its guesses; those for a masked word come from the window that shows most text around it."""
+        """The text with its predictions; a masked word's come from the window that shows most text around it."""
         if not all(each.finite for each in found):
-            raise not_finite("a model must give finite numbers to guess by", example.text)
+            raise not_finite("a model must give finite numbers to predict with", example.text)
         all_ids = [ids for each in found for ids in each.ids]
         all_probabilities = [probabilities for each in found for probabilities in each.probabilities]
         masks, filled, shift = [], example.text, 0
@@ -226,7 +226,7 @@ def word_of(tokenizer: Tokenizer, id_: int) -> str:
 
 
 def best_words(tokenizer: Tokenizer, logits: torch.Tensor) -> list[str]:
-    """The likeliest word at each place, [N, V] to N words, of those that `Fill` guesses from."""
+    """The likeliest word at each place, [N, V] to N words, of those that `Fill` predicts."""
     scores = logits[:, : tokenizer.vocabulary_size].clone()  # [N, V]: rows that only pad the table are no tokens
     scores[:, sorted(tokenizer.special_ids)] = -math.inf
     return [word_of(tokenizer, id_) for id_ in scores.argmax(dim=1).tolist()]

@@ -1,4 +1,4 @@
-"""Masked language modelling: words are masked, and the model learns to guess them (Devlin et al. 2019, §3.1).
+"""Masked language modelling: words are masked, and the model learns to predict them (Devlin et al. 2019, §3.1).
 
 B rows · S tokens of a row · N masked words, padded to the same number in each batch · V vocabulary
 """
@@ -39,7 +39,7 @@ class MaskedLMSection(TaskSection, MaskingSection):
 
 
 class MaskedLM(CorpusTask):
-    """Guessing masked words. `baselines` are measured beside the model when it is evaluated."""
+    """Predicting masked words. `baselines` are measured with the model when it is evaluated."""
 
     Section = MaskedLMSection
     verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}

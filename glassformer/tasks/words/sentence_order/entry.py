@@ -2,7 +2,7 @@ from glassformer.tasks import TaskEntry
 
 TASK = TaskEntry(
     name="sentence-order",
-    help="does a sentence follow another, from running text",
+    help="predict whether a sentence follows another, from running text",
     task=".task:SentenceOrder",
     recipe="sentence-order-mini",
     tuning="sentence-order",

@@ -38,8 +38,8 @@ from glassformer.text.tokenizer import Tokenizer
 
 class SentenceOrderSection(TaskSection):
     """Which pairs are wrong: with `negatives` random the second text comes from another document, as in BERT; with
-    swapped the two texts are neighbours that have changed places, as in ALBERT. `share` is the probability of a wrong
-    pair, `short` the share of documents that are cut to a random shorter length, `copies` how many different ways each
+    swapped the two texts are neighbours in swapped order, as in ALBERT. `share` is the probability of a wrong pair,
+    `short` the share of documents that are cut to a random shorter length, `copies` how many different ways each
     document is cut into pairs.
     """
 
@@ -186,5 +186,5 @@ def _check_frame(tokenizer: Tokenizer) -> None:
         raise ConfigError(
             "sentence order needs a tokenizer that writes a pair as [CLS] A [SEP] B [SEP]",
             got="another form",
-            do="begin from a bert or modernbert model, or from none",
+            do="start from a bert or modernbert model, or from none",
         )

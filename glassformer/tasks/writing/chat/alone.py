@@ -1,4 +1,4 @@
-"""Chat by a decoder alone: dialogues are one text, and of this the replies are learned.
+"""Chat by a decoder-only model: a dialogue is one text, of which the replies are learned.
 
 B rows · S tokens of a row · N = B·S · V vocabulary · W width
 """
@@ -125,7 +125,7 @@ class ChatAlone(RecordTask[Talk, Reply]):
             count = left_out.get("train", 0)
             raise DataError(
                 "training needs dialogues, with replies that fit into data.length = "
-                f"{data.length} tokens behind the turn before them",
+                f"{data.length} tokens after the turn before them",
                 got=f"{count:,} longer ones" if count else "none that can be used",
                 do="" if preparation.measuring else "raise data.length, or check the files",
             )

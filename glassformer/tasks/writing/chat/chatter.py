@@ -39,8 +39,8 @@ class OtherReply:
 
 @dataclass(frozen=True)
 class Reply(Answered):
-    """The turns so far, the last of them the one that is answered, and the reply. `read` of the last turns were read,
-    but `left_out` tokens of the first; `ended` by the model or a stop string.
+    """The turns so far, of which the last is answered, and the reply. `read` of the last turns were read, but
+    `left_out` tokens of the first; `ended` by the model or a stop string.
     """
 
     turns: tuple[str, ...]
@@ -58,7 +58,7 @@ class Reply(Answered):
     def notes(self) -> tuple[str, ...]:
         if not self.left_out:
             return ()
-        return (f"the model reads no more at once: {self.left_out:,} tokens at the beginning are left out",)
+        return (f"{self.left_out:,} tokens at the beginning are left out: the model reads no more at once",)
 
     @property
     def says(self) -> str:
@@ -76,7 +76,7 @@ _CHAT = "chat"
 # Between two turns; no turn contains one.
 TURN_END = "\n"
 HISTORY = 3
-"""Turns that are read at most, where neither the model nor anybody says otherwise."""
+"""Maximum number of turns to read, where neither the model nor the user says otherwise."""
 
 
 class Conversation(NamedTuple):
@@ -96,7 +96,7 @@ def check_replies(model: ModelConfig, context: Context) -> None:
         raise ConfigError(
             "a reply needs a model that was trained to chat",
             got=f"a {model.family} model{'' if trained is None else f' for {trained}'}",
-            do="the model chat comes with the package; train one with: glassformer train chat DIALOGUES",
+            do="the model chat is bundled; train one with: glassformer train chat DIALOGUES",
         )
 
 

@@ -17,7 +17,7 @@ TASK = TaskEntry(
 VERBS = (
     VerbEntry(
         name="chat",
-        help="the reply to a conversation, or a conversation",
+        help="reply to a conversation, or hold one",
         predictor=".chatter:Chatter",
         method=True,
         tasks=("chat",),

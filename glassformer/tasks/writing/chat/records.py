@@ -55,8 +55,8 @@ class Exchanges(Sequence[Exchange]):
 
 
 class DialogueSource:
-    """Lessons packed into rows of one length. Tokens see those of their own lesson alone (its number is their
-    document), and learn the token after them where that is learned.
+    """Lessons packed into rows of one length. Tokens attend only within their lesson (its number is their document),
+    and learn the token after them where that is learned.
     """
 
     rows_of_each = 1
@@ -96,7 +96,7 @@ class DialogueSource:
         return np.insert(self._ids.values.astype(np.int64), ends[known], last[known])
 
     def rows_of(self, replies: int | None) -> int | None:
-        """So many rows that they hold about so many replies; None for all."""
+        """The number of rows that hold about this many replies; None for all."""
         if replies is None:
             return None
         return min(len(self), math.ceil(replies * len(self) / len(self.examples)))

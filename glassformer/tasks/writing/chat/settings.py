@@ -14,7 +14,7 @@ class ChatSection(TargetSection):
     card: ClassVar[CardWords] = CardWords(
         "reply",
         cut="cut at their beginning: the last turns are read",
-        limit="It answers the last turns alone, and knows nothing but its dialogues: what it says is made up.",
+        limit="It answers only the last turns and knows only its dialogues: what it says is made up.",
     )
     name: Literal["chat"] = "chat"
     best: Literal["loss"] = "loss"

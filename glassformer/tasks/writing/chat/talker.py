@@ -1,4 +1,4 @@
-"""Replying with a decoder alone: the verb `chat` of models with a chat template.
+"""Replying with a decoder-only model: the verb `chat` of models with a chat template.
 
 B rows · S tokens of the turns so far
 """
@@ -39,7 +39,7 @@ class Talk(NamedTuple):
 
 
 class Talker(Writer[Talk, Reply]):
-    """The last turns are written as the model's chat template says, and the decoder goes on, as in `generate`."""
+    """The chat template of the model formats the last turns, and the decoder continues, as in `generate`."""
 
     sample = ("Hi, how are you?",)
     read_ahead = 1024
@@ -60,7 +60,7 @@ class Talker(Writer[Talk, Reply]):
             raise ConfigError(
                 "a decoder that chats has a chat template, which says how turns are written",
                 got=f"{model.config.family} without one",
-                do="glassformer train chat DIALOGUES --start MODEL teaches it; glassformer generate writes on",
+                do="glassformer train chat DIALOGUES --start MODEL teaches it; glassformer generate continues a text",
             )
         options = context.writing
         turns = TurnWriter(tokenizer, context.templates.named(options.template), writer.ids.end)
@@ -74,7 +74,7 @@ class Talker(Writer[Talk, Reply]):
             if marks := {*ids_of(self.tokenizer, each.content)} & self.tokenizer.special_ids:
                 raise DataError(
                     located(where, "a turn must hold words alone"),
-                    got=f"{self.tokenizer.token(min(marks))!r}, by which the model tells turns apart",
+                    got=f"{self.tokenizer.token(min(marks))!r}, which the model uses to separate turns",
                 )
         return self._read(messages)
 
@@ -121,9 +121,9 @@ class Talker(Writer[Talk, Reply]):
                 return ids, left_out
             left_out += max(1, len(ids) - most)
         raise DataError(
-            f"a model that reads {most} tokens at once beside its reply must have room for a turn",
-            got="a system's message, or marks of the template, that leave none",
-            do="shorten what the system says, or ask for fewer tokens",
+            f"a model that reads {most} tokens at once must have room for a turn and its reply",
+            got="a system message, or marks of the template, that leave none",
+            do="shorten the system message, or ask for fewer tokens",
         )
 
     def rows(self, example: Talk) -> Iterator[Row]:

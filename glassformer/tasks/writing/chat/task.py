@@ -46,7 +46,7 @@ WRITTEN = 200
 """Replies that are written to measure how different and long they are."""
 
 REPEATED = 4
-"""Sequences of so many words that stand more than once in a reply are counted."""
+"""Sequences of this many words that occur more than once in a reply are counted."""
 
 
 def reply_scores(replies: Sequence[str]) -> dict[str, float]:
@@ -79,7 +79,7 @@ def replies_to_write(source: Replies, limit: int | None) -> list[int]:
 
 
 def with_replies(scores: Scores, written: Sequence[str], right: Sequence[str]) -> Scores:
-    """Scores with those of replies that a model has written, beside those of the right ones."""
+    """Scores with those of replies that a model wrote, compared with the right ones."""
     own = {**scores.of[THIS_MODEL], **reply_scores(written)}
     of = {**scores.of, THIS_MODEL: own, "right replies": reply_scores(right)}
     return replace(scores, of=of, report={"written": len(written)})

@@ -29,11 +29,11 @@ class Exchange(NamedTuple):
 
 
 class NotAddingError(DataError):
-    """A template that writes earlier turns in another way when later ones follow."""
+    """A template that formats earlier turns differently when later ones follow."""
 
 
 class TurnWriter:
-    """Conversations as tokens. `ends` are the tokens that end a reply: behind the first of them nothing is learned."""
+    """Conversations as tokens. `ends` are the tokens that end a reply: after the first of them nothing is learned."""
 
     def __init__(self, tokenizer: Tokenizer, template: ChatTemplate, ends: Iterable[int]) -> None:
         self.tokenizer, self.template, self.ends = tokenizer, template, frozenset(ends)
@@ -72,7 +72,7 @@ class TurnWriter:
         after = self.template.written(messages[: number + 1], ask=False).text
         if not (whole.startswith(after) and after.startswith(before)):
             raise NotAddingError(
-                "the chat template must write a turn in the same way whatever follows it, to be learned from",
+                "to train on it, the chat template must format a turn the same way whatever follows",
                 got=f"another text before turn {number + 1}",
             )
         return len(before), len(after)
@@ -102,7 +102,7 @@ def messages_of(turns: object, where: str = "", *, system: str | None = None) ->
         raise DataError(located(where, "the last turn must be the user's"), got=f"one of {found[-1].role}")
     if system is not None and found[0].role != SYSTEM:
         if not system.strip():
-            raise DataError("the system's message must hold words", got=repr(system)[:60])
+            raise DataError("the system message must hold words", got=repr(system)[:60])
         found.insert(0, Message(SYSTEM, system))
     return tuple(found)
 

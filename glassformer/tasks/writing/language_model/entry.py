@@ -2,7 +2,7 @@ from glassformer.tasks import TaskEntry, VerbEntry, WatchEntry
 
 TASK = TaskEntry(
     name="language-model",
-    help="tell each token from those before it, from running text",
+    help="predict the next token, from running text",
     task=".task:LanguageModel",
     text="As Aliens entered our planet",
     recipe="language-model",
@@ -13,7 +13,7 @@ TASK = TaskEntry(
 VERBS = (
     VerbEntry(
         name="generate",
-        help="the text that goes on behind a prompt",
+        help="continue a prompt",
         predictor="..generator:Generate",
         method=True,
         tasks=("language-model",),

@@ -1,4 +1,4 @@
-"""Language modelling: each token is told from those before it (Radford et al. 2019).
+"""Language modelling: each token is predicted from those before it (Radford et al. 2019).
 
 B rows · S tokens of a row · N = B·S · V vocabulary · W width
 """
@@ -84,7 +84,7 @@ class NextTokens:
         )
 
     def unigram(self) -> Unigram:
-        """How frequent each token of the stream is, the ends of documents among them."""
+        """The frequency of each token of the stream, ends of documents included."""
         counted = Unigram.count(self.text.store.ids, self._vocabulary)
         for id_ in (*self.text.frame.before, *self.text.frame.after):
             counted.counts[id_] += self.text.store.documents
@@ -97,8 +97,8 @@ class LanguageModelSection(StreamSection):
     compared_by: ClassVar[str] = "-bits_per_byte"  # losses per token are of different tokens where vocabularies differ
     card: ClassVar[CardWords] = CardWords(
         "text",
-        cut="scored in overlapping windows, and of a longer prompt the end is read",
-        limit="It writes one token after the other and plans nothing; what it tells is made up.",
+        cut="scored in overlapping windows, and only the end of a longer prompt is read",
+        limit="It writes one token after the other and plans nothing; what it writes is made up.",
     )
     name: Literal["language-model"] = "language-model"
 
@@ -129,7 +129,7 @@ class LanguageModel(CorpusTask):
             raise ConfigError(
                 "the rows of a language model are packed",
                 got="data.pack = false",
-                do="leave it out; with data.document_mask = true the documents of a row do not see each other",
+                do="leave it out; with data.document_mask = true the documents of a row do not attend to each other",
             )
 
     @classmethod

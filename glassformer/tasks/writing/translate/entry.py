@@ -16,7 +16,7 @@ TASK = TaskEntry(
 VERBS = (
     VerbEntry(
         name="translate",
-        help="the translation of a text",
+        help="translate a text",
         predictor="..translator:Translator",
         method=True,
         tasks=("translate",),

@@ -15,7 +15,7 @@ class TranslateSection(TargetSection):
     card: ClassVar[CardWords] = CardWords(
         "translation",
         cut="cut into sentences",
-        limit="A sentence is translated without those before it; what it has not learned to translate it makes up.",
+        limit="A sentence is translated without those before it; what it has not learned to translate is made up.",
     )
     name: Literal["translate"] = "translate"
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
@@ -27,10 +27,10 @@ class TranslateSection(TargetSection):
 
 
 class TranslateData(RecordSection):
-    """A source text and its translation: columns of a table, or line n of `files` beside line n of `target_files`.
-    `text` and `target` are columns, by name or by number from 0; a table without these names is read as two columns.
-    Pairs in which a side has more than `length` tokens are not learned from. `remove` names problems of pairs to learn
-    from that are left out (`data/readers/pair_checks.py`).
+    """A source text and its translation: columns of a table, or line n of `files` and line n of `target_files`. `text`
+    and `target` are columns, by name or by number from 0; a table without these names is read as two columns. Pairs in
+    which a side has more than `length` tokens are not learned from. `remove` names problems of pairs to learn from that
+    are left out (`data/readers/pair_checks.py`).
     """
 
     reads: ClassVar[Reads] = "pairs"

@@ -143,7 +143,7 @@ class Translate(TargetTask):
     frequent: TargetWords | None = None  # counted where there are training pairs
 
     def searching(self, beams: int) -> Translator:
-        """What translates with so many beams; an imported model as it is searched by default."""
+        """The translator, with this many beams; an imported model with its own search settings."""
         if self.search is not None:
             search, ids = self.search.settings, self.search.ids
         else:
