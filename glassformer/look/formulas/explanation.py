@@ -72,16 +72,14 @@ class Part:
 
     @property
     def cells(self) -> str:
-        """The cells it is made of."""
         return " · ".join(str(factor) for factor in self.factors if factor.name is not None)
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """One number of a trace: its formula, its terms, and the number computed again from its operands.
-
-    `formula` is in words, `mathml` the same as MathML. Each factor of each term that has a name can be explained
-    again. `error` = |difference| / (1 + sum of the absolute terms). A weight or a fact has no formula.
+    """One number of a trace: its formula, its terms, and the number computed again from its operands. `formula` is in
+    words, `mathml` the same as MathML. Each factor of each term that has a name can be explained again. `error` =
+    |difference| / (1 + sum of the absolute terms). A weight or a fact has no formula.
     """
 
     name: str

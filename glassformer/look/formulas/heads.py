@@ -1,7 +1,5 @@
 """The formulas of the heads: from states to scores for the vocabulary, for a text's labels, for each token's labels."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 
@@ -18,10 +16,7 @@ from glassformer.look.formulas.writer import STREAM, Writer, weight
 
 @dataclass
 class HeadWriter(Writer):
-    """Writes the formulas of one head after the other."""
-
     def vocabulary_head(self, config: VocabularyHeadConfig, states: str) -> None:
-        """Scores and probabilities of the tokens of the vocabulary."""
         rows = "place" if self.at_places else "sentence token"
         x = Operand(states, "<place> input" if self.at_places else "sentence token input")
         if config.transform:
@@ -35,7 +30,6 @@ class HeadWriter(Writer):
         self.probabilities("head", f"{rows} vocabulary", "vocabulary")
 
     def sentence_head(self, config: SentenceHeadConfig, states: str) -> None:
-        """Scores of a text's labels, and their probabilities where they have any."""
         x = Operand(self.vector(config, Operand(states, STREAM)), "sentence input")
         if config.has_pooler:
             layer = self.weighted(x, "sentence_head.pooler", "channel", config.pooler_bias)
@@ -63,7 +57,6 @@ class HeadWriter(Writer):
         self.add("choice.probabilities", axes, Softmax(scores, "candidate"))
 
     def vector(self, config: SentenceHeadConfig, states: Operand) -> str:
-        """The one vector of a text."""
         if config.pooling == "max":
             rule: Rule = Largest(states, over="token", real=self.fact("real", "sentence token"))
             return self.add("sentence_head.max", "sentence channel", rule)
@@ -72,7 +65,6 @@ class HeadWriter(Writer):
         return self.add(f"sentence_head.{vector}", "sentence channel", rule)
 
     def transform(self, path: str, x: Operand, config: TransformConfig, rows: str) -> Operand:
-        """A head's own layer, activation and norm."""
         layer = self.weighted(x, f"{path}.dense", "channel", config.transform_bias)
         name = self.add(f"{path}.hidden", axes := f"{rows} channel", layer)
         name = self.add(f"{path}.activated", axes, Activation(Operand(name, axes), config.activation))
@@ -80,7 +72,6 @@ class HeadWriter(Writer):
         return Operand(name, f"{rows} input")
 
     def token_head(self, config: TokenHeadConfig, states: str) -> None:
-        """Scores and probabilities of each token's labels, and what a CRF makes of them."""
         x = Operand(states, "sentence token input")
         if config.transform:
             x = self.transform("token_head", x, config, "sentence token")
@@ -113,7 +104,6 @@ class HeadWriter(Writer):
         self.add(f"{path}.log_probability", "sentence", Difference(score, total))
 
     def probabilities(self, path: str, axes: str, over: str, last: str = "logits") -> None:
-        """Scores as probabilities that sum to 1, and their logarithms."""
         logits = Operand(f"{path}.{last}", axes)
         self.add(f"{path}.log_probabilities", axes, LogSoftmax(logits, over))
         self.add(f"{path}.probabilities", axes, Softmax(logits, over))

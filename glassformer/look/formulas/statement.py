@@ -1,7 +1,5 @@
 """All formulas of a model by name, as `formulas.py` writes them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What writes one formula after the other: the parts that a stack and a head have in common."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from glassformer.config import ModelConfig, NormConfig
@@ -14,7 +12,6 @@ STREAM = "sentence token channel"
 
 
 def weight(path: str, axes: str) -> Operand:
-    """A parameter."""
     return Operand(f"parameters.{path}", axes)
 
 
@@ -31,7 +28,6 @@ class Writer:
     memory: str | None = None
 
     def add(self, name: str, axes: str, rule: Rule, *, keys: str | None = None) -> str:
-        """Write a formula; returns its name."""
         self.formulas[name] = Formula(name, axes, rule, self.side, keys or self.side)
         return name
 
@@ -41,7 +37,6 @@ class Writer:
         return Operand(full, axes) if full in self.given else None
 
     def linear(self, name: str, x: str, bias: bool) -> str:
-        """A linear layer of the stream."""
         return self.add(name, STREAM, self.weighted(Operand(x, "sentence token input"), name, "channel", bias))
 
     def weighted(self, x: Operand, path: str, rows: str, bias: bool) -> Linear:
@@ -50,7 +45,6 @@ class Writer:
         return Linear(x, weight(f"{path}.weight", f"{rows} input"), added, over="input")
 
     def norm(self, name: str, config: NormConfig, x: str, axes: str) -> str:
-        """The norm of a tensor."""
         bias = weight(f"{name}.bias", "channel") if config.kind == "layer" and config.bias else None
         kind = LayerNorm if config.kind == "layer" else RMSNorm
         rule = kind(Operand(x, axes), weight(f"{name}.weight", "channel"), bias, epsilon=config.epsilon)

@@ -92,14 +92,7 @@ def measure_text(trace: Tensors, attention: str, sentence: int, weights: Tensor,
     queries = facts.get(f"{formula.tokens}.ids")
     apart = crossing and bool(trace.words.source_vocabulary)
     same = None if apart or queries is None or keys is None else same_word(queries[sentence], keys[sentence], crossing)
-    return measure(
-        weights,
-        may_look,
-        None if real is None else real[sentence],
-        separators,
-        same,
-        crossing=crossing,
-    )
+    return measure(weights, may_look, None if real is None else real[sentence], separators, same, crossing=crossing)
 
 
 def same_word(queries: Tensor, keys: Tensor, crossing: bool) -> Tensor:
@@ -116,7 +109,6 @@ class Mean:
     tokens: dict[str, int] = field(default_factory=dict)
 
     def add(self, trace: Tensors) -> None:
-        """Another run."""
         for attention in attentions(trace):
             tensors = trace.fetch([f"{attention}.weights", f"{attention}.may_look"])
             weights, may_look = (tensor.cpu() for tensor in tensors.values())

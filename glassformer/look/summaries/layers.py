@@ -1,7 +1,5 @@
 """The layers of a run whose states are the features of its words: by number, the embedding first."""
 
-from __future__ import annotations
-
 from glassformer.look.trace.tensors import Tensors
 
 

@@ -3,8 +3,6 @@
 H heads · Q query tokens · K key tokens · R rows of a picture · C columns of a picture
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

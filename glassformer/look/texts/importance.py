@@ -1,7 +1,5 @@
 """How much a model loses without each of its attention heads, on held-out texts: measured, never read off attention."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -119,7 +117,6 @@ def head_importance(
 
 
 def named(config: ModelConfig, *, predicts: bool, answers: bool, own: bool) -> str:
-    """What is measured, in words."""
     if not predicts:
         return "change of the labels' probabilities" if answers else "turn of the text's vector"
     if config.decoder is None:
@@ -142,8 +139,6 @@ def differences(sums: np.ndarray, counts: np.ndarray) -> list[tuple[float, float
         return [(value, float("nan"), float("nan")) for value in measure.values().values()]
     return [tuple(interval) for interval in measure.intervals().values()]  # type: ignore[misc]  # value, low, high
 
-
-# ------------------------------------------------------------------- what is asked
 
 Batch = tuple[Asked, list[int]]
 """What is run together, and for each row the number of the text that it counts for."""

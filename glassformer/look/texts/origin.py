@@ -1,7 +1,5 @@
 """How a trace of texts can be asked for again: in Python, on the command line, or with other words."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 
@@ -52,7 +50,6 @@ def opened_by(source: Path | None) -> tuple[tuple[str, ...], str | None]:
 
 
 def command_for(given: Given, where: str | None, *, two_stacks: bool) -> str:
-    """The command that opens these texts on a live page."""
     if where is None:
         return "glassformer explore"
     second = [] if given.seconds is None else ["--target" if two_stacks else "--pair", given.seconds[0]]

@@ -1,7 +1,5 @@
 """A trace of texts through a model, with cells named by the words of the texts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 

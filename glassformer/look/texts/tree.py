@@ -104,7 +104,6 @@ class SearchTree:
 
     def decoder_ids(self, node: Node) -> tuple[int, ...]:
         """What the decoder reads in a trace of this node: the prompt and the tokens up to it. An end is not read.
-
         `model.trace(tree.text, target_ids=tree.decoder_ids(node))` has every number behind it.
         """
         tokens = [each.token for each in self.path(node)]
@@ -140,8 +139,6 @@ class SearchTree:
     def __str__(self) -> str:
         return "\n".join(tree_lines(self))
 
-
-# ----------------------------------------------------------------- on a terminal
 
 WIDTH = 80
 NUMBERS = 24

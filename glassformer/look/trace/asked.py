@@ -4,8 +4,6 @@
 stack; in patterns and short names `attention` stands for `self_attention` and `cross_attention`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
@@ -17,7 +15,6 @@ LISTED = 4
 
 
 def is_pattern(wanted: str) -> bool:
-    """Whether it may stand for several names."""
     return any(mark in wanted for mark in "*?[")
 
 

@@ -3,8 +3,6 @@
 B sentences · S tokens
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
@@ -49,7 +47,6 @@ def facts(config: ModelConfig, inputs: Inputs, decoder_inputs: Inputs | None) ->
 
 
 def side_facts(side: str, inputs: Inputs, stack: StackConfig) -> dict[str, Tensor]:
-    """The facts of one text."""
     found = {f"{side}.{name}": value for name in GIVEN if isinstance(value := getattr(inputs, name), Tensor)}
     found[f"{side}.positions"] = count(inputs) if inputs.positions is None else inputs.positions
     if stack.embed.segments:

@@ -1,7 +1,5 @@
 """Read a saved trace, and connect it again with its model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,10 +20,9 @@ from glassformer.models.transformer import Transformer
 
 
 def load_trace(path: str | Path, model: nn.Module | HasModule | None = None) -> Trace:
-    """Read a saved trace, onto the device of the model where there is one.
-
-    With the model, or saved weights, all tensors can be computed again and interventions are possible.
-    Raises CheckpointError for another kind of file, or for another model than the traced one.
+    """Read a saved trace, onto the device of the model where there is one. With the model, or saved weights, all
+    tensors can be computed again and interventions are possible. Raises CheckpointError for another kind of file, or
+    for another model than the traced one.
     """
     path = Path(path)
     header, tensors = saved.read(path)
@@ -109,7 +106,6 @@ def group(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def side_inputs(side: str, facts: Mapping[str, Tensor]) -> Inputs:
-    """The inputs of one text."""
     found = group(facts, f"{side}.")
     return Inputs(
         ids=found.get("ids"),

@@ -3,8 +3,6 @@
 B sentences · S tokens · N positions where the vocabulary is scored
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

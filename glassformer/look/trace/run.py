@@ -186,7 +186,6 @@ class Run:
         return Replay(self.model, statement, inputs, decoder_inputs, self.scored_at, change, by_hand), known
 
     def trace(self, interventions: tuple[Intervention, ...]) -> Trace:
-        """One forward, and what is to be kept of it."""
         interventions, words = self.resolved(interventions)
         replay, known = self.replay(interventions)
         statement = replay.statement
@@ -248,7 +247,6 @@ class Run:
         )
 
     def honesty(self) -> Honesty:
-        """The honesty gate of the run without interventions."""
         return measure(self.replay(())[0], self.original, self.predicts_in)
 
     def forward(self, replay: Replay, names: Sequence[str]) -> Mapping[str, Tensor]:

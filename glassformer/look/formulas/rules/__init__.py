@@ -3,8 +3,6 @@
 Written out in elementary steps, in double precision, and sharing no code with `parts/`: this is the side that checks.
 """
 
-from __future__ import annotations
-
 from glassformer.look.formulas.rules.activations import Activation, Gate
 from glassformer.look.formulas.rules.chains import BestPath, ChainBest, ChainBestEnd, ChainEnd, ChainSum, Difference
 from glassformer.look.formulas.rules.evaluator import Rule

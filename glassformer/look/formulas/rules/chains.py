@@ -4,8 +4,6 @@ A table of these follows from its own numbers at the token before, so that each 
 B sentences · S tokens · L labels
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -30,7 +28,6 @@ def log_of_sum(x: Tensor, dim: int) -> Tensor:
 
 
 def largest_of(x: Tensor, dim: int) -> Tensor:
-    """The largest number."""
     return x.max(dim).values
 
 
@@ -65,7 +62,6 @@ class ChainSum(Rule):
     labelled: Operand
 
     def over(self, x: Tensor, dim: int) -> Tensor:
-        """What is made of the ways to a label."""
         return log_of_sum(x, dim)
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
@@ -103,7 +99,6 @@ class ChainSum(Rule):
         return Working((*terms, Term("logit", (own,), own.value)), float(ways) + own.value, {"ways": float(ways)})
 
     def expression(self) -> Expression:
-        """x + log Σ exp(before + steps)."""
         ways = row(read(self.before), sign("+", " at the token before + "), read(self.steps))
         labelled, first = read(self.labelled), read(self.first)
         words = (
@@ -118,12 +113,10 @@ class ChainSum(Rule):
         return cases(*lines, words=words)
 
     def ways(self, inside: Expression) -> Expression:
-        """log Σ exp(…)."""
         return function("log", summed("before", function("exp", inside)))
 
     @classmethod
     def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
-        """logit + the ways."""
         found = explanation.quantities
         if not found:
             return explanation.sum_of(lambda term: number(term.value), limits)
@@ -134,7 +127,6 @@ class ChainSum(Rule):
 
 
 def sum_of(factors: tuple[Factor, ...]) -> float:
-    """The sum of some numbers."""
     return math.fsum(factor.value for factor in factors)
 
 
@@ -147,11 +139,9 @@ class ChainBest(ChainSum):
     verb: ClassVar = "largest"
 
     def over(self, x: Tensor, dim: int) -> Tensor:
-        """The best of the ways."""
         return largest_of(x, dim)
 
     def ways(self, inside: Expression) -> Expression:
-        """max(…)."""
         return function("max", inside)
 
 
@@ -167,7 +157,6 @@ class ChainEnd(Rule):
     labelled: Operand
 
     def over(self, x: Tensor, dim: int) -> Tensor:
-        """What is made of the labels at the end."""
         return log_of_sum(x, dim)
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
@@ -181,7 +170,6 @@ class ChainEnd(Rule):
         return torch.where(some, found, 0.0), ends.abs().amax(1) + last.abs().max()
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """A term for each label at the end."""
         if not tensors.source.tensor(self.labelled.name)[cell["sentence"]].any():
             return Working((), 0.0)
         end = {**cell, "token": tensors.size(self.x, "token") - 1}
@@ -194,18 +182,15 @@ class ChainEnd(Rule):
         )
 
     def expression(self) -> Expression:
-        """log Σ exp(x + last) at the last token."""
         inside = row(read(self.x), sign("+", " at the last token + "), read(self.last))
         words = f"the {self.verb} over the label of {inside.words}; 0 where nothing is {read(self.labelled).words}"
         return cases((self.ends(inside), read(self.labelled)), (symbol("0"), symbol("otherwise")), words=words)
 
     def ends(self, inside: Expression) -> Expression:
-        """log Σ exp(…)."""
         return function("log", summed("label", function("exp", inside)))
 
     @classmethod
     def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
-        """The labels at the end."""
         kept = sorted(explanation.terms, key=lambda term: -term.value)[: limits.terms]
         more = f", {len(explanation.terms) - len(kept)} more" if len(explanation.terms) > len(kept) else ""
         return f"{cls.verb}({', '.join(term.numbers for term in kept)}{more})"
@@ -220,11 +205,9 @@ class ChainBestEnd(ChainEnd):
     verb: ClassVar = "largest"
 
     def over(self, x: Tensor, dim: int) -> Tensor:
-        """The best end."""
         return largest_of(x, dim)
 
     def ends(self, inside: Expression) -> Expression:
-        """max(…)."""
         return function("max", inside)
 
 
@@ -262,7 +245,6 @@ class BestPath(Rule):
         return found, found
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """The score up to this label, and what follows it."""
         labelled = tensors.source.tensor(self.labelled.name)[cell["sentence"]]
         if not labelled[cell["token"]]:
             return Working((), 0.0)
@@ -278,7 +260,6 @@ class BestPath(Rule):
         return Working((Term("score so far", (own,), own.value), Term("onwards", (onwards,), onwards.value)), result)
 
     def expression(self) -> Expression:
-        """1 where best + steps is largest."""
         onwards = row(read(self.x), sign("+"), read(self.steps), read(self.after))
         end = row(read(self.x), sign("+"), read(self.last))
         words = (
@@ -290,7 +271,6 @@ class BestPath(Rule):
 
     @classmethod
     def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
-        """The score with this label."""
         if not explanation.terms:
             return "not labelled"
         sum_ = " + ".join(number(term.value) for term in explanation.terms).replace("+ −", "− ")
@@ -307,22 +287,18 @@ class Difference(Rule):
     less: Operand
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
-        """The shape of the operands."""
         x, less = tensors.aligned(self.x), tensors.aligned(self.less)
         return x - less, x.abs() + less.abs()
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """Both numbers."""
         x, less = tensors.factor(self.x, cell), tensors.factor(self.less, cell)
         terms = (Term("score", (x,), x.value), Term("less", (less, Factor(None, (), -1.0)), -less.value))
         return Working(terms, x.value - less.value)
 
     def expression(self) -> Expression:
-        """x − less."""
         return row(read(self.x), sign("−"), read(self.less))
 
     @classmethod
     def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
-        """a − b."""
         x, less = (term.factors[0].value for term in explanation.terms)
         return f"{number(x)} − {number(less)}".replace("− −", "+ ")

@@ -1,7 +1,5 @@
 """Rules of rotary positions: plain, and with each stretch. Each states the rate of one pair of channels."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -40,7 +38,6 @@ class Rotate(Rule):
         return ""
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
-        """The shape of x."""
         if tensors.axes[-1] != self.over:
             raise FormulaError(f"{tensors.formula.name} turns pairs along {self.over}", got=tensors.formula.axes)
         x = tensors.aligned(self.x)
@@ -58,7 +55,6 @@ class Rotate(Rule):
         return turned, torch.cat(parts, dim=-1)
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """Two terms: the number itself and its partner."""
         half = tensors.size(self.x, self.over) // 2
         channel = cell[self.over]
         partner = channel + half if channel < half else channel - half
@@ -75,7 +71,6 @@ class Rotate(Rule):
         return Working(terms, math.fsum(term.value for term in terms), {"angle": angle})
 
     def expression(self) -> Expression:
-        """x · cos ± partner · sin."""
         x = read(self.x)
         words = (
             f"{x.words} turned with its partner channel by position × rate (base {value(self.base).words}{self.how})"
@@ -92,12 +87,10 @@ class RotateLinear(Rotate):
     factor: float
 
     def rate(self, pair: int, half: int, tokens: float) -> float:
-        """The plain rate over the factor."""
         return super().rate(pair, half, tokens) / self.factor
 
     @property
     def how(self) -> str:
-        """The stretch in words."""
         return f", rates divided by {self.factor:g}"
 
 
@@ -110,14 +103,12 @@ class RotateDynamic(Rotate):
     original_length: int
 
     def rate(self, pair: int, half: int, tokens: float) -> float:
-        """The plain rate of a base that the text's length has raised."""
         beyond = max(tokens / self.original_length - 1, 0.0)
         base = self.base * (1 + self.factor * beyond) ** (half / (half - 1))
         return float(base ** -(pair / half))
 
     @property
     def how(self) -> str:
-        """The stretch in words."""
         return f", raised for texts of more than {self.original_length} tokens"
 
 
@@ -132,7 +123,6 @@ class RotateLlama3(Rotate):
     original_length: int
 
     def rate(self, pair: int, half: int, tokens: float) -> float:
-        """By the length of the pair's wave."""
         plain = super().rate(pair, half, tokens)
         wave = 2 * math.pi / plain
         if wave < self.original_length / self.high_frequency_factor:
@@ -145,7 +135,6 @@ class RotateLlama3(Rotate):
 
     @property
     def how(self) -> str:
-        """The stretch in words."""
         return f", long waves stretched by {self.factor:g}"
 
 
@@ -162,7 +151,6 @@ class RotateYarn(Rotate):
     truncate: bool
 
     def rate(self, pair: int, half: int, tokens: float) -> float:
-        """By the pair's place on the ramp between those that turn beta_fast and beta_slow times."""
         plain = super().rate(pair, half, tokens)
         # Pair i turns L · base^(−i/half) / 2π times in L tokens: solved for i.
         bounds = [
@@ -178,12 +166,10 @@ class RotateYarn(Rotate):
 
     @property
     def size_of_turns(self) -> float:
-        """What cosines and sines are multiplied by."""
         return self.attention_factor
 
     @property
     def how(self) -> str:
-        """The stretch in words."""
         return f", slow pairs stretched by {self.factor:g}, times {self.attention_factor:.6g}"
 
 
@@ -196,7 +182,6 @@ STRETCHED: dict[str, type[Rotate]] = {
 
 
 def rotation(config: RotaryConfig, x: Operand, position: Operand) -> Rotate:
-    """The rule of a model's rotary positions."""
     if config.stretch is None:
         return Rotate(x, position, config.base)
     numbers = config.stretch.model_dump(exclude={"kind"})
