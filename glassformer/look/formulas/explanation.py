@@ -152,6 +152,13 @@ class Explanation:
         return text + (f" + ({left} more: {number(rest)})" if left else "")
 
 
+def largest_first(terms: Sequence[Part], limits: Limits, write: Callable[[Part], str], rest: str = "more") -> str:
+    """The largest terms, the largest first, and how many are left out: `a, b, 3 more`."""
+    kept = sorted(terms, key=lambda term: -term.value)[: limits.terms]
+    left = len(terms) - len(kept)
+    return ", ".join(map(write, kept)) + (f", {left} {rest}" if left else "")
+
+
 def number(value: float) -> str:
     """A number as it is printed: four decimals, or as many digits as it needs."""
     if not math.isfinite(value):

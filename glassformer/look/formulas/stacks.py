@@ -21,17 +21,15 @@ from glassformer.config import (
     RotaryConfig,
     StackConfig,
 )
-from glassformer.look.formulas.heads import HeadWriter
 from glassformer.look.formulas.named import Operand
 from glassformer.look.formulas.rules.activations import Activation, Gate
-from glassformer.look.formulas.rules.evaluator import Rule
+from glassformer.look.formulas.rules.evaluator import Rule, Statement
 from glassformer.look.formulas.rules.masks import FillAdd, FillSet, MayLook
 from glassformer.look.formulas.rules.positions import RelativeBias, Sinusoid
 from glassformer.look.formulas.rules.rotations import rotation
 from glassformer.look.formulas.rules.softmax_and_norms import Softmax
 from glassformer.look.formulas.rules.sums import Add, Concatenate, DotProduct, LookUp, Scale, WeightedSum
-from glassformer.look.formulas.statement import Statement
-from glassformer.look.formulas.writer import STREAM, weight
+from glassformer.look.formulas.writer import STREAM, Writer, weight
 
 SQUARE = "sentence head query key"
 MIXED = "sentence head query channel"
@@ -54,7 +52,7 @@ def _state(config: ModelConfig, given: frozenset[str], at_places: bool) -> State
 
 
 @dataclass
-class _Writer(HeadWriter):
+class _Writer(Writer):
     """Walks the config in the order of the model and writes one formula a tensor."""
 
     def write(self) -> Statement:

@@ -22,8 +22,7 @@ LEAST, TIMES = 0.25, 2
 three tokens or fewer that would be more than there is: half way from an even share to all of it is enough."""
 FEW, AT_LEAST = 0.125, 2
 """"A few" are at most this share of the tokens that it could look at, or so many."""
-ROUNDED = 1 + 1e-6
-"""Two tokens with half of the attention each are two at once, whatever their entropy was rounded to."""
+ROUNDED = 1 + 1e-6  # Two tokens with half of the attention each are two at once, whatever their entropy was rounded to
 
 RULE = (
     f"A head is called by the place that gets most of its attention, on average over the tokens that look: at least "

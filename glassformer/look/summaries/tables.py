@@ -15,19 +15,16 @@ from glassformer.look.formulas.explanation import Limits
 from glassformer.look.trace.cell import word_at
 from glassformer.look.trace.tensors import Tensors
 
-WORDS = ("token", "query", "key")
-"""The axes that count the words of a sentence."""
+WORDS = ("token", "query", "key")  # The axes that count the words of a sentence
 
 HEADS = ("head", "key_value_head")
 
-LISTED = ("vocabulary", "label", "candidate")
-"""The axes that run down a table, with the places beside each other."""
+LISTED = ("vocabulary", "label", "candidate")  # The axes that run down a table, with the places beside each other
 
 ONE_NUMBER = {"logits": "score", "log_probabilities": "logarithm", "probabilities": "probability"}
 """The heading of a number that is that of no label, by the last word of its tensor's name."""
 
-CHOSEN = "←"
-"""Stands behind the row of the chosen word."""
+CHOSEN = "←"  # Stands behind the row of the chosen word
 
 
 @dataclass(frozen=True)

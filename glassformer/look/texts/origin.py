@@ -7,14 +7,13 @@ from glassformer.bundled.texts import slides_model
 from glassformer.bundled.travelling import travelling
 from glassformer.config import ModelConfig
 from glassformer.look.texts.reader import Given
-from glassformer.look.trace.origin import Origin
+from glassformer.look.trace.trace import Origin
 from glassformer.text.tokenizer import Tokenizer
 
 # The slides' model, which is bundled.
 SLIDES = slides_model()
 
-MOST_WORDS = 2000
-"""In a larger vocabulary it is not looked whether each entry is read as one word."""
+MOST_WORDS = 2000  # In a larger vocabulary it is not looked whether each entry is read as one word
 
 
 def origin_of(

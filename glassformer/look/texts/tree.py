@@ -141,8 +141,7 @@ class SearchTree:
 
 
 WIDTH = 80
-NUMBERS = 24
-"""The columns of the numbers at the right."""
+NUMBERS = 24  # The columns of the numbers at the right
 
 
 def tree_lines(tree: SearchTree, width: int = WIDTH) -> Iterator[str]:

@@ -27,8 +27,7 @@ from glassformer.look.trace.trace import Trace
 Note = tuple[str, str, str]
 """A correction: its number, its sentence, and the documents it corrects, empty for the one that is followed."""
 
-NotesOf = Callable[[str], tuple[Note, ...]]
-"""The corrections that belong to a tensor, by its name."""
+NotesOf = Callable[[str], tuple[Note, ...]]  # The corrections that belong to a tensor, by its name
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from torch import Tensor
 
 from glassformer.answering.answers import predictor_for
 from glassformer.base.errors import ConfigError, DataError, did_you_mean
-from glassformer.look.summaries.head_measures import MEASURES, measure
-from glassformer.look.summaries.thumbnails import picture_of
+from glassformer.look.summaries.head_measures import MEASURES, measure, picture_of
 from glassformer.look.texts.reader import Reader, shown
 from glassformer.look.trace.watch import watch
 from glassformer.models.names import tensor_names

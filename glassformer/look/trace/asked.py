@@ -10,8 +10,7 @@ from fnmatch import fnmatchcase
 
 from glassformer.base.errors import UnknownNameError, did_you_mean
 
-LISTED = 4
-"""How many of the tensors that a short name could mean are named."""
+LISTED = 4  # How many of the tensors that a short name could mean are named
 
 
 def is_pattern(wanted: str) -> bool:

@@ -11,8 +11,7 @@ from glassformer.look.formulas.named import Cell, Source
 from glassformer.look.formulas.rules.evaluator import Evaluator, Factor, Formula, Term, values_of
 from glassformer.look.trace.cell import Axes, Words, name_cell
 
-AxesOf = Callable[[str, Tensor], Axes]
-"""The axes of a named tensor with their sizes and words."""
+AxesOf = Callable[[str, Tensor], Axes]  # The axes of a named tensor with their sizes and words
 
 
 def explain(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from glassformer.look.formulas.statement import Statement
+from glassformer.look.formulas.rules.evaluator import Statement
 from glassformer.look.trace.replay import Replay, as_type, eval_copy
 from glassformer.look.trace.verify import KERNEL_ROUNDING, LIMITS
 from glassformer.models.inputs import Output

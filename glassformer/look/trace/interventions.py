@@ -22,11 +22,9 @@ from glassformer.look.trace.asked import full_name
 from glassformer.look.trace.watch import Change
 from glassformer.models.inputs import Inputs
 
-Place = int | str
-"""An index, or a word: of the text for a place in it, of the vocabulary for a token."""
+Place = int | str  # An index, or a word: of the text for a place in it, of the vocabulary for a token
 
-Cell = tuple[int | None, ...]
-"""An index along each of the first axes; None = all of that axis."""
+Cell = tuple[int | None, ...]  # An index along each of the first axes; None = all of that axis
 
 Part = Cell | str | Mapping[str, Place]
 """A cell, or the same in words: `head=1,query=likes`; an axis that is left out is taken whole."""

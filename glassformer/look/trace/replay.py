@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from glassformer.look.formulas.statement import Statement
+from glassformer.look.formulas.rules.evaluator import Statement
 from glassformer.look.trace.watch import Change, Seen, watch
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.stack import Stack

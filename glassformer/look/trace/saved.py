@@ -54,16 +54,7 @@ class WordsRecord(Settings):
 
     def words(self) -> Words:
         answers = {(sentence, place): word for sentence, place, word in self.answers}
-        return Words(
-            self.inputs,
-            self.decoder_inputs,
-            self.vocabulary,
-            self.labels,
-            answers or None,
-            self.candidates,
-            self.source_vocabulary,
-            self.closing,
-        )
+        return Words(**{**dict(self), "answers": answers or None})
 
 
 class StepRecord(Settings):

@@ -14,7 +14,7 @@ from glassformer.base.errors import ConfigError, UnknownNameError
 from glassformer.config import ModelConfig
 from glassformer.look.formulas.cells import read_cell
 from glassformer.look.formulas.named import Source, axis_names
-from glassformer.look.formulas.statement import Statement
+from glassformer.look.formulas.rules.evaluator import Statement
 from glassformer.look.trace.asked import chosen, full_name
 from glassformer.look.trace.cell import Axes, Words, find_cell
 from glassformer.look.trace.facts import FACT_AXES
@@ -185,3 +185,19 @@ def weight_versions(model: nn.Module) -> tuple[int, ...]:
 def heads_of(config: ModelConfig, name: str) -> int:
     side, _, index, attention, _ = name.split(".")
     return int(getattr(getattr(config, side).blocks[int(index)], attention).body.heads)
+
+
+def layers_of(trace: Tensors) -> tuple[str, ...]:
+    """The tensors [sentence, token, channel] of the layers: 0 is what the first block reads, k what block k gives, the
+    last one behind the stack's own norm where it has one. Of two stacks those of the encoder, which reads the text.
+    """
+    side, statement = side_of_features(trace), trace.statement
+    stack = trace.config.encoder if side == "encoder" else trace.config.decoder
+    assert stack is not None
+    entering = [statement.entering[f"{side}.blocks.{index}"] for index in range(len(stack.blocks))]
+    return (*entering, statement.memory or statement.entering["states"])
+
+
+def side_of_features(trace: Tensors) -> str:
+    """The stack whose states are the features: `encoder`, or `decoder` where there is none."""
+    return "decoder" if trace.config.encoder is None else "encoder"

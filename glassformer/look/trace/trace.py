@@ -17,14 +17,13 @@ from glassformer.base.pickles import NeverPickled
 from glassformer.look.formulas.cells import read_cell, split_name
 from glassformer.look.formulas.explanation import Explanation
 from glassformer.look.formulas.named import Source
-from glassformer.look.formulas.statement import AFTERWARDS
+from glassformer.look.formulas.rules.evaluator import AFTERWARDS
 from glassformer.look.trace import saved
 from glassformer.look.trace.asked import chosen
 from glassformer.look.trace.cell import find_cell
 from glassformer.look.trace.explain import explain
 from glassformer.look.trace.honesty import Honesty
 from glassformer.look.trace.interventions import Intervention, as_python, touched
-from glassformer.look.trace.origin import Origin
 from glassformer.look.trace.replay import Replay
 from glassformer.look.trace.steps import listed
 from glassformer.look.trace.tensors import Tensors
@@ -32,8 +31,28 @@ from glassformer.look.trace.verify import LIMITS, WITHOUT_WEIGHTS, Check, Verifi
 from glassformer.models.fingerprint import fingerprint
 from glassformer.models.transformer import Transformer
 
-REPEATED = 12
-"""How many words of a text fit into the line that describes a trace."""
+
+@dataclass(frozen=True)
+class Origin:
+    """The texts of a run as they were given, and what reads them. `loads` are Python lines after which `model` is the
+    model, `command` is what opens the run live. `seconds` are second texts of pairs or targets, `target_ids` targets as
+    tokens, `choices` the candidates of the only text. `by_word`: a text is words of the vocabulary with blanks between
+    them. `mask_id` is the token that stands for [MASK], None where there is none. `scored_by_masks`: the vocabulary is
+    scored at the masked words, and everywhere where there are none.
+    """
+
+    loads: tuple[str, ...]
+    texts: tuple[str, ...]
+    seconds: tuple[str, ...] | None = None
+    choices: tuple[str, ...] | None = None
+    target_ids: tuple[tuple[int, ...], ...] | None = None
+    command: str = ""
+    by_word: bool = False
+    mask_id: int | None = None
+    scored_by_masks: bool = True
+
+
+REPEATED = 12  # How many words of a text fit into the line that describes a trace
 
 
 @dataclass(frozen=True)

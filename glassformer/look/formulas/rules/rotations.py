@@ -18,6 +18,7 @@ class Rotate(Rule):
     """Channels i and i + half are turned together by position · rate; plain, the rate is base^(−2i/size)."""
 
     name: ClassVar[str] = "rotate"
+    how: ClassVar[str] = ""  # the stretch in words
     x: Operand
     position: Operand
     base: float
@@ -31,11 +32,6 @@ class Rotate(Rule):
     def size_of_turns(self) -> float:
         """What cosines and sines are multiplied by."""
         return 1.0
-
-    @property
-    def how(self) -> str:
-        """The stretch in words."""
-        return ""
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
         if tensors.axes[-1] != self.over:
@@ -71,10 +67,8 @@ class Rotate(Rule):
         return Working(terms, math.fsum(term.value for term in terms), {"angle": angle})
 
     def expression(self) -> Expression:
-        x = read(self.x)
-        words = (
-            f"{x.words} turned with its partner channel by position × rate (base {value(self.base).words}{self.how})"
-        )
+        x, how = read(self.x), self.how.format(self)
+        words = f"{x.words} turned with its partner channel by position × rate (base {value(self.base).words}{how})"
         partner = (sign("±"), symbol("partner"), sign("·"), symbol("sin"))
         return row(x, sign("·"), symbol("cos"), *partner, words=words)
 
@@ -84,14 +78,11 @@ class RotateLinear(Rotate):
     """All rates divided by a factor."""
 
     name: ClassVar[str] = "rotate_linear"
+    how: ClassVar[str] = ", rates divided by {0.factor:g}"
     factor: float
 
     def rate(self, pair: int, half: int, tokens: float) -> float:
         return super().rate(pair, half, tokens) / self.factor
-
-    @property
-    def how(self) -> str:
-        return f", rates divided by {self.factor:g}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +90,7 @@ class RotateDynamic(Rotate):
     """The base grows with a text longer than the first training's."""
 
     name: ClassVar[str] = "rotate_dynamic"
+    how: ClassVar[str] = ", raised for texts of more than {0.original_length} tokens"
     factor: float
     original_length: int
 
@@ -107,16 +99,13 @@ class RotateDynamic(Rotate):
         base = self.base * (1 + self.factor * beyond) ** (half / (half - 1))
         return float(base ** -(pair / half))
 
-    @property
-    def how(self) -> str:
-        return f", raised for texts of more than {self.original_length} tokens"
-
 
 @dataclass(frozen=True, kw_only=True)
 class RotateLlama3(Rotate):
     """Long waves stretched, short ones kept, those between blended."""
 
     name: ClassVar[str] = "rotate_llama3"
+    how: ClassVar[str] = ", long waves stretched by {0.factor:g}"
     factor: float
     low_frequency_factor: float
     high_frequency_factor: float
@@ -133,16 +122,13 @@ class RotateLlama3(Rotate):
         smooth = (self.original_length / wave - self.low_frequency_factor) / width
         return (1 - smooth) * plain / self.factor + smooth * plain
 
-    @property
-    def how(self) -> str:
-        return f", long waves stretched by {self.factor:g}"
-
 
 @dataclass(frozen=True, kw_only=True)
 class RotateYarn(Rotate):
     """Slow pairs stretched, fast ones kept, a ramp between; cosines and sines scaled."""
 
     name: ClassVar[str] = "rotate_yarn"
+    how: ClassVar[str] = ", slow pairs stretched by {0.factor:g}, times {0.attention_factor:.6g}"
     factor: float
     original_length: int
     attention_factor: float
@@ -167,10 +153,6 @@ class RotateYarn(Rotate):
     @property
     def size_of_turns(self) -> float:
         return self.attention_factor
-
-    @property
-    def how(self) -> str:
-        return f", slow pairs stretched by {self.factor:g}, times {self.attention_factor:.6g}"
 
 
 STRETCHED: dict[str, type[Rotate]] = {

@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from glassformer.look.formulas.explanation import Explanation, Limits, number
+from glassformer.look.formulas.explanation import Explanation, Limits, largest_first, number
 from glassformer.look.formulas.named import Cell, FormulaError, Operand
 from glassformer.look.formulas.rules.evaluator import Along, Evaluator, Factor, Rule, Term, Working, constant, total
 from glassformer.look.formulas.rules.notation import (
@@ -134,9 +134,8 @@ class Largest(Rule):
 
     @classmethod
     def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
-        kept = sorted(explanation.terms, key=lambda term: -term.value)[: limits.terms]
-        more = f", {len(explanation.terms) - len(kept)} smaller" if len(explanation.terms) > len(kept) else ""
-        return f"the largest of {', '.join(number(term.value) for term in kept)}{more}"
+        found = largest_first(explanation.terms, limits, lambda term: number(term.value), "smaller")
+        return f"the largest of {found}"
 
 
 @dataclass(frozen=True)
