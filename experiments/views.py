@@ -39,7 +39,7 @@ from experiments.view import (
     pairs,
     scene,
 )
-from glassformer.look.summaries.layers import layers_of
+from glassformer.look.trace.tensors import layers_of
 from glassformer.look.trace.trace import Trace
 
 TEXT = """# Views

@@ -113,7 +113,7 @@ def another_rule(formula: Formula) -> Rule:
         elif hasattr(formula.rule, field.name):
             given[field.name] = getattr(formula.rule, field.name)
         elif field.default is MISSING:
-            given[field.name] = next(left) if field.type == "Operand" else SETTINGS[field.name]
+            given[field.name] = next(left) if field.type in (Operand, "Operand") else SETTINGS[field.name]
     made: Rule = kind(**given)
     return made
 

@@ -22,7 +22,7 @@ from glassformer.features.probe import Probe
 from glassformer.features.search.index import SearchIndex
 from glassformer.features.strategies import SIX, resolve
 from glassformer.features.vectors import stack_of
-from glassformer.look.summaries.layers import layers_of
+from glassformer.look.trace.tensors import layers_of
 from glassformer.page.sections.beside import MOVED, NEIGHBOURS, PROBE, makers_beside, neighbours_section
 from glassformer.page.sections.moved import ADAPTERS, moved_section, read_adapters
 from glassformer.page.sections.vectors import strategy_record, vectors_record

@@ -21,7 +21,7 @@ from glassformer.features.embed import same_word
 from glassformer.features.pipeline import probe_of
 from glassformer.features.search.index import SearchIndex
 from glassformer.features.strategies import SIX
-from glassformer.look.summaries.layers import layers_of
+from glassformer.look.trace.tensors import layers_of
 from glassformer.page.documents import documents
 from glassformer.page.page import write_page
 from glassformer.page.sections.beside import makers_beside

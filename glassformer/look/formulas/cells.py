@@ -1,7 +1,5 @@
 """Cells as text: `weights[head=1,query=likes,key=She]`, each axis with the value that is given for it."""
 
-from __future__ import annotations
-
 import re
 
 from glassformer.base.errors import UnknownNameError

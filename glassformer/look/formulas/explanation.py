@@ -72,16 +72,14 @@ class Part:
 
     @property
     def cells(self) -> str:
-        """The cells it is made of."""
         return " · ".join(str(factor) for factor in self.factors if factor.name is not None)
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """One number of a trace: its formula, its terms, and the number computed again from its operands.
-
-    `formula` is in words, `mathml` the same as MathML. Each factor of each term that has a name can be explained
-    again. `error` = |difference| / (1 + sum of the absolute terms). A weight or a fact has no formula.
+    """One number of a trace: its formula, its terms, and the number computed again from its operands. `formula` is in
+    words, `mathml` the same as MathML. Each factor of each term that has a name can be explained again. `error` =
+    |difference| / (1 + sum of the absolute terms). A weight or a fact has no formula.
     """
 
     name: str
@@ -152,6 +150,13 @@ class Explanation:
         kept, left, rest = self.largest(limits.terms)
         text = " + ".join(write(term) for term in kept).replace("+ −", "− ")
         return text + (f" + ({left} more: {number(rest)})" if left else "")
+
+
+def largest_first(terms: Sequence[Part], limits: Limits, write: Callable[[Part], str], rest: str = "more") -> str:
+    """The largest terms, the largest first, and how many are left out: `a, b, 3 more`."""
+    kept = sorted(terms, key=lambda term: -term.value)[: limits.terms]
+    left = len(terms) - len(kept)
+    return ", ".join(map(write, kept)) + (f", {left} {rest}" if left else "")
 
 
 def number(value: float) -> str:

@@ -9,8 +9,6 @@ and `key[sentence head key channel]` over `channel`. What an operand's axes mean
     <place>          two axes, sentence and token, read at the chosen places
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,23 +27,19 @@ class FormulaError(GlassformerError):
 
 @dataclass(frozen=True)
 class Operand:
-    """A tensor as a formula reads it."""
-
     name: str
     axes: str
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of its axes."""
         return axis_names(self.axes)
 
 
 @dataclass(frozen=True)
 class Source:
-    """The values of named tensors: activations, `parameters.*`, and the facts of the inputs.
-
-    Some are `held`; any other is fetched once and then held. All on the CPU: formulas count in double precision, which
-    not every accelerator has. `scored_at` are flat indices into sentence x token where the vocabulary was scored, [N].
+    """The values of named tensors: activations, `parameters.*`, and the facts of the inputs. Some are `held`; any other
+    is fetched once and then held. All on the CPU: formulas count in double precision, which not every accelerator has.
+    `scored_at` are flat indices into sentence x token where the vocabulary was scored, [N].
     """
 
     scored_at: Tensor | None
@@ -90,7 +84,6 @@ def read_axes(axes: str) -> tuple[Step, ...]:
 
 
 def axis_names(axes: str) -> tuple[str, ...]:
-    """The names in an axes line, in order."""
     return tuple(name for step in read_axes(axes) for name in step.names)
 
 

@@ -5,8 +5,6 @@ read as explained in `named.py`. Facts of the inputs are called `inputs.ids`, `d
 `parameters.<path>`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -23,17 +21,15 @@ from glassformer.config import (
     RotaryConfig,
     StackConfig,
 )
-from glassformer.look.formulas.heads import HeadWriter
 from glassformer.look.formulas.named import Operand
 from glassformer.look.formulas.rules.activations import Activation, Gate
-from glassformer.look.formulas.rules.evaluator import Rule
+from glassformer.look.formulas.rules.evaluator import Rule, Statement
 from glassformer.look.formulas.rules.masks import FillAdd, FillSet, MayLook
 from glassformer.look.formulas.rules.positions import RelativeBias, Sinusoid
 from glassformer.look.formulas.rules.rotations import rotation
 from glassformer.look.formulas.rules.softmax_and_norms import Softmax
 from glassformer.look.formulas.rules.sums import Add, Concatenate, DotProduct, LookUp, Scale, WeightedSum
-from glassformer.look.formulas.statement import Statement
-from glassformer.look.formulas.writer import STREAM, weight
+from glassformer.look.formulas.writer import STREAM, Writer, weight
 
 SQUARE = "sentence head query key"
 MIXED = "sentence head query channel"
@@ -42,11 +38,9 @@ Sublayer = AttentionSublayerConfig | FeedForwardSublayerConfig
 
 
 def state(config: ModelConfig, given: Collection[str] = ("inputs.ids",), *, at_places: bool = False) -> Statement:
-    """The formulas of a model.
-
-    `given` names the facts that came with the inputs (`inputs.masked_words`, `decoder_inputs.real` …): only what was
-    given can forbid or mask, and only `candidates` are compared. `at_places` = the vocabulary was scored at chosen
-    places only.
+    """The formulas of a model. `given` names the facts that came with the inputs (`inputs.masked_words`,
+    `decoder_inputs.real` …): only what was given can forbid or mask, and only `candidates` are compared. `at_places` =
+    the vocabulary was scored at chosen places only.
     """
     return _state(config, frozenset(given), at_places)
 
@@ -58,7 +52,7 @@ def _state(config: ModelConfig, given: frozenset[str], at_places: bool) -> State
 
 
 @dataclass
-class _Writer(HeadWriter):
+class _Writer(Writer):
     """Walks the config in the order of the model and writes one formula a tensor."""
 
     def write(self) -> Statement:
@@ -80,8 +74,6 @@ class _Writer(HeadWriter):
             self.entering["token_head"] = last
             self.token_head(config.token_head, last)
         return Statement(self.formulas, self.entering, self.memory)
-
-    # ----------------------------------------------------------------- stacks
 
     def stack(self, path: str, config: StackConfig) -> str:
         x = self.embed(f"{path}.embed", config.embed, config.width)
@@ -122,7 +114,6 @@ class _Writer(HeadWriter):
     def look_up(
         self, fact: str, table: str, *, masked_words: Operand | None = None, scale: float = 1.0, offset: int = 0
     ) -> LookUp:
-        """Rows of a table by a fact of this side."""
         index = Operand(f"{self.side}.{fact}", "sentence token")
         return LookUp(index, weight(f"{table}.weight", "row channel"), masked_words, scale, offset)
 
@@ -150,8 +141,6 @@ class _Writer(HeadWriter):
             terms = {"stream": Operand(x, STREAM), "update": Operand(update, STREAM)}
             update = self.add(f"{path}.residual", STREAM, Add(terms))
         return norm_at("after", update)
-
-    # ----------------------------------------------------------------- attention
 
     def attention(self, stack: str, path: str, config: AttentionConfig, whole: StackConfig, x: str) -> str:
         crossing = path.endswith("cross_attention")
@@ -239,8 +228,6 @@ class _Writer(HeadWriter):
     def rotated(self, name: str, axes: str, tokens: str, config: RotaryConfig) -> str:
         rule = rotation(config, Operand(name, axes), Operand(f"{self.side}.positions", f"sentence {tokens}"))
         return self.add(f"{name}_rotated", axes, rule)
-
-    # ----------------------------------------------------------------- the rest
 
     def feed_forward(self, path: str, config: FeedForwardConfig, x: str) -> str:
         gate = self.linear(f"{path}.gate", x, config.bias) if config.gated else None

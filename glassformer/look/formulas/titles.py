@@ -1,7 +1,5 @@
 """What the steps of a walk-through are called."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from glassformer.look.formulas.rules.evaluator import Formula
@@ -49,11 +47,7 @@ TITLES: Mapping[str, Title] = {
     "loss": Title("The mean of −log probability of the right tokens", extra=True),
 }
 
-PARTS = {
-    "self_attention": "Self-attention",
-    "cross_attention": "Cross-attention",
-    "feed_forward": "Feed-forward",
-}
+PARTS = {"self_attention": "Self-attention", "cross_attention": "Cross-attention", "feed_forward": "Feed-forward"}
 
 # Whose words they are, where attention is between two texts.
 CROSS = {

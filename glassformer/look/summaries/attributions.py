@@ -3,8 +3,6 @@
 B sentences · S tokens · W width
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +11,7 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError, UnknownNameError
 from glassformer.look.formulas.cells import split_name
-from glassformer.look.formulas.statement import AFTERWARDS
+from glassformer.look.formulas.rules.evaluator import AFTERWARDS
 from glassformer.look.trace.tensors import Tensors
 from glassformer.look.trace.verify import WITHOUT_WEIGHTS
 
@@ -56,11 +54,9 @@ class Attributions:
 
 def attributions(trace: Tensors, goal: str | None = None) -> Attributions:
     """The gradient of one number of a run with respect to the embedding of each token, as a norm and times the input.
-
     `goal` is a cell in words, `head.logits[place=0,vocabulary=garden]`; by default the largest score of the first place
-    of the model's head. A logit is the better goal: where a probability is near 1 its gradient is near 0.
-    Raises ConfigError for a run without weights or of a number that is not computed from the embedding, and
-    UnknownNameError.
+    of the model's head. A logit is the better goal: where a probability is near 1 its gradient is near 0. Raises
+    ConfigError for a run without weights or of a number that is not computed from the embedding, and UnknownNameError.
     """
     if goal is None:
         return attribute(trace, goals(trace)[:1])[0]

@@ -3,8 +3,6 @@
 The page follows the same rule (`web/src/levels/heads/jobs.ts`); a test compares the two.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,8 +22,7 @@ LEAST, TIMES = 0.25, 2
 three tokens or fewer that would be more than there is: half way from an even share to all of it is enough."""
 FEW, AT_LEAST = 0.125, 2
 """"A few" are at most this share of the tokens that it could look at, or so many."""
-ROUNDED = 1 + 1e-6
-"""Two tokens with half of the attention each are two at once, whatever their entropy was rounded to."""
+ROUNDED = 1 + 1e-6  # Two tokens with half of the attention each are two at once, whatever their entropy was rounded to
 
 RULE = (
     f"A head is called by the place that gets most of its attention, on average over the tokens that look: at least "
@@ -48,10 +45,9 @@ WHERE: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Head:
-    """One head: `attention` is `encoder.blocks.0.self_attention`, `job` one of JOBS.
-
-    `value` is what the job stands on: a share of the attention; of `few` and `many` over how many tokens at once the
-    attention is spread. `measures` are those of `head_measures.MEASURES`, by name.
+    """One head: `attention` is `encoder.blocks.0.self_attention`, `job` one of JOBS. `value` is what the job stands on:
+    a share of the attention; of `few` and `many` over how many tokens at once the attention is spread. `measures` are
+    those of `head_measures.MEASURES`, by name.
     """
 
     attention: str
@@ -80,10 +76,8 @@ def at_once(measures: Mapping[str, float]) -> float:
 
 def heads(trace: Tensors) -> tuple[Head, ...]:
     """Every head of a run by what it does over all its texts: the groups in the order of JOBS, the clearest head of
-    each group first. How a job is chosen is `head_jobs.RULE`.
-
-    What a head does is measured on these texts: other texts, other numbers. It says nothing of how much the model needs
-    the head: for that see `gf.head_importance`.
+    each group first. How a job is chosen is `head_jobs.RULE`. What a head does is measured on these texts: other texts,
+    other numbers. It says nothing of how much the model needs the head: for that see `gf.head_importance`.
     """
     return in_groups(listed(measure_trace(trace)))
 

@@ -92,14 +92,7 @@ def measure_text(trace: Tensors, attention: str, sentence: int, weights: Tensor,
     queries = facts.get(f"{formula.tokens}.ids")
     apart = crossing and bool(trace.words.source_vocabulary)
     same = None if apart or queries is None or keys is None else same_word(queries[sentence], keys[sentence], crossing)
-    return measure(
-        weights,
-        may_look,
-        None if real is None else real[sentence],
-        separators,
-        same,
-        crossing=crossing,
-    )
+    return measure(weights, may_look, None if real is None else real[sentence], separators, same, crossing=crossing)
 
 
 def same_word(queries: Tensor, keys: Tensor, crossing: bool) -> Tensor:
@@ -116,7 +109,6 @@ class Mean:
     tokens: dict[str, int] = field(default_factory=dict)
 
     def add(self, trace: Tensors) -> None:
-        """Another run."""
         for attention in attentions(trace):
             tensors = trace.fetch([f"{attention}.weights", f"{attention}.may_look"])
             weights, may_look = (tensor.cpu() for tensor in tensors.values())
@@ -140,3 +132,20 @@ def measure_trace(trace: Tensors) -> dict[str, Tensor]:
     mean = Mean()
     mean.add(trace)
     return mean.measures
+
+
+def largest_in(weights: Tensor, dots: int) -> Tensor:
+    """[H, Q, K] to at most [H, dots, dots]: of several weights the largest. As `pooled`, for finite shares."""
+    queries, keys = (windows(size, min(size, dots)) for size in weights.shape[1:])
+    rows = torch.stack([weights[:, start:stop].amax(1) for start, stop in queries], 1)  # [H, R, K]
+    return torch.stack([rows[..., start:stop].amax(2) for start, stop in keys], 2)  # [H, R, C]
+
+
+def picture_of(weights: Tensor, dots: int) -> Tensor:
+    """[H, Q, K] shares to at most [H, dots, dots] bytes, by their square roots, as the page colours them."""
+    return (255 * largest_in(weights, dots).clamp(0, 1).sqrt()).round().to(torch.uint8)
+
+
+def windows(size: int, count: int) -> list[tuple[int, int]]:
+    """The windows of torch's adaptive pooling."""
+    return [(index * size // count, -(-(index + 1) * size // count)) for index in range(count)]

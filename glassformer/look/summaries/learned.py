@@ -3,8 +3,6 @@
 D channels that come in · H heads · C channels of a head
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -21,10 +19,9 @@ from glassformer.look.trace.tensors import Tensors
 
 @dataclass(frozen=True)
 class Learned:
-    """One weight: `counted` is `6 × (4 × 2) = 48`, `axes` is `input × (channel × head)`.
-
-    `shared` says who uses the same numbers. `table` is the matrix as the slides draw it, a row for each number that
-    comes in; a large one has none.
+    """One weight: `counted` is `6 × (4 × 2) = 48`, `axes` is `input × (channel × head)`. `shared` says who uses the
+    same numbers. `table` is the matrix as the slides draw it, a row for each number that comes in; a large one has
+    none.
     """
 
     name: str
@@ -36,7 +33,6 @@ class Learned:
 
 
 def learned(trace: Tensors, formula: Formula, held: Source, limits: Limits) -> Iterator[Learned]:
-    """The weights that a formula reads, each once."""
     for operand in formula.rule.operands.values():
         if operand.name.startswith("parameters."):
             tensor = held.tensor(operand.name)

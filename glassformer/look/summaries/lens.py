@@ -4,8 +4,6 @@ after a block. The stack's last norm and the vocabulary head, which read the las
 N places · V vocabulary · L states, one more than blocks · K guesses
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -20,13 +18,11 @@ from glassformer.look.trace.verify import WITHOUT_WEIGHTS
 
 @dataclass(frozen=True)
 class Lens:
-    """What the head would answer from each state; float64 where it is no index.
-
-    `states` names the tensors that were read, the embedding first; what the last of them gives is the model's own
-    answer. `places` are (sentence, token) of the token whose state is read. `tokens` [L, N, K] are the likeliest ids,
-    `probabilities` [L, N, K] theirs. `answer` [N] is the id that the model itself finds likeliest, `answer_probability`
-    [L, N] its probability in each state, and `rank` [L, N] how many tokens are likelier there, plus 1.
-    `entropy` [L, N] is that of all probabilities, in nats.
+    """What the head would answer from each state; float64 where it is no index. `states` names the tensors that were
+    read, the embedding first; what the last of them gives is the model's own answer. `places` are (sentence, token) of
+    the token whose state is read. `tokens` [L, N, K] are the likeliest ids, `probabilities` [L, N, K] theirs. `answer`
+    [N] is the id that the model itself finds likeliest, `answer_probability` [L, N] its probability in each state, and
+    `rank` [L, N] how many tokens are likelier there, plus 1. `entropy` [L, N] is that of all probabilities, in nats.
     """
 
     states: tuple[str, ...]
@@ -40,12 +36,11 @@ class Lens:
 
 
 def logit_lens(trace: Trace, *, top: int = 5, places: Sequence[int] | None = None) -> Lens:
-    """What the vocabulary head would answer from the embedding and from the state after each block.
-
-    `places` are flat indices into sentence times token (of the decoder's text where there are two stacks); by default
-    the places where the run scored the vocabulary, else every token that is no padding. In an encoder-decoder the
-    decoder's states are read. A state after a block whose norm comes last (post-norm) is read as it is: such a stack
-    has no norm of its own before the head. Raises ConfigError for a run without a vocabulary head, or without weights.
+    """What the vocabulary head would answer from the embedding and from the state after each block. `places` are flat
+    indices into sentence times token (of the decoder's text where there are two stacks); by default the places where
+    the run scored the vocabulary, else every token that is no padding. In an encoder-decoder the decoder's states are
+    read. A state after a block whose norm comes last (post-norm) is read as it is: such a stack has no norm of its own
+    before the head. Raises ConfigError for a run without a vocabulary head, or without weights.
     """
     if "head.logits" not in trace:
         raise ConfigError("the logit lens needs a vocabulary head", got=f"{trace.config.family} without one")

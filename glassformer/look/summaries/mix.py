@@ -3,8 +3,6 @@
 H heads · K key tokens · E value size · B sentences · G key-value heads
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ blocks adds up, if every head counts the same and every residual connection as m
 B sentences · H heads · Q query tokens · K key tokens · S tokens of the encoder · T tokens of the decoder · L blocks
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -24,11 +22,10 @@ FORMULA = (
 
 @dataclass(frozen=True)
 class Rollout:
-    """How much of each token of the text is in each state after each block, as shares; float64.
-
-    `encoder` [L, B, S, S] and `decoder` [L, B, T, T] are query by key, None where the model has no such stack. Rows sum
-    to 1. `cross` [L, B, T, S] is the share of the encoder's tokens in the decoder's states: a row of it and the same
-    row of `decoder` sum to 1 together. None where nothing is crossed.
+    """How much of each token of the text is in each state after each block, as shares; float64. `encoder` [L, B, S, S]
+    and `decoder` [L, B, T, T] are query by key, None where the model has no such stack. Rows sum to 1. `cross` [L, B,
+    T, S] is the share of the encoder's tokens in the decoder's states: a row of it and the same row of `decoder` sum to
+    1 together. None where nothing is crossed.
     """
 
     encoder: Tensor | None

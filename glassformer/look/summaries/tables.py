@@ -3,8 +3,6 @@
 A square has queries as rows and keys as columns. What is too large is cut, and the table says how much was left out.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,19 +15,16 @@ from glassformer.look.formulas.explanation import Limits
 from glassformer.look.trace.cell import word_at
 from glassformer.look.trace.tensors import Tensors
 
-WORDS = ("token", "query", "key")
-"""The axes that count the words of a sentence."""
+WORDS = ("token", "query", "key")  # The axes that count the words of a sentence
 
 HEADS = ("head", "key_value_head")
 
-LISTED = ("vocabulary", "label", "candidate")
-"""The axes that run down a table, with the places beside each other."""
+LISTED = ("vocabulary", "label", "candidate")  # The axes that run down a table, with the places beside each other
 
 ONE_NUMBER = {"logits": "score", "log_probabilities": "logarithm", "probabilities": "probability"}
 """The heading of a number that is that of no label, by the last word of its tensor's name."""
 
-CHOSEN = "←"
-"""Stands behind the row of the chosen word."""
+CHOSEN = "←"  # Stands behind the row of the chosen word
 
 
 @dataclass(frozen=True)
@@ -44,15 +39,13 @@ class Table:
 
 
 def hidden_words(trace: Tensors, side: str, sentence: int, count: int) -> list[bool]:
-    """Which of the first `count` words of a sentence are hidden."""
     masked = trace.facts.get(f"{side}.masked_words")
     return [masked is not None and bool(masked[sentence, place]) for place in range(count)]
 
 
 def shown_words(trace: Tensors, side: str, sentence: int, count: int) -> list[str]:
-    """The words of a sentence, a hidden one in brackets: by its answer where it is known, else as it was written.
-
-    What occurs twice has its place behind it: `the@2`.
+    """The words of a sentence, a hidden one in brackets: by its answer where it is known, else as it was written. What
+    occurs twice has its place behind it: `the@2`.
     """
     known = trace.words.sentence(side, sentence)
     answers = (trace.words.answers or {}) if side == "inputs" else {}
@@ -75,7 +68,6 @@ class Focus:
     limits: Limits
 
     def words(self, side: str, count: int) -> list[str]:
-        """The words of the sentence."""
         return shown_words(self.trace, side, self.sentence, count)
 
     def first_words(self, count: int) -> list[int]:
@@ -111,8 +103,6 @@ class Focus:
             return list(range(len(numbers)))
         return [int(index) for index in numbers.topk(most).indices]
 
-    # ----------------------------------------------------------------- tables
-
     def tables(self, name: str, axes: tuple[str, ...], tensor: Tensor) -> Iterator[Table]:
         """The tensor for the chosen sentence, a table for each head; none of a tensor with fewer than two axes."""
         if len(axes) < 2 or not tensor.numel():
@@ -130,7 +120,6 @@ class Focus:
             yield self.table(name, (down, across), matrix, caption, f"{left} more {outer[0]}s" if left > 0 else "")
 
     def caption(self, name: str, axes: tuple[str, ...], outer: Sequence[str], head: int) -> str:
-        """Which head, or whose rows."""
         if outer:
             found = "all heads" if name.endswith(".may_look") else f"{outer[0].replace('_', '-')} {head}"
         else:
@@ -164,7 +153,6 @@ class Focus:
         )
 
     def steps(self, axis: str, numbers: Tensor) -> list[int]:
-        """The steps of an axis that are shown."""
         if axis in WORDS:
             return self.first_words(len(numbers))
         if axis in LISTED:
@@ -172,7 +160,6 @@ class Focus:
         return list(range(min(len(numbers), self.limits.words if axis == "place" else self.limits.cells)))
 
     def names(self, name: str, axis: str, count: int) -> list[str]:
-        """What the steps of an axis are called."""
         formula = self.trace.statement.formulas[name]
         if axis == "query" and count == 1 and name.endswith(".may_look"):
             return ["every word"]
@@ -189,6 +176,5 @@ class Focus:
 
     @staticmethod
     def plural(axis: str) -> str:
-        """What the steps of an axis are, in the plural."""
         named = {"vocabulary": "tokens", "token": "words", "query": "words", "key": "words"}
         return named.get(axis, f"{axis}s")

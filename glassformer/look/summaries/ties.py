@@ -2,8 +2,6 @@
 are: two things that are easily taken for one another, and neither of which is understanding (C-38).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -71,13 +69,11 @@ class Ties:
 def ties(
     trace: Tensors, word: str, one: str, others: str | Sequence[str], *, sentence: int = 0, side: str = "inputs"
 ) -> Ties:
-    """How much each head looks from `word` at `one`, and at each of `others`, in one text of a run.
-
-    Words are written as in the text, `it` or `the@3` where one occurs twice. Of a word that was cut into several tokens
-    the weights are summed where it is looked at and averaged where it looks; its vector is the mean of theirs. `side`
-    is the text that has the words, in whose self-attention they meet: `inputs`, or `decoder_inputs` of an
-    encoder-decoder. Raises UnknownNameError for words that the text does not have, ConfigError for a side without
-    self-attention.
+    """How much each head looks from `word` at `one`, and at each of `others`, in one text of a run. Words are written
+    as in the text, `it` or `the@3` where one occurs twice. Of a word that was cut into several tokens the weights are
+    summed where it is looked at and averaged where it looks; its vector is the mean of theirs. `side` is the text that
+    has the words, in whose self-attention they meet: `inputs`, or `decoder_inputs` of an encoder-decoder. Raises
+    UnknownNameError for words that the text does not have, ConfigError for a side without self-attention.
     """
     names = (others,) if isinstance(others, str) else tuple(others)
     if not names:
@@ -125,9 +121,7 @@ def after_blocks(trace: Tensors, stack: str) -> str:
 
 
 def span_of(words: Words, asked: str, *, sentence: int = 0, side: str = "inputs") -> Span:
-    """A word of a text with all its tokens, also where the text begins it with the other case; raises
-    UnknownNameError.
-    """
+    """A word of a text with all its tokens, in either case of its first letter; raises UnknownNameError."""
     other = asked[:1].swapcase() + asked[1:]
     try:
         first = find_word(words, asked, option="a tie", side=side, sentence=sentence)

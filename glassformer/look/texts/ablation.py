@@ -72,7 +72,6 @@ class Entered:
 
     @property
     def states(self) -> Tensor:
-        """The last states, [B, S, W]."""
         return self.stack.run_from(len(self.stack.blocks), self.entering[-1], self.context)
 
     def again(self, block: int, context: Context | None = None) -> Tensor:
@@ -133,9 +132,6 @@ class Resumed:
         """Inside, the head that is off gives nothing; the fused kernels stay."""
         with torch.no_grad(), watch(self.model, ["*.mixed"], change=self.change):
             yield
-
-
-# ------------------------------------------------------------------- what is measured
 
 
 @dataclass

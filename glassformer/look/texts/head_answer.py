@@ -1,7 +1,5 @@
 """What a model answers to a text, in words: the last step of its walk-through."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import exp
 

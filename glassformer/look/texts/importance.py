@@ -1,7 +1,5 @@
 """How much a model loses without each of its attention heads, on held-out texts: measured, never read off attention."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,12 +19,9 @@ from glassformer.tasks.rows import Row
 from glassformer.text.windows import text_rows
 from glassformer.training.progress import NoProgress, Progress
 
-ROUNDS = 7
-"""A text is masked at most so often, another seventh of its words each time: about the share that BERT masks."""
-ENOUGH = 96
-"""Rows beyond which a text is masked once: fewer texts are masked more often."""
-MOST_TOKENS = 4096
-"""Tokens that are run together, padding included."""
+ROUNDS = 7  # A text is masked at most so often, another seventh of its words each time: about the share that BERT masks
+ENOUGH = 96  # Rows beyond which a text is masked once: fewer texts are masked more often
+MOST_TOKENS = 4096  # Tokens that are run together, padding included
 
 
 @dataclass(frozen=True)
@@ -119,7 +114,6 @@ def head_importance(
 
 
 def named(config: ModelConfig, *, predicts: bool, answers: bool, own: bool) -> str:
-    """What is measured, in words."""
     if not predicts:
         return "change of the labels' probabilities" if answers else "turn of the text's vector"
     if config.decoder is None:
@@ -143,10 +137,7 @@ def differences(sums: np.ndarray, counts: np.ndarray) -> list[tuple[float, float
     return [tuple(interval) for interval in measure.intervals().values()]  # type: ignore[misc]  # value, low, high
 
 
-# ------------------------------------------------------------------- what is asked
-
-Batch = tuple[Asked, list[int]]
-"""What is run together, and for each row the number of the text that it counts for."""
+Batch = tuple[Asked, list[int]]  # What is run together, and for each row the number of the text that it counts for
 
 
 def plain_batches(reader: Reader, given: Given) -> Iterator[Batch]:

@@ -1,7 +1,5 @@
 """How a trace of texts can be asked for again: in Python, on the command line, or with other words."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 
@@ -9,14 +7,13 @@ from glassformer.bundled.texts import slides_model
 from glassformer.bundled.travelling import travelling
 from glassformer.config import ModelConfig
 from glassformer.look.texts.reader import Given
-from glassformer.look.trace.origin import Origin
+from glassformer.look.trace.trace import Origin
 from glassformer.text.tokenizer import Tokenizer
 
 # The slides' model, which is bundled.
 SLIDES = slides_model()
 
-MOST_WORDS = 2000
-"""In a larger vocabulary it is not looked whether each entry is read as one word."""
+MOST_WORDS = 2000  # In a larger vocabulary it is not looked whether each entry is read as one word
 
 
 def origin_of(
@@ -52,7 +49,6 @@ def opened_by(source: Path | None) -> tuple[tuple[str, ...], str | None]:
 
 
 def command_for(given: Given, where: str | None, *, two_stacks: bool) -> str:
-    """The command that opens these texts on a live page."""
     if where is None:
         return "glassformer explore"
     second = [] if given.seconds is None else ["--target" if two_stacks else "--pair", given.seconds[0]]

@@ -71,7 +71,6 @@ class Read:
 @dataclass(frozen=True)
 class Reader:
     """How one model reads texts. It is made once from the saved model, and what reads texts takes it from there on.
-
     `limit` is the most tokens that the answering stack numbers, `length` the longest row that the model has learned to
     read; None for any number. `labels` are what the labels of its head are called. `begins` is the token that a decoder
     starts with, None where neither model nor tokenizer names one.
@@ -102,8 +101,6 @@ class Reader:
             begins=next((id_ for id_ in starts if isinstance(id_, int) and 0 <= id_ < vocabulary), None),
             verbs=Verbs(model),
         )
-
-    # ----------------------------------------------------------------- what is known of the model
 
     @property
     def two_stacks(self) -> bool:
@@ -139,8 +136,6 @@ class Reader:
         fits = self.limit is None or len(self._opening) + count <= self.limit
         return self._opening if fits else ()
 
-    # ----------------------------------------------------------------- texts
-
     def read_texts(self, given: Given) -> Read:
         """The texts as a batch; raises as `lines` does."""
         first, second = self.lines(given)
@@ -156,11 +151,10 @@ class Reader:
         )
 
     def lines(self, given: Given) -> tuple[list[Line], list[Line] | None]:
-        """The rows of the only stack, or of the encoder, and those of the decoder of an encoder–decoder.
-
-        Without targets an encoder–decoder reads its own translations. Raises ConfigError for one that does not
-        translate, and for tokens of a target of another model; DataError for a text of only blanks, for no text, for
-        tokens that are none, and where there are not as many second texts as first ones.
+        """The rows of the only stack, or of the encoder, and those of the decoder of an encoder–decoder. Without
+        targets an encoder–decoder reads its own translations. Raises ConfigError for one that does not translate, and
+        for tokens of a target of another model; DataError for a text of only blanks, for no text, for tokens that are
+        none, and where there are not as many second texts as first ones.
         """
         texts, others = given.firsts, given.others
         if not texts:
@@ -240,10 +234,9 @@ class Reader:
         return encoding
 
     def target(self, text: str) -> Line:
-        """What the decoder reads while it predicts this target: the start token, then all tokens but the last.
-
-        Each place predicts the token after it, the last one the end of the target. A target without words is the start
-        token alone. Raises ConfigError for a model whose start token is not known.
+        """What the decoder reads while it predicts this target: the start token, then all tokens but the last. Each
+        place predicts the token after it, the last one the end of the target. A target without words is the start token
+        alone. Raises ConfigError for a model whose start token is not known.
         """
         tokenizer = self.tokenizer.target
         before, after = tokenizer.frame_ids
@@ -251,10 +244,7 @@ class Reader:
         return self.written([self.start, *(whole[:-1] if after else whole)])
 
     def written(self, ids: Sequence[int]) -> Line:
-        """Tokens that a decoder reads."""
         return Line(Row(ids=list(ids)), shown(self.tokenizer.target, ids))
-
-    # ----------------------------------------------------------------- batches
 
     def masked(self, rows: Sequence[Row]) -> dict[int, list[int]]:
         """The masked places of each row that has any, of a model that guesses masked words."""

@@ -1,7 +1,5 @@
 """How a model writes behind a prompt, a source or a conversation, recorded step by step as a tree."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """A trace of texts through a model, with cells named by the words of the texts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -15,7 +13,7 @@ from glassformer.look.texts.reader import Given, Reader
 from glassformer.look.texts.verbs import Verbs
 from glassformer.look.trace.cell import Words
 from glassformer.look.trace.interventions import Intervention
-from glassformer.look.trace.run import run_of
+from glassformer.look.trace.run import Options, run_of
 from glassformer.look.trace.steps import listed as steps_of
 from glassformer.look.trace.trace import Trace
 from glassformer.models.transformer import Transformer
@@ -41,17 +39,14 @@ def trace(
     target_ids: TargetIds | None = None,
     copy: Transformer | None = None,
 ) -> Trace:
-    """Run a text, a pair, or a source and its target, or several of them as one batch, and trace it; always in float32
-    or float64, whatever type the model predicts in. The options are those of `glassformer.trace`.
+    """Trace texts, pairs, or sources with their targets as one batch, in float32 or float64, whatever type the model
+    predicts in. The options are those of `glassformer.trace`; `copy` is that of `trace.run.Options`.
 
-    `choices` are the candidates of one text: the text with each of them is a row of the batch, and their scores are
-    compared as `choose` does, in `choice.probabilities`.
-
-    A masked word can be named by its token, or by the model's best guess for it. The target of an encoder–decoder
-    is by default its own translation; `target_ids` are the tokens that its decoder reads, of one text or of each,
-    its start token first. `copy` is that of `look.run.run_of`. Raises ConfigError for one that does not translate
-    and for candidates of a model that does not choose, DataError for a text of only blanks and for candidates
-    beside a second text or several texts.
+    `choices` are the candidates of one text: each is a row of the batch, and `choice.probabilities` compares their
+    scores as `choose` does. The target of an encoder–decoder is by default its own translation; `target_ids` are the
+    tokens that its decoder reads, of one text or of each, the start token first. A masked word can be named by its
+    token or by the model's best guess. Raises ConfigError for a model that does not translate or choose, DataError for
+    a text of only blanks, and for candidates with a second text or several texts.
     """
     model.needs_weights("a trace")
     reader = Reader.of(model)
@@ -60,13 +55,10 @@ def trace(
     plain = scored_at is None and labels is None
     by_run = plain and not interventions and read.at_once  # the run itself scores what `fill` would
     verbs, texts, masked = reader.verbs, given.texts, read.masked
-    run = run_of(
-        model.module,
-        read.inputs,
-        read.decoder_inputs,
-        scored_at=scored_at,
-        labels=labels,
-        words=Words(
+    options = Options(
+        scored_at,
+        labels,
+        Words(
             inputs=[line.words for line in read.first],
             decoder_inputs=[line.words for line in read.second or ()],
             vocabulary=reader.tokenizer.target.shown,
@@ -76,14 +68,15 @@ def trace(
             candidates=given.choices or (),
             closing=reader.closing,
         ),
-        keep=keep,
-        dtype=dtype,
-        predicts_in=predicts_in or (torch.bfloat16 if model.fast else None),
-        gradients=gradients,
+        keep,
+        dtype,
+        predicts_in or (torch.bfloat16 if model.fast else None),
+        gradients,
         candidates=given.choices is not None,
         guess=(lambda logits: verbs.guesses(texts, masked, logits)) if by_run and masked else None,
         copy=copy,
     )
+    run = run_of(model.module, read.inputs, read.decoder_inputs, options)
     found = run.trace(steps_of(interventions))
     origin = origin_of(given, reader.config, reader.tokenizer, model.source, scored_by_masks=plain)
     return replace(found, origin=origin)

@@ -104,7 +104,6 @@ class SearchTree:
 
     def decoder_ids(self, node: Node) -> tuple[int, ...]:
         """What the decoder reads in a trace of this node: the prompt and the tokens up to it. An end is not read.
-
         `model.trace(tree.text, target_ids=tree.decoder_ids(node))` has every number behind it.
         """
         tokens = [each.token for each in self.path(node)]
@@ -141,11 +140,8 @@ class SearchTree:
         return "\n".join(tree_lines(self))
 
 
-# ----------------------------------------------------------------- on a terminal
-
 WIDTH = 80
-NUMBERS = 24
-"""The columns of the numbers at the right."""
+NUMBERS = 24  # The columns of the numbers at the right
 
 
 def tree_lines(tree: SearchTree, width: int = WIDTH) -> Iterator[str]:

@@ -1,7 +1,5 @@
 """What a trace of texts asks the verbs of its model for: all that the texts alone do not say."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

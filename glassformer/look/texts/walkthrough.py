@@ -4,8 +4,6 @@ The steps are data; the command line writes them as lines. Of what is too large 
 much was left out and what it sums to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -29,16 +27,14 @@ from glassformer.look.trace.trace import Trace
 Note = tuple[str, str, str]
 """A correction: its number, its sentence, and the documents it corrects, empty for the one that is followed."""
 
-NotesOf = Callable[[str], tuple[Note, ...]]
-"""The corrections that belong to a tensor, by its name."""
+NotesOf = Callable[[str], tuple[Note, ...]]  # The corrections that belong to a tensor, by its name
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the walk-through.
-
-    `axes` and `sizes` are the shape of its tensor, `learned` the weights it uses, `cells` and `mixings` the numbers of
-    the chosen word worked out, `tables` the whole tensor. `extra`: the slides do not have it. `notes`: corrections.
+    """One step of the walk-through. `axes` and `sizes` are the shape of its tensor, `learned` the weights it uses,
+    `cells` and `mixings` the numbers of the chosen word worked out, `tables` the whole tensor. `extra`: the slides do
+    not have it. `notes`: corrections.
     """
 
     title: str
@@ -72,18 +68,16 @@ def followed(config: ModelConfig) -> str:
 
 
 def no_notes(name: str) -> tuple[Note, ...]:
-    """No corrections."""
     return ()
 
 
 def walkthrough(
     trace: Trace, *, sentence: int = 0, word: int = 0, notes: NotesOf = no_notes, limits: Limits | None = None
 ) -> Iterator[Step]:
-    """The steps for one word of one sentence, each cell of its row worked out.
-
-    `notes` gives the corrections that belong to a tensor's name, each as its number (`C-2`), a sentence, and the
-    documents it corrects: it appears once, at the first step it belongs to. Large models are cut down to `limits`.
-    Yields one step after the other, so that a large model can be shown while it is computed.
+    """The steps for one word of one sentence, each cell of its row worked out. `notes` gives the corrections that
+    belong to a tensor's name, each as its number (`C-2`), a sentence, and the documents it corrects: it appears once,
+    at the first step it belongs to. Large models are cut down to `limits`. Yields one step after the other, so that a
+    large model can be shown while it is computed.
     """
     return _Walkthrough(trace, sentence, word, notes, limits or Limits.fitting(trace.config)).steps()
 
@@ -137,7 +131,6 @@ class _Walkthrough:
         return f"{len(left)} more block{'s' * bool(others)} {kind}, {first}" + (f" to {left[-1]}" if others else "")
 
     def block(self, unit: str) -> BlockConfig:
-        """The settings of a block by its path."""
         side, _, index = unit.split(".")
         stack = self.trace.config.encoder if side == "encoder" else self.trace.config.decoder
         assert stack is not None
@@ -152,8 +145,6 @@ class _Walkthrough:
     def two_stacks(self) -> bool:
         """Whether a decoder writes while it looks at what an encoder has read."""
         return followed(self.trace.config) == "guide"
-
-    # ----------------------------------------------------------------- what a step shows
 
     def step(self, name: str, held: Source) -> Step:
         formula = self.trace.statement.formulas[name]
@@ -215,8 +206,6 @@ class _Walkthrough:
         self.noted.update(number for number, *_ in fresh)
         return fresh
 
-    # ----------------------------------------------------------------- cells
-
     def word_of(self, name: str) -> int:
         """The word whose row is worked out: in a CRF one that is labelled, which follows another one where it can."""
         formula = self.trace.statement.formulas[name]
@@ -253,8 +242,6 @@ class _Walkthrough:
             cells += [dict(zip(axes, cell, strict=True)) for cell in product(*ways)]
             whole += count
         return cells, whole - len(cells)
-
-    # ----------------------------------------------------------------- first and last
 
     def words_and_masks(self) -> Step:
         tables, hidden = [], False

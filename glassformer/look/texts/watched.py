@@ -8,8 +8,6 @@ A sentence is one line of text. What a task needs beside it stands behind a tab:
 pair, the passage of a question, the candidates.
 """
 
-from __future__ import annotations
-
 import base64
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,8 +20,7 @@ from torch import Tensor
 
 from glassformer.answering.answers import predictor_for
 from glassformer.base.errors import ConfigError, DataError, did_you_mean
-from glassformer.look.summaries.head_measures import MEASURES, measure
-from glassformer.look.summaries.thumbnails import picture_of
+from glassformer.look.summaries.head_measures import MEASURES, measure, picture_of
 from glassformer.look.texts.reader import Reader, shown
 from glassformer.look.trace.watch import watch
 from glassformer.models.names import tensor_names
@@ -64,10 +61,8 @@ class Found(NamedTuple):
 
 
 class Sentences:
-    """The watched sentences of one training: see `training/record.py`.
-
-    Raises ConfigError for a task whose sentences cannot be watched, DataError for a sentence that this model cannot
-    answer; both before anything is trained.
+    """The watched sentences of one training: see `training/record.py`. Raises ConfigError for a task whose sentences
+    cannot be watched, DataError for a sentence that this model cannot answer; both before anything is trained.
     """
 
     def __init__(self, model: Artefact, given: Sequence[str]) -> None:
@@ -86,8 +81,6 @@ class Sentences:
         self.attentions = [name.removesuffix(".weights") for name in known if name.endswith("_attention.weights")]
         self.names = [f"{each}.{word}" for each in self.attentions for word in ("weights", "may_look")]
         self.probes = [self._probe(text) for text in given]
-
-    # ----------------------------------------------------------------- the sentences
 
     def _probe(self, given: str) -> Probe:
         text, *behind = given.split(BEHIND)
@@ -136,7 +129,6 @@ class Sentences:
         }
 
     def _shown(self, probe: Probe) -> dict[str, list[str]]:
-        """The tokens as people read them, by side."""
         words = {"inputs": shown(self.tokenizer, probe.row.ids)}
         if "target" in probe.values:
             words["decoder_inputs"] = self.reader.target(str(probe.values["target"])).words
@@ -154,13 +146,10 @@ class Sentences:
         heads = sum(len(weights) for found in self._first for weights in found.weights.values())
         return min(FINEST, max(FEWEST, math.isqrt(MOST_DOTS // max(1, heads))))
 
-    # ----------------------------------------------------------------- looking
-
     def look(self, model: Transformer) -> list[dict[str, Any]]:
-        """What the model answers about each sentence, and its heads: see `header` for their names and sizes.
-
-        `dots` are the heads' pictures one after the other, a byte a dot: 255 times the square root of the largest share
-        that it stands for. `measured` are their statistics as little-endian float32. Raises NotFiniteError.
+        """What the model answers about each sentence, and its heads: see `header` for their names and sizes. `dots` are
+        the heads' pictures one after the other, a byte a dot: 255 times the square root of the largest share that it
+        stands for. `measured` are their statistics as little-endian float32. Raises NotFiniteError.
         """
         told = []
         with evaluating(model):
@@ -181,7 +170,6 @@ class Sentences:
         return told
 
     def _answered(self, model: Transformer) -> Iterator[Found]:
-        """The answer about each sentence, with its attention."""
         with watch(model, self.names) as seen:
             for probe in self.probes:
                 (answer,) = predict(self.predictor, model, [probe.example])
@@ -220,5 +208,4 @@ def _packed(tensors: Sequence[Tensor]) -> str:
 
 
 def short(text: str, most: int = 40) -> str:
-    """A text that fits into a sentence."""
     return text if len(text) <= most else text[: most - 1] + "…"

@@ -30,11 +30,10 @@ ROUGH_LIMIT = 0.05
 @dataclass(frozen=True)
 class Stepwise:
     """How far the numbers of a text that was written token by token, with the cache of keys and values, are from those
-    of one run over the finished text, without a cache.
-
-    `attention` is the largest difference of a weight, `log_probability` that of a chosen token, as a share of 1 + its
-    size. Both compute the same sums, but of one row or of many at once, and add them up in another order: they may
-    differ by rounding, held to `limit`. `tokens` were written, `nbytes` is the memory of the attention that was kept.
+    of one run over the finished text, without a cache. `attention` is the largest difference of a weight,
+    `log_probability` that of a chosen token, as a share of 1 + its size. Both compute the same sums, but of one row or
+    of many at once, and add them up in another order: they may differ by rounding, held to `limit`. `tokens` were
+    written, `nbytes` is the memory of the attention that was kept.
     """
 
     tokens: int
@@ -57,9 +56,8 @@ class Stepwise:
 
 
 def stepwise(tree: SearchTree, trace: Tensors, *, fast: bool = False) -> Stepwise:
-    """Compare the best answer of a tree that kept its attention with the trace of `tree.whole_ids(tree.best)`.
-
-    `fast`: it was written in bfloat16. Raises ConfigError for a tree without attention or without an answer.
+    """Compare the best answer of a tree that kept its attention with the trace of `tree.whole_ids(tree.best)`. `fast`:
+    it was written in bfloat16. Raises ConfigError for a tree without attention or without an answer.
     """
     path, kept = path_of(tree), tree.attention
     if kept is None:
@@ -90,9 +88,8 @@ def path_of(tree: SearchTree) -> tuple[Node, ...]:
 
 
 class Looks:
-    """What each step of an answer looked at: the mean of a block's heads, or one head.
-
-    Raises UnknownNameError for a block or head that the model does not have.
+    """What each step of an answer looked at: the mean of a block's heads, or one head. Raises UnknownNameError for a
+    block or head that the model does not have.
     """
 
     def __init__(self, tree: SearchTree, block: int | None = None, head: int | None = None) -> None:

@@ -4,20 +4,16 @@
 stack; in patterns and short names `attention` stands for `self_attention` and `cross_attention`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 
 from glassformer.base.errors import UnknownNameError, did_you_mean
 
-LISTED = 4
-"""How many of the tensors that a short name could mean are named."""
+LISTED = 4  # How many of the tensors that a short name could mean are named
 
 
 def is_pattern(wanted: str) -> bool:
-    """Whether it may stand for several names."""
     return any(mark in wanted for mark in "*?[")
 
 

@@ -5,8 +5,6 @@ twice. A comma or bracket is written in quotes: `key=","`. The mark for the blan
 written as byte-level vocabularies do: `query=the` and `query=Ġthe` are `▁the`.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,10 +20,9 @@ BLANKS = ("Ġ", BLANK)
 @dataclass(frozen=True)
 class Words:
     """What cells may be called by: the words of each sentence, the tokens of the vocabulary, the labels, and the
-    candidates of a choice. `source_vocabulary`: that of the inputs, where they have one of their own.
-
-    `answers` are the right words at masked positions, so that a masked word can be called by its name. `closing` is the
-    id of the token that closes a text (a separator or an end), by side.
+    candidates of a choice. `source_vocabulary`: that of the inputs, where they have one of their own. `answers` are the
+    right words at masked positions, so that a masked word can be called by its name. `closing` is the id of the token
+    that closes a text (a separator or an end), by side.
     """
 
     inputs: Sequence[Sequence[str]] = ()
@@ -84,10 +81,9 @@ class Words:
 
 @dataclass(frozen=True)
 class Axes:
-    """A tensor's axes as its cells are asked for: names, sizes, and whose words they count.
-
-    `positions` are the sentence and token of each step of the axis `place`. `shared` gives the length of an axis that
-    is stored with size 1, because all sentences, heads or queries have the same number.
+    """A tensor's axes as its cells are asked for: names, sizes, and whose words they count. `positions` are the
+    sentence and token of each step of the axis `place`. `shared` gives the length of an axis that is stored with size
+    1, because all sentences, heads or queries have the same number.
     """
 
     name: str
@@ -145,7 +141,6 @@ def find_cell(axes: Axes, asked: Mapping[str, str | int], words: Words) -> dict[
 
 
 def find(axis: str, asked: str, size: int, sentence: int, axes: Axes, words: Words) -> int:
-    """One index, or a word's."""
     if re.fullmatch(r"-?\d+", asked):
         index = int(asked)
         if not -size <= index < size:
@@ -174,7 +169,6 @@ def find(axis: str, asked: str, size: int, sentence: int, axes: Axes, words: Wor
 
 def find_word(words: Words, asked: str, *, option: str, side: str = "inputs", sentence: int = 0) -> int:
     """The place of a word of a text, asked for as the word, as `word@3` or as its place; raises UnknownNameError.
-
     `option` is what the answer was asked with, for the error. Where nothing is known of the words, only places are.
     """
     known = words.sentence(side, sentence)
@@ -226,10 +220,9 @@ def candidates(axis: str, word: str, sentence: int, axes: Axes, words: Words) ->
 def name_cell(
     axes: Axes, cell: Mapping[str, int], words: Words, before: dict[tuple[str, int, int], str] | None = None
 ) -> dict[str, str]:
-    """Each axis' index as a person would write it: a word where there is one, with its place where it occurs twice.
-
-    A hidden word whose answer is known is written in brackets: `(likes)`. `before` holds what the indices of these
-    axes were called before, by axis, sentence and index, and is filled: a softmax names every token of a vocabulary.
+    """Each axis' index as a person would write it: a word where there is one, with its place where it occurs twice. A
+    hidden word whose answer is known is written in brackets: `(likes)`. `before` holds what the indices of these axes
+    were called before, by axis, sentence and index, and is filled: a softmax names every token of a vocabulary.
     """
     before = {} if before is None else before
     named: dict[str, str] = {}

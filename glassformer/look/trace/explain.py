@@ -1,7 +1,5 @@
 """Explain one cell: its formula worked out on the numbers of a trace."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -13,8 +11,7 @@ from glassformer.look.formulas.named import Cell, Source
 from glassformer.look.formulas.rules.evaluator import Evaluator, Factor, Formula, Term, values_of
 from glassformer.look.trace.cell import Axes, Words, name_cell
 
-AxesOf = Callable[[str, Tensor], Axes]
-"""The axes of a named tensor with their sizes and words."""
+AxesOf = Callable[[str, Tensor], Axes]  # The axes of a named tensor with their sizes and words
 
 
 def explain(
@@ -78,9 +75,8 @@ class Worked:
 
 
 def work_out(name: str, cell: Cell, formula: Formula | None, source: Source) -> Worked:
-    """Work out the formula of one cell, whose axes are in the order of the tensor's.
-
-    An index along an axis that is stored with size 1, because all have the same number, may be any.
+    """Work out the formula of one cell, whose axes are in the order of the tensor's. An index along an axis that is
+    stored with size 1, because all have the same number, may be any.
     """
     tensor = source.tensor(name)
     index = tuple(0 if size == 1 else at for at, size in zip(cell.values(), tensor.shape, strict=True))

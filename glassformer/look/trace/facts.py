@@ -1,15 +1,18 @@
-"""What was known before the model computed anything: ids, positions, padding, masked words, documents.
+"""The texts of a run: what is known of them before the model computes anything (ids, positions, padding, masked words,
+documents), and at which of their tokens the vocabulary is scored.
 
-B sentences · S tokens
+B sentences · S tokens · N positions where the vocabulary is scored
 """
 
-from __future__ import annotations
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
+from glassformer.base.errors import ConfigError, ShapeError
 from glassformer.config import ModelConfig, StackConfig
 from glassformer.models.inputs import Inputs
+from glassformer.models.transformer import Transformer
 
 GIVEN = ("ids", "vectors", "real", "masked_words", "documents", "may_look", "labelled")
 
@@ -49,7 +52,6 @@ def facts(config: ModelConfig, inputs: Inputs, decoder_inputs: Inputs | None) ->
 
 
 def side_facts(side: str, inputs: Inputs, stack: StackConfig) -> dict[str, Tensor]:
-    """The facts of one text."""
     found = {f"{side}.{name}": value for name in GIVEN if isinstance(value := getattr(inputs, name), Tensor)}
     found[f"{side}.positions"] = count(inputs) if inputs.positions is None else inputs.positions
     if stack.embed.segments:
@@ -82,3 +84,79 @@ def each_real(inputs: Inputs) -> Tensor:
     rows = [[True] * tokens] * batch if inputs.real is None else inputs.real.tolist()
     shares = [[float(one) / max(sum(row), 1) for one in row] for row in rows]
     return torch.tensor(shares, dtype=torch.float64, device=inputs.device)  # [B, S]
+
+
+Places = Tensor | Sequence[int] | None
+NONE = -100  # The label of a token that has none
+
+
+def check_sides(model: Transformer, inputs: Inputs, decoder_inputs: Inputs | None, *, candidates: bool = False) -> None:
+    """Raise ConfigError for texts in another form than `Inputs`, for more or fewer of them than the model reads, and
+    for candidates of a model that gives no single score to compare them by.
+    """
+    for given in (inputs, decoder_inputs):
+        if given is not None and not isinstance(given, Inputs):
+            raise ConfigError(
+                "glassformer.trace takes ids",
+                got=type(given).__name__,
+                do="write Inputs(ids=...), or model.trace(text) with a loaded model",
+            )
+    if decoder_inputs is None and model.encoder is not None and model.decoder is not None:
+        raise ConfigError(
+            f"{model.config.family} is an encoder–decoder: it needs decoder_inputs beside its inputs",
+            got="one text",
+            do="trace(model, source, target), each as Inputs(ids=...)",
+        )
+    if decoder_inputs is not None and (model.encoder is None or model.decoder is None):
+        raise ConfigError(
+            f"{model.config.family} has one stack and reads one text", got="two", do="leave decoder_inputs out"
+        )
+    head = model.config.sentence_head
+    if candidates and (head is None or head.labels != 1):
+        scores = "no sentence head" if head is None else f"a sentence head with {head.labels} scores"
+        raise ConfigError("candidates are compared by one score each", got=f"a model with {scores}")
+
+
+def choose_scored_at(
+    model: Transformer, inputs: Inputs, decoder_inputs: Inputs | None, scored_at: Places, labels: Tensor | None
+) -> tuple[Tensor | None, Tensor | None]:
+    """Where the vocabulary is scored, [N], and the right tokens there, [N] or None."""
+    side = inputs if decoder_inputs is None else decoder_inputs
+    for given in (inputs, side):
+        given.check()
+        if 0 in given.shape:
+            raise ShapeError("a trace needs at least one token", got=f"a text of shape {list(given.shape)}")
+    count = side.shape[0] * side.shape[1]
+    if scored_at is not None:
+        scored_at = whole_numbers("scored_at", scored_at, side.device)
+    if labels is not None:
+        labels = whole_numbers("labels", labels, side.device)
+        vocabulary = model.config.output_stack.embed.vocabulary
+        if bool(((labels != NONE) & ((labels < 0) | (labels >= vocabulary))).any()):
+            raise ShapeError(f"labels are tokens from 0 to {vocabulary - 1}, or {NONE} for none", got="another number")
+    if scored_at is not None and (scored_at.dim() != 1 or bool(((scored_at < 0) | (scored_at >= count)).any())):
+        raise ShapeError(
+            f"scored_at [N] must be from 0 to {count - 1}, counted through all tokens", got=str(scored_at.tolist())
+        )
+    if labels is not None and labels.shape == side.shape:
+        flat = labels.flatten()
+        scored_at = (flat != NONE).nonzero()[:, 0] if scored_at is None else scored_at
+        labels = flat[scored_at]
+    if labels is not None and (scored_at is None or labels.shape != scored_at.shape):
+        raise ShapeError("labels must be [B, S], or [N] beside scored_at [N]", got=str(list(labels.shape)))
+    if model.head is None or scored_at is not None:
+        return scored_at, labels
+    if side.masked_words is not None and bool(side.masked_words.any()):
+        return side.masked_words.flatten().nonzero()[:, 0], None
+    return torch.arange(count, device=side.device), None
+
+
+def whole_numbers(name: str, given: Tensor | Sequence[int], device: torch.device) -> Tensor:
+    """Whole numbers as a tensor; raises ShapeError for anything else."""
+    try:
+        found = torch.as_tensor(given, device=device)
+    except (TypeError, ValueError, RuntimeError):
+        found = torch.empty(0)
+    if found.is_floating_point() or found.dtype == torch.bool:
+        raise ShapeError(f"{name} must be whole numbers", got=repr(given)[:80])
+    return found.long()

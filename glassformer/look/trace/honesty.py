@@ -1,14 +1,12 @@
 """The honesty gate: what is shown, compared with the model's answer when it is not watched."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from glassformer.look.formulas.statement import Statement
+from glassformer.look.formulas.rules.evaluator import Statement
 from glassformer.look.trace.replay import Replay, as_type, eval_copy
 from glassformer.look.trace.verify import KERNEL_ROUNDING, LIMITS
 from glassformer.models.inputs import Output
@@ -17,13 +15,11 @@ from glassformer.models.transformer import Transformer
 
 @dataclass(frozen=True)
 class Honesty:
-    """Largest differences between what is shown and what the model returns, as shares of its largest number.
-
-    `watched`: the shown tensors against the output of the unwatched fast kernels, in the trace's own precision, held
-    to `limit`: the fixed one, and beyond it what both of them round. `predicted`: against the precision the
-    user predicts in; shown, for rounding is not a fault. `compared` are the shown tensors, `worst` the one with the
-    largest difference, measured by its limit. `before_changes`: the trace has changes by hand, and was measured before
-    them.
+    """Largest differences between what is shown and what the model returns, as shares of its largest number. `watched`:
+    the shown tensors against the output of the unwatched fast kernels, in the trace's own precision, held to `limit`:
+    the fixed one, and beyond it what both of them round. `predicted`: against the precision the user predicts in;
+    shown, for rounding is not a fault. `compared` are the shown tensors, `worst` the one with the largest difference,
+    measured by its limit. `before_changes`: the trace has changes by hand, and was measured before them.
     """
 
     watched: float
@@ -37,7 +33,6 @@ class Honesty:
 
     @property
     def holds(self) -> bool:
-        """Whether what is shown is what is returned."""
         return self.watched <= self.limit
 
     def __str__(self) -> str:

@@ -5,8 +5,6 @@ Places, tokens and cells may be indices or words; a run reads them with its own 
 B sentences · S tokens · Q query tokens · K key tokens · H heads
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,11 +22,9 @@ from glassformer.look.trace.asked import full_name
 from glassformer.look.trace.watch import Change
 from glassformer.models.inputs import Inputs
 
-Place = int | str
-"""An index, or a word: of the text for a place in it, of the vocabulary for a token."""
+Place = int | str  # An index, or a word: of the text for a place in it, of the vocabulary for a token
 
-Cell = tuple[int | None, ...]
-"""An index along each of the first axes; None = all of that axis."""
+Cell = tuple[int | None, ...]  # An index along each of the first axes; None = all of that axis
 
 Part = Cell | str | Mapping[str, Place]
 """A cell, or the same in words: `head=1,query=likes`; an axis that is left out is taken whole."""
@@ -37,16 +33,12 @@ Part = Cell | str | Mapping[str, Place]
 @dataclass(frozen=True)
 class TensorFacts:
     """What a change may ask about a tensor: its axes, its `shape` when nothing is shared, and which tokens are real.
-
     `real` [B, S] are those of the text that its axis query, token or key counts, None when all are.
     """
 
     axes: tuple[str, ...]
     shape: tuple[int, ...]
     real: Tensor | None = None
-
-
-# --------------------------------------------------------------------------- words
 
 
 @dataclass(frozen=True)
@@ -93,9 +85,6 @@ class MaskWord:
         return replace(inputs, masked_words=marks)
 
 
-# --------------------------------------------------------------------------- tensors
-
-
 @dataclass(frozen=True)
 class Visibility:
     """Allow or forbid one query to look at one key in an attention, in one head or in all (`head=None`)."""
@@ -114,11 +103,9 @@ class Visibility:
 
     @property
     def where(self) -> str:
-        """The mask of that attention."""
         return f"{self.attention}.may_look"
 
     def touches(self, name: str) -> bool:
-        """Whether this tensor is set by hand."""
         return name == self.where
 
     def change(self, tensor: Tensor, facts: TensorFacts) -> Tensor:
@@ -140,10 +127,9 @@ def forbid(attention: str, query: Place, key: Place, head: int | None = None, se
 
 @dataclass(frozen=True)
 class Replace:
-    """Put a number, a mean or another trace's numbers in the place of a tensor or of a part of it.
-
-    `where` is a tensor's name or a pattern of names, `cell` the part. `by` is a number, `"mean"` (over the sentences
-    and tokens of this run, padding left out), or `"other"`: `tensor`, from the trace that Python calls `source`.
+    """Put a number, a mean or another trace's numbers in the place of a tensor or of a part of it. `where` is a
+    tensor's name or a pattern of names, `cell` the part. `by` is a number, `"mean"` (over the sentences and tokens of
+    this run, padding left out), or `"other"`: `tensor`, from the trace that Python calls `source`.
     """
 
     where: str
@@ -164,7 +150,6 @@ class Replace:
             raise ConfigError(f"{self.where} is replaced by a number that a float can hold", got=got) from None
 
     def touches(self, name: str) -> bool:
-        """Whether this tensor is set by hand."""
         return fnmatchcase(name, self.where)
 
     def change(self, tensor: Tensor, facts: TensorFacts) -> Tensor:
@@ -237,7 +222,6 @@ def set_number(where: str, cell: Part, number: float) -> Replace:
 
 def patch(other: Mapping[str, Tensor], where: str, cell: Part = (), *, source: str = "other") -> Replace:
     """Put a tensor of another trace in this one's place, whole or in part; `source` is that trace's name in Python.
-
     Raises UnknownNameError for a name that the other trace does not have.
     """
     if not isinstance(other, Mapping):
@@ -247,9 +231,6 @@ def patch(other: Mapping[str, Tensor], where: str, cell: Part = (), *, source: s
 
 
 Intervention = ChangeWord | MaskWord | Visibility | Replace
-
-
-# --------------------------------------------------------------------------- what they share
 
 
 def outputs(path: str) -> str:
@@ -284,20 +265,15 @@ def indices_of(step: Intervention, cell: Part) -> Cell:
     return tuple(None if at is None else index_of(step, at) for at in cell)
 
 
-# --------------------------------------------------------------------------- the list
-
-
 def touched(steps: Sequence[Intervention], name: str) -> bool:
-    """Whether a tensor is set by hand."""
     return any(step.touches(name) for step in steps if isinstance(step, Visibility | Replace))
 
 
 def as_change(
     steps: Sequence[Intervention], known: Sequence[str], facts: Callable[[str, Tensor], TensorFacts]
 ) -> Change | None:
-    """The interventions in their order as one change for a watcher; None when none touches a tensor.
-
-    Raises UnknownNameError for one that would change nothing.
+    """The interventions in their order as one change for a watcher; None when none touches a tensor. Raises
+    UnknownNameError for one that would change nothing.
     """
     touching = [step for step in steps if isinstance(step, Visibility | Replace)]
     for step in touching:
@@ -316,10 +292,8 @@ def as_change(
 
 
 def changed_inputs(sides: Mapping[str, tuple[Inputs, StackConfig]], steps: Sequence[Intervention]) -> dict[str, Inputs]:
-    """The inputs of each side after all interventions on words.
-
-    Raises UnknownNameError or ConfigError for one that would change nothing, ShapeError for one outside the text or
-    the vocabulary.
+    """The inputs of each side after all interventions on words. Raises UnknownNameError or ConfigError for one that
+    would change nothing, ShapeError for one outside the text or the vocabulary.
     """
     changed = {side: inputs for side, (inputs, _) in sides.items()}
     for step in steps:

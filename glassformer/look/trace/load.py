@@ -1,19 +1,19 @@
 """Read a saved trace, and connect it again with its model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor, nn
 
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.look.formulas.stacks import state
 from glassformer.look.trace import saved
+from glassformer.look.trace.facts import GIVEN
 from glassformer.look.trace.interventions import ChangeWord, Intervention, MaskWord
 from glassformer.look.trace.replay import Replay, eval_copy
-from glassformer.look.trace.run import Run, transformer
+from glassformer.look.trace.run import Options, Run, transformer
 from glassformer.look.trace.trace import Trace
 from glassformer.models.fingerprint import fingerprint
 from glassformer.models.inputs import Inputs
@@ -22,10 +22,9 @@ from glassformer.models.transformer import Transformer
 
 
 def load_trace(path: str | Path, model: nn.Module | HasModule | None = None) -> Trace:
-    """Read a saved trace, onto the device of the model where there is one.
-
-    With the model, or saved weights, all tensors can be computed again and interventions are possible.
-    Raises CheckpointError for another kind of file, or for another model than the traced one.
+    """Read a saved trace, onto the device of the model where there is one. With the model, or saved weights, all
+    tensors can be computed again and interventions are possible. Raises CheckpointError for another kind of file, or
+    for another model than the traced one.
     """
     path = Path(path)
     header, tensors = saved.read(path)
@@ -52,19 +51,10 @@ def load_trace(path: str | Path, model: nn.Module | HasModule | None = None) -> 
     )
     if original is None:
         return found
-    run = Run(
-        original=original,
-        model=eval_copy(original, found.dtype),
-        inputs=side_inputs("inputs", facts),
-        decoder_inputs=side_inputs("decoder_inputs", facts) if "decoder_inputs.positions" in facts else None,
-        scored_at=scored_at,
-        labels=facts.get("labels"),
-        words=found.words,
-        keep=None,
-        gradients=None,
-        predicts_in=next(original.parameters()).dtype,
-        candidates="candidates" in facts,
-    )
+    inputs = side_inputs("inputs", facts)
+    other = side_inputs("decoder_inputs", facts) if "decoder_inputs.positions" in facts else None
+    options = Options(words=found.words, candidates="candidates" in facts)
+    run = Run(original, eval_copy(original, found.dtype), inputs, other, scored_at, facts.get("labels"), options)
     if not found.interventions:
         return run.connected(found, Replay(run.model, statement, run.inputs, run.decoder_inputs, scored_at))
     # The inputs of the file are the changed ones: changing their words once more gives the same.
@@ -109,16 +99,5 @@ def group(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def side_inputs(side: str, facts: Mapping[str, Tensor]) -> Inputs:
-    """The inputs of one text."""
-    found = group(facts, f"{side}.")
-    return Inputs(
-        ids=found.get("ids"),
-        vectors=found.get("vectors"),
-        real=found.get("real"),
-        positions=found["positions"],
-        segments=found.get("segments"),
-        masked_words=found.get("masked_words"),
-        documents=found.get("documents"),
-        may_look=found.get("may_look"),
-        labelled=found.get("labelled"),
-    )
+    found: dict[str, Any] = group(facts, f"{side}.")
+    return Inputs(**{name: found.get(name) for name in ("positions", "segments", *GIVEN)})

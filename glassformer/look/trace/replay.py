@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from glassformer.look.formulas.statement import Statement
+from glassformer.look.formulas.rules.evaluator import Statement
 from glassformer.look.trace.watch import Change, Seen, watch
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.stack import Stack
@@ -27,9 +27,8 @@ class EnoughSeen(Exception):  # noqa: N818 - nothing went wrong
 
 
 def eval_copy(model: Transformer, dtype: torch.dtype) -> Transformer:
-    """The same model in eval mode and in another precision, leaving the original untouched.
-
-    Weights that already have the precision are shared, not copied.
+    """The same model in eval mode and in another precision, leaving the original untouched. Weights that already have
+    the precision are shared, not copied.
     """
     weights: dict[int, object] = {}
     for parameter in model.parameters():
@@ -50,7 +49,6 @@ def as_type(inputs: Inputs, dtype: torch.dtype) -> Inputs:
 @dataclass(frozen=True)
 class Replay:
     """All that is needed to compute any tensor again: the model in eval mode, its inputs, the changes made by hand.
-
     `by_hand` names what `change` changes: it is always looked at, or a fused kernel would pass it by.
     """
 
@@ -63,7 +61,6 @@ class Replay:
     by_hand: tuple[str, ...] = ()
 
     def whole(self, names: Iterable[str]) -> tuple[Seen, Output]:
-        """One forward of the whole model."""
         with self.own_precision(), watch(self.model, [*names, *self.by_hand], change=self.change) as seen:
             output = self.model(self.inputs, self.decoder_inputs, scored_at=self.scored_at)
         return seen, output
@@ -130,7 +127,6 @@ class Replay:
         return torch.autocast(self.inputs.device.type, enabled=False)
 
     def run_head(self, states: Tensor) -> None:
-        """The vocabulary head at the chosen places."""
         assert self.model.head is not None
         chosen = states if self.scored_at is None else states.flatten(0, 1).index_select(0, self.scored_at)  # [N, W]
         self.model.head(chosen, self.model.word_table)

@@ -6,7 +6,7 @@ B sentences · S tokens · N positions where the vocabulary is scored
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor, nn
@@ -18,10 +18,9 @@ from glassformer.look.formulas.named import axis_names
 from glassformer.look.formulas.stacks import state
 from glassformer.look.trace.asked import chosen
 from glassformer.look.trace.cell import Words
-from glassformer.look.trace.facts import facts
+from glassformer.look.trace.facts import Places, check_sides, choose_scored_at, facts
 from glassformer.look.trace.honesty import Honesty, measure
 from glassformer.look.trace.interventions import Intervention, TensorFacts, as_change, changed_inputs, touched
-from glassformer.look.trace.places import Places, check_sides, choose_scored_at
 from glassformer.look.trace.replay import Replay, eval_copy
 from glassformer.look.trace.steps import Reader, listed
 from glassformer.look.trace.tensors import heads_of, weight_versions
@@ -66,65 +65,41 @@ def trace(
     is the same text with another candidate, and `choice.probabilities` is the softmax of their scores.
     Raises UnknownNameError, ShapeError, ConfigError, and DeviceError for weights spread over processes.
     """
-    run = run_of(
-        transformer(model),
-        inputs,
-        decoder_inputs,
-        scored_at=scored_at,
-        labels=labels,
-        words=words,
-        keep=keep,
-        dtype=dtype,
-        predicts_in=predicts_in,
-        gradients=gradients,
-        candidates=candidates,
-    )
-    return run.trace(listed(interventions))
+    options = Options(scored_at, labels, words or Words(), keep, dtype, predicts_in, gradients, candidates)
+    return run_of(transformer(model), inputs, decoder_inputs, options).trace(listed(interventions))
 
 
-def run_of(
-    original: Transformer,
-    inputs: Inputs,
-    decoder_inputs: Inputs | None = None,
-    *,
-    scored_at: Places = None,
-    labels: Tensor | None = None,
-    words: Words | None = None,
-    keep: Iterable[str] | str | None = None,
-    dtype: torch.dtype | None = None,
-    predicts_in: torch.dtype | None = None,
-    gradients: str | None = None,
-    candidates: bool = False,
-    guess: Guess | None = None,
-    copy: Transformer | None = None,
-) -> Run:
-    """What `trace` runs. `guess` tells what masked words are called, for the first run without interventions. `copy` is
-    what `eval_copy` makes of the model, for one who has made it and lets nobody change the model.
+@dataclass(frozen=True)
+class Options:
+    """What `trace` is asked for besides texts. `guess` gives names to masked words, in the first run without
+    interventions. `copy` is what `eval_copy` makes of the model, for one who has made it and lets nobody change the
+    model.
     """
-    check_sides(original, inputs, decoder_inputs, candidates=candidates)
-    own = original.dtype
-    dtype = dtype or (own if own in LIMITS else torch.float32)
+
+    scored_at: Places = None
+    labels: Tensor | None = None
+    words: Words = field(default_factory=Words)
+    keep: Iterable[str] | str | None = None
+    dtype: torch.dtype | None = None
+    predicts_in: torch.dtype | None = None
+    gradients: str | None = None
+    candidates: bool = False
+    guess: Guess | None = None
+    copy: Transformer | None = None
+
+
+def run_of(original: Transformer, inputs: Inputs, decoder_inputs: Inputs | None, options: Options) -> Run:
+    check_sides(original, inputs, decoder_inputs, candidates=options.candidates)
+    dtype = options.dtype or (original.dtype if original.dtype in LIMITS else torch.float32)
     if dtype not in LIMITS:
         raise ConfigError("a trace runs in float32 or float64", got=str(dtype))
     if inputs.vectors is not None:
         inputs = replace(inputs, vectors=inputs.vectors.to(dtype))
-    places, labels = choose_scored_at(original, inputs, decoder_inputs, scored_at, labels)
+    places, labels = choose_scored_at(original, inputs, decoder_inputs, options.scored_at, options.labels)
+    copy = options.copy
     if copy is None or copy.dtype != dtype:
         copy = eval_copy(original, dtype)
-    return Run(
-        original=original,
-        model=copy,
-        inputs=inputs,
-        decoder_inputs=decoder_inputs,
-        scored_at=places,
-        labels=labels,
-        words=words or Words(),
-        keep=keep,
-        gradients=gradients,
-        predicts_in=predicts_in or own,
-        candidates=candidates,
-        guess=guess,
-    )
+    return Run(original, copy, inputs, decoder_inputs, places, labels, options)
 
 
 def transformer(model: nn.Module | HasModule) -> Transformer:
@@ -145,12 +120,7 @@ class Run:
     decoder_inputs: Inputs | None
     scored_at: Tensor | None
     labels: Tensor | None
-    words: Words
-    keep: Iterable[str] | str | None
-    gradients: str | None
-    predicts_in: torch.dtype
-    candidates: bool = False
-    guess: Guess | None = None
+    options: Options
 
     def replay(self, interventions: Sequence[Intervention]) -> tuple[Replay, dict[str, Tensor]]:
         """The run with these interventions, and the facts of its inputs."""
@@ -163,7 +133,7 @@ class Run:
         known = facts(config, inputs, decoder_inputs)
         if self.labels is not None:
             known["labels"] = self.labels
-        if self.candidates:
+        if self.options.candidates:
             known["candidates"] = torch.ones(inputs.shape[0], dtype=torch.bool, device=inputs.device)
         statement = state(config, known, at_places=self.scored_at is not None)
         shapes = {
@@ -186,33 +156,32 @@ class Run:
         return Replay(self.model, statement, inputs, decoder_inputs, self.scored_at, change, by_hand), known
 
     def trace(self, interventions: tuple[Intervention, ...]) -> Trace:
-        """One forward, and what is to be kept of it."""
         interventions, words = self.resolved(interventions)
         replay, known = self.replay(interventions)
         statement = replay.statement
         names = statement.of_model
         kept = dict.fromkeys([*statement.entering.values(), *([statement.memory] if statement.memory else [])])
-        if self.keep is None:
+        if self.options.keep is None:
             small = size_of_all(replay) <= SMALL
             kept |= dict.fromkeys(names if small else self.worth_keeping(replay))
         else:
-            kept |= dict.fromkeys(chosen(self.keep, names) if self.keep else [])
+            kept |= dict.fromkeys(chosen(self.options.keep, names) if self.options.keep else [])
         if self.labels is not None:
             kept["head.log_probabilities"] = None
-        if self.candidates:
+        if self.options.candidates:
             kept["sentence_head.logits"] = None
         seen = self.forward(replay, list(kept))
         stored = {name: seen[name] for name in statement.formulas if name in kept and name in seen}
         if self.labels is not None:
             stored["loss"] = F.nll_loss(seen["head.log_probabilities"], self.labels)
-        if self.candidates:
+        if self.options.candidates:
             scores = seen["sentence_head.logits"]  # [B, 1]
             stored["choice.log_probabilities"] = F.log_softmax(scores, dim=0)
             stored["choice.probabilities"] = F.softmax(scores, dim=0)
         run = self
-        if self.guess is not None and not interventions:
-            words = replace(words, answers=self.guess(stored.get("head.logits")))
-            run = replace(self, words=words, guess=None)
+        if self.options.guess is not None and not interventions:
+            words = replace(words, answers=self.options.guess(stored.get("head.logits")))
+            run = replace(self, options=replace(self.options, words=words, guess=None))
         found = Trace(
             statement=statement,
             stored={name: tensor.detach() for name, tensor in stored.items()},
@@ -223,17 +192,17 @@ class Run:
             interventions=interventions,
         )
         found = run.connected(found, replay)
-        return replace(found, gradients=self.differentiate(found, stored)) if self.gradients else found
+        return replace(found, gradients=self.differentiate(found, stored)) if self.options.gradients else found
 
     def resolved(self, steps: tuple[Intervention, ...]) -> tuple[tuple[Intervention, ...], Words]:
         """The interventions with indices in the place of words, and the words of the changed run."""
         if not steps:
-            return steps, self.words
+            return steps, self.options.words
         statement = self.replay(())[0].statement
         side = self.inputs if self.decoder_inputs is None else self.decoder_inputs
         scored = [] if self.scored_at is None else self.scored_at.tolist()
         places = tuple(divmod(place, side.shape[1]) for place in scored)
-        reader = Reader(self.words, statement.formulas, places)
+        reader = Reader(self.options.words, statement.formulas, places)
         return tuple(reader.read(step) for step in steps), reader.words
 
     def connected(self, found: Trace, replay: Replay) -> Trace:
@@ -248,20 +217,19 @@ class Run:
         )
 
     def honesty(self) -> Honesty:
-        """The honesty gate of the run without interventions."""
-        return measure(self.replay(())[0], self.original, self.predicts_in)
+        return measure(self.replay(())[0], self.original, self.options.predicts_in or self.original.dtype)
 
     def forward(self, replay: Replay, names: Sequence[str]) -> Mapping[str, Tensor]:
         """One forward, with a graph only where gradients are asked for."""
-        if self.gradients is None:
+        if self.options.gradients is None:
             with torch.no_grad():
                 return replay.whole(names)[0]
         return replay.with_graph(names)
 
     def differentiate(self, found: Trace, stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The gradient of the loss, or of one cell, with respect to each stored tensor and each trained weight."""
-        assert self.gradients is not None
-        name, cell = split_name(self.gradients)
+        assert self.options.gradients is not None
+        name, cell = split_name(self.options.gradients)
         if name == "loss" and self.labels is None:
             raise ConfigError("gradients of the loss need labels", got="none", do="give labels, or one cell")
         name = found.full_name(name)

@@ -41,7 +41,6 @@ class WordsRecord(Settings):
 
     @staticmethod
     def of(words: Words) -> WordsRecord:
-        """The record of what cells may be called by."""
         return WordsRecord(
             inputs=[list(row) for row in words.inputs],
             decoder_inputs=[list(row) for row in words.decoder_inputs],
@@ -54,18 +53,8 @@ class WordsRecord(Settings):
         )
 
     def words(self) -> Words:
-        """And back."""
         answers = {(sentence, place): word for sentence, place, word in self.answers}
-        return Words(
-            self.inputs,
-            self.decoder_inputs,
-            self.vocabulary,
-            self.labels,
-            answers or None,
-            self.candidates,
-            self.source_vocabulary,
-            self.closing,
-        )
+        return Words(**{**dict(self), "answers": answers or None})
 
 
 class StepRecord(Settings):
@@ -78,7 +67,6 @@ class StepRecord(Settings):
 
     @staticmethod
     def of(step: Intervention) -> StepRecord:
-        """The record of an intervention."""
         known = {each.name: getattr(step, each.name) for each in fields(step) if each.name != "tensor"}
         values = {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
         return StepRecord.model_validate({"kind": type(step).__name__, "values": values})

@@ -1,7 +1,5 @@
 """Interventions as a run reads them: words become indices, short names whole ones, and the words of the run change."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -51,9 +49,8 @@ class Reader:
     places: tuple[tuple[int, int], ...]
 
     def read(self, step: Intervention) -> Intervention:
-        """The intervention with indices and whole names. What fits no tensor is left for the run to refuse.
-
-        Raises UnknownNameError for a word that is not there, or more than once; ConfigError for what is neither.
+        """The intervention with indices and whole names. What fits no tensor is left for the run to refuse. Raises
+        UnknownNameError for a word that is not there, or more than once; ConfigError for what is neither.
         """
         if isinstance(step, Visibility):
             return self.visibility(step)
@@ -73,7 +70,6 @@ class Reader:
         return replace(step, token=token, mask_id=mask_id, sentence=sentence)
 
     def visibility(self, step: Visibility) -> Visibility:
-        """One cell of a mask."""
         name = self.name(step.where)
         formula = self.formulas.get(name)
         if formula is None:
@@ -87,8 +83,6 @@ class Reader:
             head=None if step.head is None else index_of(step, step.head),
             sentence=sentence,
         )
-
-    # ----------------------------------------------------------------- names and cells
 
     def name(self, where: str) -> str:
         """The whole name of a tensor; a pattern, and a name that fits nothing, as it is."""
@@ -122,17 +116,13 @@ class Reader:
             found.pop()
         return tuple(found)
 
-    # ----------------------------------------------------------------- words
-
     def place(self, step: Intervention, asked: object, side: str, sentence: int) -> int:
-        """The place of a word in a text."""
         asked = whole(asked)
         if not isinstance(asked, str):
             return index_of(step, asked)
         return find("token", asked, 0, sentence, Axes(side, ("token",), (0,), tokens=side), self.words)
 
     def token(self, step: ChangeWord | MaskWord, asked: object) -> int:
-        """The id of a token of the vocabulary of its side."""
         if not isinstance(asked, str):
             return index_of(step, asked)
         words = replace(self.words, vocabulary=self.words.vocabulary_of(step.where))
@@ -140,7 +130,6 @@ class Reader:
         return find("vocabulary", f'"{asked}"', 0, 0, Axes("this model", ("vocabulary",), (0,)), words)
 
     def written(self, step: ChangeWord | MaskWord, id_: object) -> str:
-        """A token of the vocabulary of its side as it is written."""
         known = self.words.vocabulary_of(step.where)
         return known[id_] if isinstance(id_, int) and 0 <= id_ < len(known) else f"token {id_}"
 

@@ -3,8 +3,6 @@
 N positions where the vocabulary is scored
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +14,7 @@ from glassformer.base.errors import ConfigError, UnknownNameError
 from glassformer.config import ModelConfig
 from glassformer.look.formulas.cells import read_cell
 from glassformer.look.formulas.named import Source, axis_names
-from glassformer.look.formulas.statement import Statement
+from glassformer.look.formulas.rules.evaluator import Statement
 from glassformer.look.trace.asked import chosen, full_name
 from glassformer.look.trace.cell import Axes, Words, find_cell
 from glassformer.look.trace.facts import FACT_AXES
@@ -41,8 +39,6 @@ class Tensors(Mapping[str, Tensor]):
     replay: Replay | None = None
     versions: tuple[int, ...] = ()
     gradients: Mapping[str, Tensor] = field(default_factory=dict)
-
-    # ----------------------------------------------------------------- tensors
 
     def __getitem__(self, name: str) -> Tensor:
         whole = full_name(name, self.statement.formulas)
@@ -82,9 +78,8 @@ class Tensors(Mapping[str, Tensor]):
         return {name: weight.detach() for name, weight in parameter_names(self.replay.model).items()}
 
     def fetch(self, names: Iterable[str] | str) -> dict[str, Tensor]:
-        """Several tensors at once, by their whole names; each unit that has to be run again is run once.
-
-        Names may be short or patterns: `encoder.*.attention.weights`. Raises UnknownNameError for what fits none.
+        """Several tensors at once, by their whole names; each unit that has to be run again is run once. Names may be
+        short or patterns: `encoder.*.attention.weights`. Raises UnknownNameError for what fits none.
         """
         found: dict[str, Tensor] = {}
         missing: dict[str, list[str]] = {}
@@ -105,8 +100,7 @@ class Tensors(Mapping[str, Tensor]):
         """Run one unit from its stored input; raises ConfigError when the weights are gone or have changed."""
         if self.replay is None:
             raise ConfigError(
-                f"{names[0]} is not stored and this trace has no model to compute it again",
-                do=WITHOUT_WEIGHTS,
+                f"{names[0]} is not stored and this trace has no model to compute it again", do=WITHOUT_WEIGHTS
             )
         self.refuse_changed_weights()
         seen = self.replay.unit(unit, names, lambda name: self.stored[name])
@@ -137,8 +131,6 @@ class Tensors(Mapping[str, Tensor]):
     def nbytes(self) -> int:
         """Bytes of what is stored."""
         return sum(tensor.nbytes for tensor in self.stored.values())
-
-    # ----------------------------------------------------------------- axes and cells
 
     def axes(self, name: str) -> tuple[str, ...]:
         """The names of a tensor's axes."""
@@ -191,6 +183,21 @@ def weight_versions(model: nn.Module) -> tuple[int, ...]:
 
 
 def heads_of(config: ModelConfig, name: str) -> int:
-    """The heads of the attention that a tensor belongs to."""
     side, _, index, attention, _ = name.split(".")
     return int(getattr(getattr(config, side).blocks[int(index)], attention).body.heads)
+
+
+def layers_of(trace: Tensors) -> tuple[str, ...]:
+    """The tensors [sentence, token, channel] of the layers: 0 is what the first block reads, k what block k gives, the
+    last one behind the stack's own norm where it has one. Of two stacks those of the encoder, which reads the text.
+    """
+    side, statement = side_of_features(trace), trace.statement
+    stack = trace.config.encoder if side == "encoder" else trace.config.decoder
+    assert stack is not None
+    entering = [statement.entering[f"{side}.blocks.{index}"] for index in range(len(stack.blocks))]
+    return (*entering, statement.memory or statement.entering["states"])
+
+
+def side_of_features(trace: Tensors) -> str:
+    """The stack whose states are the features: `encoder`, or `decoder` where there is none."""
+    return "decoder" if trace.config.encoder is None else "encoder"

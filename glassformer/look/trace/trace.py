@@ -17,14 +17,13 @@ from glassformer.base.pickles import NeverPickled
 from glassformer.look.formulas.cells import read_cell, split_name
 from glassformer.look.formulas.explanation import Explanation
 from glassformer.look.formulas.named import Source
-from glassformer.look.formulas.statement import AFTERWARDS
+from glassformer.look.formulas.rules.evaluator import AFTERWARDS
 from glassformer.look.trace import saved
 from glassformer.look.trace.asked import chosen
 from glassformer.look.trace.cell import find_cell
 from glassformer.look.trace.explain import explain
 from glassformer.look.trace.honesty import Honesty
 from glassformer.look.trace.interventions import Intervention, as_python, touched
-from glassformer.look.trace.origin import Origin
 from glassformer.look.trace.replay import Replay
 from glassformer.look.trace.steps import listed
 from glassformer.look.trace.tensors import Tensors
@@ -32,14 +31,33 @@ from glassformer.look.trace.verify import LIMITS, WITHOUT_WEIGHTS, Check, Verifi
 from glassformer.models.fingerprint import fingerprint
 from glassformer.models.transformer import Transformer
 
-REPEATED = 12
-"""How many words of a text fit into the line that describes a trace."""
+
+@dataclass(frozen=True)
+class Origin:
+    """The texts of a run as they were given, and what reads them. `loads` are Python lines after which `model` is the
+    model, `command` is what opens the run live. `seconds` are second texts of pairs or targets, `target_ids` targets as
+    tokens, `choices` the candidates of the only text. `by_word`: a text is words of the vocabulary with blanks between
+    them. `mask_id` is the token that stands for [MASK], None where there is none. `scored_by_masks`: the vocabulary is
+    scored at the masked words, and everywhere where there are none.
+    """
+
+    loads: tuple[str, ...]
+    texts: tuple[str, ...]
+    seconds: tuple[str, ...] | None = None
+    choices: tuple[str, ...] | None = None
+    target_ids: tuple[tuple[int, ...], ...] | None = None
+    command: str = ""
+    by_word: bool = False
+    mask_id: int | None = None
+    scored_by_masks: bool = True
+
+
+REPEATED = 12  # How many words of a text fit into the line that describes a trace
 
 
 @dataclass(frozen=True)
 class Trace(NeverPickled, Tensors):
     """Every tensor of one run by name. `kept(name)` is False for what is computed again when it is asked for.
-
     `original` is the model as it was given, `run_again` makes the same run with other interventions, and
     `measure_honesty` measures the honesty gate; a trace read from a file without its model has none of the three.
     `origin` is what `Model.trace` was asked for; None for a trace of ids and for one from a file.
@@ -70,12 +88,9 @@ class Trace(NeverPickled, Tensors):
         changed = f", {count} change{'s' * (count > 1)} by hand" if count else ""
         return f"Trace({self.config.family}, {' → '.join(texts)}, {len(self)} tensors, {kept}{changed})"
 
-    # ----------------------------------------------------------------- truth
-
     def explain(self, name: str, cell: str | Mapping[str, str | int] = "") -> Explanation:
-        """One number: its formula in words and MathML, its operands and terms, and the number computed again.
-
-        The cell may be part of the name: `explain("logits[place=0,vocabulary=the]")`. Raises UnknownNameError.
+        """One number: its formula in words and MathML, its operands and terms, and the number computed again. The cell
+        may be part of the name: `explain("logits[place=0,vocabulary=the]")`. Raises UnknownNameError.
         """
         if "[" in name:
             name, cell = split_name(name)
@@ -91,10 +106,9 @@ class Trace(NeverPickled, Tensors):
         return explain(name, cell, self.statement.formulas.get(name), held, self.described, self.words)
 
     def verify(self, names: Iterable[str] | str | None = None) -> Verification:
-        """Hold each tensor against its formula, unit by unit, so that little is in memory at once.
-
-        A stream that was stored from a fast kernel may differ from its formula by what both kernels round. Tensors
-        whose formula needs what a saved trace does not hold are listed as unchecked.
+        """Hold each tensor against its formula, unit by unit, so that little is in memory at once. A stream that was
+        stored from a fast kernel may differ from its formula by what both kernels round. Tensors whose formula needs
+        what a saved trace does not hold are listed as unchecked.
         """
         by_unit: dict[str, list[str]] = {}
         by_hand, unchecked = [], []
@@ -136,7 +150,6 @@ class Trace(NeverPickled, Tensors):
 
     @cached_property
     def exact(self) -> Replay:
-        """The run in float64."""
         assert self.replay is not None
         return self.replay.exact()
 
@@ -149,8 +162,6 @@ class Trace(NeverPickled, Tensors):
             raise ConfigError("the honesty gate was not measured before this trace was saved", do="trace again")
         self.refuse_changed_weights()
         return self.measure_honesty()
-
-    # ----------------------------------------------------------------- what if
 
     def intervene(self, *steps: Intervention) -> Self:
         """The same run with these interventions after the ones already made; this trace stays as it is."""
@@ -182,12 +193,9 @@ class Trace(NeverPickled, Tensors):
         """The interventions as Python that makes them again."""
         return as_python(self.interventions)
 
-    # ----------------------------------------------------------------- outside
-
     def save(self, path: str | Path, *, weights: bool = False, overwrite: bool = False) -> None:
-        """Write what is stored to a safetensors file, with the model's fingerprint; its weights only when asked.
-
-        An existing file that is no trace is replaced only with `overwrite`, one of a model, an index or a run never.
+        """Write what is stored to a safetensors file, with the model's fingerprint; its weights only when asked. An
+        existing file that is no trace is replaced only with `overwrite`, one of a model, an index or a run never.
         Raises CheckpointError.
         """
         file = output_file(path, CheckpointError, overwrite=overwrite)

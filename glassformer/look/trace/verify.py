@@ -4,8 +4,6 @@ error = |difference| / (1 + sum of the absolute terms of the formula). A sum of 
 may round by as much as its terms do, so they are the measure. Equal infinities agree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -26,9 +24,8 @@ WITHOUT_WEIGHTS = "load the trace with its model, load_trace(path, model), or sa
 
 @dataclass(frozen=True)
 class Check:
-    """How well one tensor agrees with its formula. `worst` is the cell of the largest error.
-
-    `limit` is its own where it was stored from a fast kernel that rounds more than the common limit allows.
+    """How well one tensor agrees with its formula. `worst` is the cell of the largest error. `limit` is its own where
+    it was stored from a fast kernel that rounds more than the common limit allows.
     """
 
     name: str
@@ -41,7 +38,6 @@ class Check:
 @dataclass(frozen=True)
 class Verification:
     """The checks of all tensors, and the limit they are held to. Tensors set by hand are listed, not judged.
-
     `unchecked` are those whose formula needs weights or numbers that a saved trace does not hold.
     """
 
@@ -51,7 +47,6 @@ class Verification:
     unchecked: tuple[str, ...] = ()
 
     def limit_of(self, check: Check) -> float:
-        """What a check is held to."""
         return self.limit if check.limit is None else check.limit
 
     @property
@@ -123,11 +118,9 @@ def check_sizes(formula: Formula, stored: Tensor, source: Source) -> None:
 
 
 def check_rounded(formula: Formula, source: Source, limit: float, pairs: Sequence[tuple[Tensor, Tensor]]) -> Check:
-    """The check of a tensor that may differ from its formula by what each of these computations rounds.
-
-    Each pair is the tensor as one kernel computed it and as the same kernel does in float64, the formula's own last.
-    Where the two kernels agree in float64, their numbers differ by no more than the sum of both roundings, number by
-    number.
+    """The check of a tensor that may differ from its formula by what each of these computations rounds. Each pair is
+    the tensor as one kernel computed it and as the same kernel does in float64, the formula's own last. Where the two
+    kernels agree in float64, their numbers differ by no more than the sum of both roundings, number by number.
     """
     stored = source.tensor(formula.name)
     value, size = formula.rule.whole(Evaluator(formula, source))

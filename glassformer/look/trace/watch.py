@@ -4,8 +4,6 @@ Nothing is attached to the model. The one ContextVar in `parts/tap.py` points to
 the `with` lasts; another thread has its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -71,12 +69,11 @@ class _Watcher:
 def watch(
     model: nn.Module | HasModule, names: Iterable[str] | str | None = None, *, change: Change | None = None
 ) -> Iterator[Seen]:
-    """See the tensors of `model` while it runs inside the block.
-
-    `names` are tensor names or patterns (`encoder.blocks.*.weights`); None sees all. Only a layer with an inside
-    tensor among them leaves its fused kernel. `change(name, tensor)` is asked about every tensor that is computed
-    and what it returns takes the tensor's place; name what it changes, so that it is computed.
-    Raises UnknownNameError, ConfigError for what is no model, and DeviceError for weights spread over processes.
+    """See the tensors of `model` while it runs inside the block. `names` are tensor names or patterns
+    (`encoder.blocks.*.weights`); None sees all. Only a layer with an inside tensor among them leaves its fused kernel.
+    `change(name, tensor)` is asked about every tensor that is computed and what it returns takes the tensor's place;
+    name what it changes, so that it is computed. Raises UnknownNameError, ConfigError for what is no model, and
+    DeviceError for weights spread over processes.
     """
     original = eager(model)
     refuse_sharded(original)

@@ -13,7 +13,7 @@ import torch
 
 from glassformer.look.formulas.stacks import state
 from glassformer.look.trace.interventions import ChangeWord, Intervention, MaskWord, Visibility
-from glassformer.look.trace.origin import Origin
+from glassformer.look.trace.trace import Origin
 from glassformer.page.json_numbers import as_json
 from glassformer.page.sections.statement import formula_record
 

@@ -13,8 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from glassformer.look.formulas.named import Operand
-from glassformer.look.formulas.rules.evaluator import Formula, Rule
-from glassformer.look.formulas.statement import Statement
+from glassformer.look.formulas.rules.evaluator import Formula, Rule, Statement
 from glassformer.look.formulas.titles import title_of
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from glassformer.base.errors import ConfigError
 from glassformer.features.strategies import SIX, Strategy, resolve
-from glassformer.look.summaries.layers import layers_of, side_of_features
+from glassformer.look.trace.tensors import layers_of, side_of_features
 
 if TYPE_CHECKING:
     from glassformer.look.trace.tensors import Tensors

@@ -26,7 +26,7 @@ def begin(
     makers: Mapping[str, Maker] | None = None,
     copy: Transformer | None = None,
 ) -> Run:
-    """Run what was asked for; `copy` as in `look.run.run_of`. Raises what `Model.trace` raises, and TooLargeError."""
+    """Run what was asked for; `copy` as in `trace.run.Options`. Raises what `Model.trace` raises, and TooLargeError."""
     texts = [*asked.texts, *(asked.seconds or ()), *(asked.choices or ())]
     lengths = [len(model.tokenizer.encode(text, special=False)) for text in texts]
     if max(lengths) > MOST_TOKENS or max(lengths) * len(texts) > 2 * MOST_TOKENS:

@@ -29,7 +29,7 @@ from typing import Literal
 from torch import Tensor
 from torch.nn import functional as F
 
-from glassformer.look.summaries.thumbnails import largest_in
+from glassformer.look.summaries.head_measures import largest_in
 
 MOST_NUMBERS = 1 << 22
 MOST_DOTS = 1 << 22

@@ -1,7 +1,5 @@
 """Rules of one number: activations and gates."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -50,31 +48,25 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def value_at(kind: str, x: float) -> float:
-    """An activation at one number."""
     return float(FUNCTIONS[kind](torch.tensor(x, dtype=torch.float64)))
 
 
 @dataclass(frozen=True)
 class Activation(Rule):
-    """An activation function of one number."""
-
     name: ClassVar = "activation"
     x: Operand
     kind: str
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
-        """The shape of the operand."""
         x = tensors.aligned(self.x)
         found = FUNCTIONS[self.kind](x)
         return found, torch.maximum(x.abs(), found.abs())  # a square rounds by its own size
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """One term: the number before."""
         entry = tensors.factor(self.x, cell)
         return Working((Term("before", (entry,), entry.value),), value_at(self.kind, entry.value))
 
     def expression(self) -> Expression:
-        """gelu(x)."""
         return function(self.kind, read(self.x), "{} of {}")
 
     @classmethod
@@ -96,13 +88,11 @@ class Gate(Rule):
     kind: str
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
-        """The shape of the operands."""
         gate, x = tensors.aligned(self.gate), tensors.aligned(self.x)
         found = FUNCTIONS[self.kind](gate) * x
         return found, torch.maximum((gate * x).abs(), found.abs())
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """One product."""
         gate, x = tensors.factor(self.gate, cell), tensors.factor(self.x, cell)
         activated = value_at(self.kind, gate.value)
         return Working(
@@ -110,7 +100,6 @@ class Gate(Rule):
         )
 
     def expression(self) -> Expression:
-        """gelu(gate) · x."""
         return row(function(self.kind, read(self.gate), "{} of {}"), sign("·", ", times "), read(self.x))
 
     arithmetic = Activation.arithmetic

@@ -4,34 +4,22 @@ A table of these follows from its own numbers at the token before, so that each 
 B sentences · S tokens · L labels
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from glassformer.look.formulas.explanation import Explanation, Limits, number
+from glassformer.look.formulas.explanation import Explanation, Limits, Part, largest_first, number
 from glassformer.look.formulas.named import Cell, FormulaError, Operand
-from glassformer.look.formulas.rules.evaluator import Evaluator, Factor, Rule, Term, Working
+from glassformer.look.formulas.rules.evaluator import Evaluator, Factor, Rule, Term, Working, values_of
 from glassformer.look.formulas.rules.notation import Expression, Title, cases, function, read, row, sign, summed, symbol
 
 AXES = ("sentence", "token", "label")
 # Two scores of float32 numbers that differ by less than this share of their size may change places.
 ROUNDING = 1e-5
-
-
-def log_of_sum(x: Tensor, dim: int) -> Tensor:
-    """log(Σ exp(x))."""
-    largest = x.amax(dim, keepdim=True)
-    return (largest + torch.exp(x - largest).sum(dim, keepdim=True).log()).squeeze(dim)
-
-
-def largest_of(x: Tensor, dim: int) -> Tensor:
-    """The largest number."""
-    return x.max(dim).values
 
 
 def table_of(tensors: Evaluator, operand: Operand, last: str = "label") -> Tensor:
@@ -49,27 +37,61 @@ def flags(tensors: Evaluator, operand: Operand) -> Tensor:
     return found
 
 
+class AllWays(Rule):
+    """What is made of all ways: the logarithm of the sum of exp(score)."""
+
+    verb: ClassVar[str] = "log of the sum of exponentials"
+
+    def over(self, x: Tensor, dim: int) -> Tensor:
+        largest = x.amax(dim, keepdim=True)
+        return (largest + torch.exp(x - largest).sum(dim, keepdim=True).log()).squeeze(dim)
+
+    def over_terms(self, terms: Sequence[Term]) -> float:
+        return float(self.over(torch.tensor(values_of(terms), dtype=torch.float64), 0))
+
+    def ways(self, axis: str, inside: Expression) -> Expression:
+        return function("log", summed(axis, function("exp", inside)))
+
+    @classmethod
+    def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
+        return cls.of_ways(explanation.terms, limits)
+
+    @classmethod
+    def of_ways(cls, terms: Sequence[Part], limits: Limits) -> str:
+        return f"{cls.verb}({largest_first(terms, limits, lambda term: term.numbers)})"
+
+
+class BestWay(AllWays):
+    """What is made of the best way: the largest score."""
+
+    verb: ClassVar[str] = "largest"
+
+    def over(self, x: Tensor, dim: int) -> Tensor:
+        return x.amax(dim)
+
+    def ways(self, axis: str, inside: Expression) -> Expression:
+        return function("max", inside)
+
+
+def added(what: str, *factors: Factor) -> Term:
+    return Term(what, factors, math.fsum(factor.value for factor in factors), added=True)
+
+
 @dataclass(frozen=True)
-class ChainSum(Rule):
+class ChainSum(AllWays):
     """The logarithm of the sum of exp(score) over all sequences of labels that end with this one: the forward
     algorithm. A token that is not labelled has the numbers of the one before it.
     """
 
     name: ClassVar[str] = "chain_sum"
     title: ClassVar[Title | None] = Title("The forward algorithm: all ways to each label, token by token", extra=True)
-    verb: ClassVar[str] = "log of the sum of exponentials"
     x: Operand
     before: Operand
     steps: Operand
     first: Operand
     labelled: Operand
 
-    def over(self, x: Tensor, dim: int) -> Tensor:
-        """What is made of the ways to a label."""
-        return log_of_sum(x, dim)
-
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
-        """[B, S, L]."""
         x, table = table_of(tensors, self.x), table_of(tensors, self.before, "before")
         steps, first = tensors.aligned(self.steps, ("before", "label")), tensors.aligned(self.first, ("label",))
         here = flags(tensors, self.labelled)[..., None]  # [B, S, 1]
@@ -90,89 +112,59 @@ class ChainSum(Rule):
             kept = tensors.factor(self.before, {**cell, "token": at - 1, "before": cell["label"]})
             return Working((Term("not labelled: as before", (kept,), kept.value),), kept.value)
         own = tensors.factor(self.x, cell)
+        logit = Term("logit", (own,), own.value)
         if not known[:at].any():
             first = tensors.factor(self.first, cell)
-            both = (Term("first label", (first,), first.value), Term("logit", (own,), own.value))
-            return Working(both, first.value + own.value)
+            return Working((Term("first label", (first,), first.value), logit), first.value + own.value)
         terms = []
-        for step in range(tensors.size(self.steps, "before")):
-            way = {**cell, "before": step}
-            found = (tensors.factor(self.before, {**way, "token": at - 1}), tensors.factor(self.steps, way))
-            terms.append(Term(f"label {step}", found, sum_of(found), added=True))
-        ways = self.over(torch.tensor([term.value for term in terms], dtype=torch.float64), 0)
-        return Working((*terms, Term("logit", (own,), own.value)), float(ways) + own.value, {"ways": float(ways)})
+        for step, way in tensors.steps(self.steps, "before", cell):
+            before = tensors.factor(self.before, {**way, "token": at - 1})
+            terms.append(added(f"label {step}", before, tensors.factor(self.steps, way)))
+        ways = self.over_terms(terms)
+        return Working((*terms, logit), ways + own.value, {"ways": ways})
 
     def expression(self) -> Expression:
-        """x + log Σ exp(before + steps)."""
         ways = row(read(self.before), sign("+", " at the token before + "), read(self.steps))
-        labelled, first = read(self.labelled), read(self.first)
+        x, labelled, first = read(self.x), read(self.labelled), read(self.first)
         words = (
-            f"{read(self.x).words} + the {self.verb} over the label before of {ways.words}; "
+            f"{x.words} + the {self.verb} over the label before of {ways.words}; "
             f"{first.words} for the first of the {labelled.words}"
         )
         lines = [
-            (row(read(self.x), sign("+"), self.ways(ways)), labelled),
-            (row(read(self.x), sign("+"), first), symbol("first")),
+            (row(x, sign("+"), self.ways("before", ways)), labelled),
+            (row(x, sign("+"), first), symbol("first")),
             (read(self.before), symbol("otherwise")),
         ]
         return cases(*lines, words=words)
 
-    def ways(self, inside: Expression) -> Expression:
-        """log Σ exp(…)."""
-        return function("log", summed("before", function("exp", inside)))
-
     @classmethod
     def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
-        """logit + the ways."""
-        found = explanation.quantities
-        if not found:
+        if not explanation.quantities:
             return explanation.sum_of(lambda term: number(term.value), limits)
         *ways, own = explanation.terms
-        kept = sorted(ways, key=lambda term: -term.value)[: limits.terms]
-        more = f", {len(ways) - len(kept)} more" if len(ways) > len(kept) else ""
-        return f"{number(own.value)} + {cls.verb}({', '.join(term.numbers for term in kept)}{more})"
-
-
-def sum_of(factors: tuple[Factor, ...]) -> float:
-    """The sum of some numbers."""
-    return math.fsum(factor.value for factor in factors)
+        return f"{number(own.value)} + {cls.of_ways(ways, limits)}"
 
 
 @dataclass(frozen=True)
-class ChainBest(ChainSum):
+class ChainBest(BestWay, ChainSum):
     """The largest score of all sequences of labels that end with this one: Viterbi's algorithm."""
 
-    name: ClassVar = "chain_best"
-    title: ClassVar = Title("Viterbi: the best way to each label, token by token", extra=True)
-    verb: ClassVar = "largest"
-
-    def over(self, x: Tensor, dim: int) -> Tensor:
-        """The best of the ways."""
-        return largest_of(x, dim)
-
-    def ways(self, inside: Expression) -> Expression:
-        """max(…)."""
-        return function("max", inside)
+    name: ClassVar[str] = "chain_best"
+    title: ClassVar[Title | None] = Title("Viterbi: the best way to each label, token by token", extra=True)
 
 
 @dataclass(frozen=True)
-class ChainEnd(Rule):
+class ChainEnd(AllWays):
     """The logarithm of the sum of exp(score) over all sequences: those of the last token, with their last label."""
 
     name: ClassVar[str] = "chain_end"
     title: ClassVar[Title | None] = Title("All sequences of labels together", extra=True)
-    verb: ClassVar[str] = "log of the sum of exponentials"
     x: Operand
     last: Operand
     labelled: Operand
 
-    def over(self, x: Tensor, dim: int) -> Tensor:
-        """What is made of the labels at the end."""
-        return log_of_sum(x, dim)
-
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
-        """[B]."""
-        ends = tensors.aligned(self.x, ("sentence", "token", "label"))[:, -1]  # [B, L]
+        ends = tensors.aligned(self.x, AXES)[:, -1]  # [B, L]
         last = tensors.aligned(self.last, ("label",))  # [L]
         some = flags(tensors, self.labelled).any(dim=1)  # [B]
         if tensors.axes != ("sentence",):
@@ -181,51 +173,27 @@ class ChainEnd(Rule):
         return torch.where(some, found, 0.0), ends.abs().amax(1) + last.abs().max()
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """A term for each label at the end."""
         if not tensors.source.tensor(self.labelled.name)[cell["sentence"]].any():
             return Working((), 0.0)
         end = {**cell, "token": tensors.size(self.x, "token") - 1}
-        terms = []
-        for step in range(tensors.size(self.last, "label")):
-            found = (tensors.factor(self.x, {**end, "label": step}), tensors.factor(self.last, {"label": step}))
-            terms.append(Term(f"label {step}", found, sum_of(found), added=True))
-        return Working(
-            tuple(terms), float(self.over(torch.tensor([term.value for term in terms], dtype=torch.float64), 0))
-        )
+        terms = [
+            added(f"label {step}", tensors.factor(self.x, here), tensors.factor(self.last, here))
+            for step, here in tensors.steps(self.last, "label", end)
+        ]
+        return Working(tuple(terms), self.over_terms(terms))
 
     def expression(self) -> Expression:
-        """log Σ exp(x + last) at the last token."""
         inside = row(read(self.x), sign("+", " at the last token + "), read(self.last))
         words = f"the {self.verb} over the label of {inside.words}; 0 where nothing is {read(self.labelled).words}"
-        return cases((self.ends(inside), read(self.labelled)), (symbol("0"), symbol("otherwise")), words=words)
-
-    def ends(self, inside: Expression) -> Expression:
-        """log Σ exp(…)."""
-        return function("log", summed("label", function("exp", inside)))
-
-    @classmethod
-    def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
-        """The labels at the end."""
-        kept = sorted(explanation.terms, key=lambda term: -term.value)[: limits.terms]
-        more = f", {len(explanation.terms) - len(kept)} more" if len(explanation.terms) > len(kept) else ""
-        return f"{cls.verb}({', '.join(term.numbers for term in kept)}{more})"
+        return cases((self.ways("label", inside), read(self.labelled)), (symbol("0"), symbol("otherwise")), words=words)
 
 
 @dataclass(frozen=True)
-class ChainBestEnd(ChainEnd):
+class ChainBestEnd(BestWay, ChainEnd):
     """The score of the best sequence."""
 
-    name: ClassVar = "chain_best_end"
-    title: ClassVar = Title("The score of the best sequence of labels", extra=True)
-    verb: ClassVar = "largest"
-
-    def over(self, x: Tensor, dim: int) -> Tensor:
-        """The best end."""
-        return largest_of(x, dim)
-
-    def ends(self, inside: Expression) -> Expression:
-        """max(…)."""
-        return function("max", inside)
+    name: ClassVar[str] = "chain_best_end"
+    title: ClassVar[Title | None] = Title("The score of the best sequence of labels", extra=True)
 
 
 @dataclass(frozen=True)
@@ -262,7 +230,6 @@ class BestPath(Rule):
         return found, found
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """The score up to this label, and what follows it."""
         labelled = tensors.source.tensor(self.labelled.name)[cell["sentence"]]
         if not labelled[cell["token"]]:
             return Working((), 0.0)
@@ -278,7 +245,6 @@ class BestPath(Rule):
         return Working((Term("score so far", (own,), own.value), Term("onwards", (onwards,), onwards.value)), result)
 
     def expression(self) -> Expression:
-        """1 where best + steps is largest."""
         onwards = row(read(self.x), sign("+"), read(self.steps), read(self.after))
         end = row(read(self.x), sign("+"), read(self.last))
         words = (
@@ -290,7 +256,6 @@ class BestPath(Rule):
 
     @classmethod
     def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
-        """The score with this label."""
         if not explanation.terms:
             return "not labelled"
         sum_ = " + ".join(number(term.value) for term in explanation.terms).replace("+ −", "− ")
@@ -307,22 +272,18 @@ class Difference(Rule):
     less: Operand
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
-        """The shape of the operands."""
         x, less = tensors.aligned(self.x), tensors.aligned(self.less)
         return x - less, x.abs() + less.abs()
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """Both numbers."""
         x, less = tensors.factor(self.x, cell), tensors.factor(self.less, cell)
         terms = (Term("score", (x,), x.value), Term("less", (less, Factor(None, (), -1.0)), -less.value))
         return Working(terms, x.value - less.value)
 
     def expression(self) -> Expression:
-        """x − less."""
         return row(read(self.x), sign("−"), read(self.less))
 
     @classmethod
     def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
-        """a − b."""
         x, less = (term.factors[0].value for term in explanation.terms)
         return f"{number(x)} − {number(less)}".replace("− −", "+ ")

@@ -86,7 +86,6 @@ class Working:
 
 
 def values_of(terms: Sequence[Term]) -> list[float]:
-    """What each term comes to."""
     return terms.values if isinstance(terms, Along) else [term.value for term in terms]
 
 
@@ -134,9 +133,8 @@ class Rule(ABC):
 
 @dataclass(frozen=True)
 class Formula:
-    """How one tensor follows from others.
-
-    `tokens` and `keys` are the sides whose words the axes query/token and key count: `inputs` or `decoder_inputs`.
+    """How one tensor follows from others. `tokens` and `keys` are the sides whose words the axes query/token and key
+    count: `inputs` or `decoder_inputs`.
     """
 
     name: str
@@ -164,7 +162,6 @@ class Evaluator:
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The names of the result's axes."""
         return axis_names(self.formula.axes)
 
     def raw(self, operand: Operand) -> Tensor:
@@ -177,7 +174,6 @@ class Evaluator:
         return tensor if tensor.dtype == torch.bool else tensor.double()
 
     def factor(self, operand: Operand, cell: Cell) -> Factor:
-        """One number of an operand."""
         tensor = self.source.tensor(operand.name)
         index = index_of(operand, tensor.shape, cell, self.source.scored_at)
         return Factor(operand.name, index, float(tensor[index]))
@@ -201,22 +197,18 @@ class Evaluator:
         return Line(values, factor)
 
     def size(self, operand: Operand, axis: str) -> int:
-        """How long an operand's axis is."""
         if axis not in operand.names:
             raise FormulaError(f"{operand.name} must have an axis {axis}", got=" ".join(operand.names))
         return sizes_of(operand, self.source.tensor(operand.name).shape, self.source.scored_at)[axis]
 
     def steps(self, operand: Operand, over: str, cell: Cell) -> Iterator[tuple[int, dict[str, int]]]:
-        """The cells met along an axis."""
         for step in range(self.size(operand, over)):
             yield step, {**cell, over: step}
 
     def length(self, side: str) -> int:
-        """The number of tokens of a side."""
         return self.source.tensor(f"{side}.positions").shape[1]
 
     def is_zeroed(self, masked_words: Operand | None, cell: Cell) -> bool:
-        """Whether this cell belongs to a masked word whose vector is zeroed."""
         return masked_words is not None and self.factor(masked_words, cell).value != 0
 
     def zeroed(self, value: Tensor, masked_words: Operand | None) -> Tensor:
@@ -225,10 +217,36 @@ class Evaluator:
 
 
 def total(terms: list[Term]) -> Working:
-    """The working of a plain sum."""
     return Working(tuple(terms), math.fsum(values_of(terms)))
 
 
 def constant(value: float) -> tuple[Factor, ...]:
     """A factor that is a plain number; a factor of 1 is left out."""
     return () if value == 1.0 else (Factor(None, (), value),)
+
+
+# The loss, and the softmax over the candidates of a choice: `run.py` computes them from the model's scores.
+AFTERWARDS = ("loss", "choice")
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """All formulas of a model by name, and which tensor enters each unit (embedding, block, norm, head); shared by the
+    runs of a model.
+    """
+
+    formulas: Mapping[str, Formula]
+    entering: Mapping[str, str]
+    memory: str | None = None
+
+    @property
+    def of_model(self) -> list[str]:
+        """The tensors that the model itself computes: not what is made of its scores afterwards."""
+        return [name for name in self.formulas if self.unit(name) not in AFTERWARDS]
+
+    def unit(self, name: str) -> str:
+        """The part of the model that computes a tensor: `encoder.blocks.3`, `head`, `loss`, `choice` …"""
+        steps = name.split(".")
+        if steps[0] in ("encoder", "decoder"):
+            return ".".join(steps[:3] if steps[1] == "blocks" else steps[:2])
+        return steps[0]

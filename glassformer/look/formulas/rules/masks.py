@@ -1,7 +1,5 @@
 """Rules of the mask: which query may look at which key, and the score where it may not."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -50,7 +48,6 @@ def all_of(reasons: dict[str, Tensor]) -> Tensor:
 
 
 def reason_at(tensors: Evaluator, answer: Tensor, cell: Cell) -> bool:
-    """A reason's answer for one query and one key."""
     index = tuple(0 if size == 1 else cell[axis] for axis, size in zip(tensors.axes, answer.shape, strict=True))
     return bool(answer[index])
 
@@ -78,13 +75,11 @@ class MayLook(Reach):
         return found, found
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """A term without factors for each reason."""
         reasons = self.reasons(tensors)
         terms = tuple(Term(words, (), float(reason_at(tensors, answer, cell))) for words, answer in reasons.items())
         return Working(terms, float(all(term.value for term in terms)))
 
     def expression(self) -> Expression:
-        """real ∧ masked_words ∧ custom."""
         reasons = [
             *(["it is not padding"] if self.real else []),
             *(["both stand in the same document"] if self.query_documents else []),
@@ -104,7 +99,6 @@ class MayLook(Reach):
 
     @classmethod
     def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
-        """Each reason, yes or no."""
         reasons = [f"{term.what}: {'yes' if term.value else 'no'}" for term in explanation.terms]
         return ", ".join(reasons) or "nothing forbids"
 
@@ -118,9 +112,8 @@ def filled(kept: Term, fill: Term, *, added: bool) -> Working:
 
 @dataclass(frozen=True, kw_only=True)
 class FillSet(Reach):
-    """Where looking is forbidden the fill replaces the score.
-
-    With `out_of_reach`, the fill is for what is masked by choice, and that number for keys out of reach.
+    """Where looking is forbidden the fill replaces the score. With `out_of_reach`, the fill is for what is masked by
+    choice, and that number for keys out of reach.
     """
 
     name: ClassVar[str] = "fill_set"
@@ -138,7 +131,6 @@ class FillSet(Reach):
         return float(fill)
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
-        """The shape of the scores."""
         scores, looks = tensors.aligned(self.x), tensors.aligned(self.may_look) != 0
         fill, base = self.as_number(tensors, self.fill), scores if self.added else torch.zeros_like(scores)
         filled, size = base + fill, base.abs() + abs(fill)
@@ -148,7 +140,6 @@ class FillSet(Reach):
         return torch.where(looks, scores, filled), torch.where(looks, scores.abs(), size)
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """The score, the fill, or both; or the number for keys out of reach."""
         score, looks = tensors.factor(self.x, cell), tensors.factor(self.may_look, cell)
         kept = Term("score", (score,), score.value)
         if looks.value:
@@ -160,7 +151,6 @@ class FillSet(Reach):
         return filled(kept, Term("forbidden: fill", (looks, Factor(None, (), fill)), fill), added=self.added)
 
     def expression(self) -> Expression:
-        """x where one may look, else the fill or x + fill."""
         x, fill = read(self.x), value(self.fill)
         words = f"{x.words} where one may look, else {fill.words}"
         if self.added:
@@ -180,8 +170,6 @@ class FillSet(Reach):
 
     @classmethod
     def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
-        """The score, or the fill that replaces it or is added."""
-
         def write(term: Part) -> str:
             return number(term.value) + (" (masked)" if term.fills else "")
 

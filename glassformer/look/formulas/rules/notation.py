@@ -43,7 +43,6 @@ def read(operand: Operand) -> Expression:
 
 
 def symbol(text: str) -> Expression:
-    """An identifier."""
     return Expression(text, f"<mi>{escape(text)}</mi>")
 
 
@@ -66,7 +65,6 @@ def row(*parts: Expression, words: str = "") -> Expression:
 
 
 def joined(operator: str, operands: Iterable[Operand]) -> Expression:
-    """Tensors with an operator between them."""
     parts = [part for operand in operands for part in (sign(operator), read(operand))]
     return row(*parts[1:])
 
@@ -78,17 +76,14 @@ def function(name: str, argument: Expression, words: str = "{}({})") -> Expressi
 
 
 def fraction(top: Expression, bottom: Expression, words: str = " over ") -> Expression:
-    """top / bottom."""
     return Expression(f"{top.words}{words}{bottom.words}", f"<mfrac>{top.mathml}{bottom.mathml}</mfrac>")
 
 
 def root(inside: Expression) -> Expression:
-    """√(inside)."""
     return Expression(f"√({inside.words})", f"<msqrt>{inside.mathml}</msqrt>")
 
 
 def summed(over: str, body: Expression, words: str = "the sum over {over} of {body}") -> Expression:
-    """Σ over an axis."""
     mathml = f"<mrow><munder><mo>∑</mo>{symbol(over).mathml}</munder>{body.mathml}</mrow>"
     return Expression(words.format(over=over, body=body.words), mathml)
 

@@ -1,7 +1,5 @@
 """Rules of order: sinusoids and distances."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -43,7 +41,6 @@ class Sinusoid(Rule):
         return found, found.abs()
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """One term."""
         rate, sine = self.wave(cell["channel"])
         position = tensors.factor(self.position, cell)
         angle = position.value * rate
@@ -52,13 +49,11 @@ class Sinusoid(Rule):
         return Working((term,), result, {"angle": angle})
 
     def expression(self) -> Expression:
-        """sin or cos(position · rate)."""
         words = f"sine or cosine of position × rate, channels laid out as {self.layout}"
         return function("sin or cos", row(read(self.position), sign("·"), symbol("rate")), words)
 
     @classmethod
     def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
-        """sine(position · rate)."""
         (term,) = explanation.terms
         return f"{term.what.partition(' ')[0]}({term.numbers})"
 
@@ -99,13 +94,11 @@ class RelativeBias(Rule):
         return found, found.abs()
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """One term."""
         bucket = self.bucket(cell["key"] - cell["query"])
         entry = tensors.factor(self.table, {**cell, "bucket": bucket})
         return total([Term(f"bucket {bucket}", (entry,), entry.value)])
 
     def expression(self) -> Expression:
-        """table, bucket = bucket(key − query)."""
         distance = function("bucket", row(symbol("key"), sign("−"), symbol("query")))
         words = f"the entry of {short(self.table.name)} for the bucket of the distance key − query"
         return row(read(self.table), sign(","), symbol("bucket"), sign("="), distance, words=words)

@@ -1,7 +1,5 @@
 """Rules of rotary positions: plain, and with each stretch. Each states the rate of one pair of channels."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,6 +18,7 @@ class Rotate(Rule):
     """Channels i and i + half are turned together by position · rate; plain, the rate is base^(−2i/size)."""
 
     name: ClassVar[str] = "rotate"
+    how: ClassVar[str] = ""  # the stretch in words
     x: Operand
     position: Operand
     base: float
@@ -34,13 +33,7 @@ class Rotate(Rule):
         """What cosines and sines are multiplied by."""
         return 1.0
 
-    @property
-    def how(self) -> str:
-        """The stretch in words."""
-        return ""
-
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
-        """The shape of x."""
         if tensors.axes[-1] != self.over:
             raise FormulaError(f"{tensors.formula.name} turns pairs along {self.over}", got=tensors.formula.axes)
         x = tensors.aligned(self.x)
@@ -58,7 +51,6 @@ class Rotate(Rule):
         return turned, torch.cat(parts, dim=-1)
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """Two terms: the number itself and its partner."""
         half = tensors.size(self.x, self.over) // 2
         channel = cell[self.over]
         partner = channel + half if channel < half else channel - half
@@ -75,11 +67,8 @@ class Rotate(Rule):
         return Working(terms, math.fsum(term.value for term in terms), {"angle": angle})
 
     def expression(self) -> Expression:
-        """x · cos ± partner · sin."""
-        x = read(self.x)
-        words = (
-            f"{x.words} turned with its partner channel by position × rate (base {value(self.base).words}{self.how})"
-        )
+        x, how = read(self.x), self.how.format(self)
+        words = f"{x.words} turned with its partner channel by position × rate (base {value(self.base).words}{how})"
         partner = (sign("±"), symbol("partner"), sign("·"), symbol("sin"))
         return row(x, sign("·"), symbol("cos"), *partner, words=words)
 
@@ -89,16 +78,11 @@ class RotateLinear(Rotate):
     """All rates divided by a factor."""
 
     name: ClassVar[str] = "rotate_linear"
+    how: ClassVar[str] = ", rates divided by {0.factor:g}"
     factor: float
 
     def rate(self, pair: int, half: int, tokens: float) -> float:
-        """The plain rate over the factor."""
         return super().rate(pair, half, tokens) / self.factor
-
-    @property
-    def how(self) -> str:
-        """The stretch in words."""
-        return f", rates divided by {self.factor:g}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,19 +90,14 @@ class RotateDynamic(Rotate):
     """The base grows with a text longer than the first training's."""
 
     name: ClassVar[str] = "rotate_dynamic"
+    how: ClassVar[str] = ", raised for texts of more than {0.original_length} tokens"
     factor: float
     original_length: int
 
     def rate(self, pair: int, half: int, tokens: float) -> float:
-        """The plain rate of a base that the text's length has raised."""
         beyond = max(tokens / self.original_length - 1, 0.0)
         base = self.base * (1 + self.factor * beyond) ** (half / (half - 1))
         return float(base ** -(pair / half))
-
-    @property
-    def how(self) -> str:
-        """The stretch in words."""
-        return f", raised for texts of more than {self.original_length} tokens"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,13 +105,13 @@ class RotateLlama3(Rotate):
     """Long waves stretched, short ones kept, those between blended."""
 
     name: ClassVar[str] = "rotate_llama3"
+    how: ClassVar[str] = ", long waves stretched by {0.factor:g}"
     factor: float
     low_frequency_factor: float
     high_frequency_factor: float
     original_length: int
 
     def rate(self, pair: int, half: int, tokens: float) -> float:
-        """By the length of the pair's wave."""
         plain = super().rate(pair, half, tokens)
         wave = 2 * math.pi / plain
         if wave < self.original_length / self.high_frequency_factor:
@@ -143,17 +122,13 @@ class RotateLlama3(Rotate):
         smooth = (self.original_length / wave - self.low_frequency_factor) / width
         return (1 - smooth) * plain / self.factor + smooth * plain
 
-    @property
-    def how(self) -> str:
-        """The stretch in words."""
-        return f", long waves stretched by {self.factor:g}"
-
 
 @dataclass(frozen=True, kw_only=True)
 class RotateYarn(Rotate):
     """Slow pairs stretched, fast ones kept, a ramp between; cosines and sines scaled."""
 
     name: ClassVar[str] = "rotate_yarn"
+    how: ClassVar[str] = ", slow pairs stretched by {0.factor:g}, times {0.attention_factor:.6g}"
     factor: float
     original_length: int
     attention_factor: float
@@ -162,7 +137,6 @@ class RotateYarn(Rotate):
     truncate: bool
 
     def rate(self, pair: int, half: int, tokens: float) -> float:
-        """By the pair's place on the ramp between those that turn beta_fast and beta_slow times."""
         plain = super().rate(pair, half, tokens)
         # Pair i turns L · base^(−i/half) / 2π times in L tokens: solved for i.
         bounds = [
@@ -178,13 +152,7 @@ class RotateYarn(Rotate):
 
     @property
     def size_of_turns(self) -> float:
-        """What cosines and sines are multiplied by."""
         return self.attention_factor
-
-    @property
-    def how(self) -> str:
-        """The stretch in words."""
-        return f", slow pairs stretched by {self.factor:g}, times {self.attention_factor:.6g}"
 
 
 STRETCHED: dict[str, type[Rotate]] = {
@@ -196,7 +164,6 @@ STRETCHED: dict[str, type[Rotate]] = {
 
 
 def rotation(config: RotaryConfig, x: Operand, position: Operand) -> Rotate:
-    """The rule of a model's rotary positions."""
     if config.stretch is None:
         return Rotate(x, position, config.base)
     numbers = config.stretch.model_dump(exclude={"kind"})

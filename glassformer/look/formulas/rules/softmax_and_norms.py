@@ -1,7 +1,5 @@
 """Rules over a whole axis: softmax, norms, cross-entropy."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,7 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from glassformer.look.formulas.explanation import Explanation, Limits, number
+from glassformer.look.formulas.explanation import Explanation, Limits, largest_first, number
 from glassformer.look.formulas.named import Cell, FormulaError, Operand
 from glassformer.look.formulas.rules.evaluator import Along, Evaluator, Factor, Rule, Term, Working, constant, total
 from glassformer.look.formulas.rules.notation import (
@@ -28,7 +26,6 @@ from glassformer.look.formulas.rules.notation import (
 
 
 def dim_of(tensors: Evaluator, over: str) -> int:
-    """Which dimension of the result an axis is."""
     if over not in tensors.axes:
         raise FormulaError(f"{tensors.formula.name} goes over {over}", got=" ".join(tensors.axes))
     return tensors.axes.index(over)
@@ -43,7 +40,6 @@ class Softmax(Rule):
     over: str
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
-        """The shape of the operand."""
         x, dim = tensors.aligned(self.x), dim_of(tensors, self.over)
         largest = x.amax(dim, keepdim=True)
         raised = torch.exp(x - largest.masked_fill(largest == -math.inf, 0.0))
@@ -51,7 +47,6 @@ class Softmax(Rule):
         return found, found
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """The terms are the exponentials whose sum divides this cell's own."""
         scores, factor = tensors.along(self.x, self.over, cell)
         largest = max(scores)
         if largest == -math.inf:
@@ -62,16 +57,13 @@ class Softmax(Rule):
         return Working(terms, own / sum_, {"score": score, "largest": largest, "own": own, "sum": sum_})
 
     def expression(self) -> Expression:
-        """exp(x) / Σ exp(x)."""
         return fraction(function("exp", read(self.x)), self.exponentials())
 
     def exponentials(self) -> Expression:
-        """Σ exp(x)."""
         return summed(self.over, function("exp", read(self.x)), "the sum of {body} along {over}")
 
     @classmethod
     def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
-        """exp(x − largest) / (sum of such)."""
         found = explanation.quantities
         if not found:
             return "nothing to look at"
@@ -86,27 +78,23 @@ class LogSoftmax(Softmax):
     name: ClassVar = "log_softmax"
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
-        """The shape of the operand."""
         x, dim = tensors.aligned(self.x), dim_of(tensors, self.over)
         largest = x.amax(dim, keepdim=True)
         log_sum = largest + torch.exp(x - largest).sum(dim, keepdim=True).log()
         return x - log_sum, x.abs() + log_sum.abs()
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """The terms are those of the softmax."""
         inside = super().at(tensors, cell)
         found = inside.quantities
         own = tensors.factor(self.x, cell).value
         return Working(inside.terms, own - found["largest"] - math.log(found["sum"]), found)
 
     def expression(self) -> Expression:
-        """x − log(Σ exp(x))."""
         logarithm = function("log", self.exponentials(), "the logarithm of {1}")
         return row(read(self.x), sign("−", " less "), logarithm)
 
     @classmethod
     def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
-        """log(own / sum)."""
         found = explanation.quantities
         return f"log({number(found['own'])} / {number(found['sum'])})"
 
@@ -121,7 +109,6 @@ class Largest(Rule):
     real: Operand | None = None
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
-        """The shape of the operand without the axis."""
         axes = (*tensors.axes, self.over)
         x = tensors.aligned(self.x, axes)
         if self.real is not None:
@@ -130,7 +117,6 @@ class Largest(Rule):
         return found, found.abs()
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """A term for each step that is no padding."""
         values, factor = tensors.along(self.x, self.over, cell)
         counts = [1.0] * len(values) if self.real is None else tensors.along(self.real, self.over, cell).values
         found = [
@@ -141,7 +127,6 @@ class Largest(Rule):
         return Working(tuple(found), max((term.value for term in found), default=-math.inf))
 
     def expression(self) -> Expression:
-        """max(x)."""
         if self.real is None:
             return function("max", read(self.x), f"the largest {{1}} along {self.over}")
         inside = row(read(self.x), sign("|", " where "), read(self.real))
@@ -149,10 +134,8 @@ class Largest(Rule):
 
     @classmethod
     def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
-        """The largest of a, b, …"""
-        kept = sorted(explanation.terms, key=lambda term: -term.value)[: limits.terms]
-        more = f", {len(explanation.terms) - len(kept)} smaller" if len(explanation.terms) > len(kept) else ""
-        return f"the largest of {', '.join(number(term.value) for term in kept)}{more}"
+        found = largest_first(explanation.terms, limits, lambda term: number(term.value), "smaller")
+        return f"the largest of {found}"
 
 
 @dataclass(frozen=True)
@@ -169,7 +152,6 @@ class LayerNorm(Rule):
     epsilon: float = 1e-5
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
-        """The shape of the operand."""
         x, dim = tensors.aligned(self.x), dim_of(tensors, self.over)
         mean = x.mean(dim, keepdim=True) if self.centred else torch.zeros_like(x.narrow(dim, 0, 1))
         spread = ((x - mean) ** 2).mean(dim, keepdim=True)
@@ -181,7 +163,6 @@ class LayerNorm(Rule):
         return found, size
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """Three terms: the number, the mean that is subtracted, the bias."""
         entries = tensors.along(self.x, self.over, cell).values
         mean = math.fsum(entries) / len(entries) if self.centred else 0.0
         spread = math.fsum((entry - mean) ** 2 for entry in entries) / len(entries)
@@ -200,7 +181,6 @@ class LayerNorm(Rule):
         return Working(tuple(terms), math.fsum(term.value for term in terms), quantities)
 
     def expression(self) -> Expression:
-        """(x − mean) / √(variance + ε) · weight + bias."""
         x = read(self.x)
         top = row(x, sign("−"), symbol("mean"), words=f"({x.words} − mean)") if self.centred else x
         spread = symbol("variance" if self.centred else "mean square")
@@ -228,13 +208,11 @@ class CrossEntropy(Rule):
     over: str = "place"
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
-        """A scalar."""
         table = tensors.aligned(self.x, (self.over, "vocabulary"))
         right = -table.gather(1, tensors.raw(self.labels).long()[:, None])[:, 0]  # [N]
         return right.mean(), right.abs().mean()
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """A term for each place."""
         count = tensors.size(self.labels, self.over)
         terms = []
         for step, here in tensors.steps(self.labels, self.over, cell):
@@ -244,7 +222,6 @@ class CrossEntropy(Rule):
         return total(terms)
 
     def expression(self) -> Expression:
-        """−1/N Σ x."""
         x = read(self.x)
         words = f"the mean over {self.over} of −{x.words} of the right token"
         return row(sign("−"), fraction(value("1"), symbol("N")), summed(self.over, x), words=words)

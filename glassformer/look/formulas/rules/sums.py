@@ -1,7 +1,5 @@
 """Rules that select, add and multiply."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -54,7 +52,6 @@ class LookUp(Rule):
         return found, found.abs()
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """One term."""
         place = int(tensors.factor(self.index, cell).value) + self.offset
         entry = tensors.factor(self.table, {**cell, "row": place})
         scale = 0.0 if tensors.is_zeroed(self.masked_words, cell) else self.scale
@@ -62,7 +59,6 @@ class LookUp(Rule):
         return Working((Term(f"row {place}", (entry, *constant(scale)), found),), found, {"row": float(place)})
 
     def expression(self) -> Expression:
-        """scale · table, row = index."""
         words = f"row {short(self.index.name)}" + (f" + {self.offset}" if self.offset else "")
         words += f" of {short(self.table.name)}" + (f", times {value(self.scale).words}" if self.scale != 1.0 else "")
         place = (sign(","), symbol("row"), sign("="), read(self.index))
@@ -71,7 +67,6 @@ class LookUp(Rule):
 
     @classmethod
     def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
-        """row 3 of the table: 0.25 · 8."""
         (term,) = explanation.terms
         if len(term.factors) > 1 and term.value == 0:
             return "masked, so zeroed"
@@ -89,11 +84,9 @@ class Add(Rule):
 
     @property
     def operands(self) -> dict[str, Operand]:
-        """The terms by role, and the masked words."""
         return {**self.terms, **super().operands}
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
-        """The broadcast shape of the terms."""
         first, *others = (tensors.aligned(term) for term in self.terms.values())
         found, size = first, first.abs()
         for term in others:
@@ -101,13 +94,11 @@ class Add(Rule):
         return tensors.zeroed(found, self.masked_words), tensors.zeroed(size, self.masked_words)
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """Its terms."""
         kept = 0.0 if tensors.is_zeroed(self.masked_words, cell) else 1.0
         entries = {role: tensors.factor(term, cell) for role, term in self.terms.items()}
         return total([Term(role, (entry, *constant(kept)), entry.value * kept) for role, entry in entries.items()])
 
     def expression(self) -> Expression:
-        """word + position."""
         return joined("+", self.terms.values()).remarked(HIDDEN if self.masked_words else "")
 
 
@@ -121,18 +112,15 @@ class Scale(Rule):
     masked_words: Operand | None = None
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
-        """The shape of the operand."""
         found = tensors.zeroed(tensors.aligned(self.x) * self.by, self.masked_words)
         return found, found.abs()
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """One term."""
         entry = tensors.factor(self.x, cell)
         by = 0.0 if tensors.is_zeroed(self.masked_words, cell) else self.by
         return total([Term("scaled", (entry, *constant(by)), entry.value * by)])
 
     def expression(self) -> Expression:
-        """by · x."""
         by, x = value(self.by), read(self.x)
         return row(by, sign("·"), x, words=f"{x.words} times {by.words}").remarked(HIDDEN if self.masked_words else "")
 
@@ -149,7 +137,6 @@ class DotProduct(Rule):
     scale: float = 1.0
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
-        """The axes of the result, whatever they are."""
         left, right = tensors.raw(self.left).double(), tensors.raw(self.right).double()
         order = list(dict.fromkeys((*tensors.axes, self.over, *self.left.names, *self.right.names)))
         if self.over in tensors.axes or set(order) != {*tensors.axes, self.over}:
@@ -170,7 +157,6 @@ class DotProduct(Rule):
         return found, size
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """A term for each step of the axis, and the bias."""
         lefts, rights = tensors.along(self.left, self.over, cell), tensors.along(self.right, self.over, cell)
         scale = constant(self.scale)
         products = [left * right * self.scale for left, right in zip(lefts.values, rights.values, strict=True)]
@@ -180,7 +166,6 @@ class DotProduct(Rule):
         return Working(terms, math.fsum(terms.values))
 
     def expression(self) -> Expression:
-        """scale · Σ left · right + bias."""
         products = summed(self.over, row(read(self.left), sign("·", " × "), read(self.right)))
         parts, words = [products], products.words
         if self.scale != 1.0:
@@ -199,8 +184,6 @@ class WeightedSum(DotProduct):
 
 @dataclass(frozen=True)
 class Linear(DotProduct):
-    """A linear layer."""
-
     name: ClassVar = "linear"
 
 
@@ -212,22 +195,18 @@ class ActivatedLinear(DotProduct):
     kind: str = "tanh"
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
-        """As the linear layer."""
         found, size = super().whole(tensors)
         return FUNCTIONS[self.kind](found), size
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """The terms of the linear layer."""
         inside = super().at(tensors, cell)
         return Working(inside.terms, value_at(self.kind, inside.result), {"sum": inside.result})
 
     def expression(self) -> Expression:
-        """tanh(Σ …)."""
         return function(self.kind, super().expression(), "{} of {}")
 
     @classmethod
     def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
-        """tanh((a · b) + …)."""
         kind = explanation.formula.partition(" = ")[2].partition(" of ")[0]
         return f"{kind}({super().arithmetic(explanation, limits)})"
 
@@ -247,17 +226,14 @@ class Concatenate(Rule):
         return found, found.abs()
 
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
-        """One term."""
         last = tensors.axes[-1]
         head, channel = divmod(cell[last], tensors.size(self.x, last))
         entry = tensors.factor(self.x, {**cell, self.over: head, last: channel})
         return total([Term(f"{self.over} {head}", (entry,), entry.value)])
 
     def expression(self) -> Expression:
-        """concatenate(x)."""
         return function("concatenate", read(self.x), "{1} of all heads, side by side")
 
     @classmethod
     def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:
-        """head 1."""
         return explanation.terms[0].what
