@@ -1,4 +1,4 @@
-"""Figures of others that the pages quote, with where they stand: the end of docs/imprecise.md.
+"""Figures of others that the pages quote, with their sources: the end of docs/imprecise.md.
 
 python -m experiments.quoted writes that part of the page again from docs/quoted.toml.
 """
@@ -14,17 +14,17 @@ PAGE = DOCS / "imprecise.md"
 HEADING = "## Figures that are quoted"
 TEXT = f"""{HEADING}
 
-Nobody measured these here. Each was re-read where it stands, on the day named; *in a transcription*: in a copy of the
-text whose own commit is not known; *from memory*: not re-read. A commit is that of the copy which was read, in some
-cases one of a branch and not the newest. Built from `docs/quoted.toml`.
+The figures below were measured by others. Each was read again at its source on the given date; *in a transcription*: in a
+copy of the text whose commit is not known; *from memory*: not read again. A commit is that of the copy that was read,
+which is not always the newest and may be on a branch. Built from `docs/quoted.toml`.
 """
 _READ = {"memory": "from memory", "transcription": "read in a transcription"}
 
 
 @dataclass(frozen=True)
 class Figure:
-    """What was counted, its values as they are printed there, where (`at`: the commit), when it was `read` again, and
-    the entries that quote it.
+    """What was counted, its values as printed there, the source (`at`: the commit), when it was `read` again, and the
+    entries that quote it.
     """
 
     what: str

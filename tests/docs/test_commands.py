@@ -20,6 +20,7 @@ PAGES = (
     "docs/imprecise.md",
     "docs/adding-a-task.md",
     "docs/looking.md",
+    "docs/page.md",
     "docs/models.md",
     "docs/records.md",
     "docs/scores.md",

@@ -1,4 +1,4 @@
-"""The page about looking inside, and what the README says of interventions, run as they stand there."""
+"""The pages about looking inside and about the page, and what the README says of interventions, run as they stand."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_the_page_shows_works(repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (repository / "docs" / "looking.md").read_text(encoding="utf-8")
+    page = "".join((repository / "docs" / name).read_text(encoding="utf-8") for name in ("looking.md", "page.md"))
     known: dict[str, object] = {}
     for code in PYTHON.findall(page):
         exec(compile(code, "docs/looking.md", "exec"), known)
