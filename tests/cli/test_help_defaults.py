@@ -69,7 +69,10 @@ def test_the_default_is_that_of_the_recipe_that_is_used(setting: str, line: str)
 
 
 def test_the_help_tells_what_fine_tuning_does_otherwise() -> None:
-    for setting, value in (("train.epochs", "3 to 20 depending on the data"), ("train.learning_rate", "set from the weights")):
+    for setting, value in (
+        ("train.epochs", "3 to 20 depending on the data"),
+        ("train.learning_rate", "set from the weights"),
+    ):
         assert re.search(f"; {value} with --start for [a-z, -]*classify", defaults.told(setting))
 
 

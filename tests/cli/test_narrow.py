@@ -133,7 +133,13 @@ def test_help_fits(verb: str, width: int, capsys: pytest.CaptureFixture[str], mo
 
 
 def test_a_word_of_a_command_that_is_too_long_stays_whole() -> None:
-    assert wrapped_command("continue with:", ["x" * 100, "y"], 60).split() == ["continue", "with:", "x" * 100, "\\", "y"]
+    assert wrapped_command("continue with:", ["x" * 100, "y"], 60).split() == [
+        "continue",
+        "with:",
+        "x" * 100,
+        "\\",
+        "y",
+    ]
 
 
 def test_a_note_does_not_act_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,7 +44,9 @@ def test_what_is_trained_is_named_by_words_and_patterns() -> None:
     }
 
 
-@pytest.mark.parametrize(("words", "got"), [(("decoder.*",), "decoder.*"), (("*",), "a tune.freeze that leaves nothing")])
+@pytest.mark.parametrize(
+    ("words", "got"), [(("decoder.*",), "decoder.*"), (("*",), "a tune.freeze that leaves nothing")]
+)
 def test_what_cannot_be_frozen_is_refused(words: tuple[str, ...], got: str) -> None:
     with pytest.raises(ConfigError) as refused:
         chosen(*words)
