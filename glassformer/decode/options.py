@@ -42,13 +42,13 @@ _TOGETHER = "Sample from the likeliest tokens that together have this probabilit
 
 @dataclass(frozen=True, kw_only=True)
 class WritingOptions:
-    """What is asked of a verb that writes; None, or nothing, where the model's own way of writing is kept. Those that
-    `DecodeSettings` has too are explained there in full; `search` has all of them at once. Their values are checked
-    when the search is chosen (`decode/asked.py`), all others here: raises ConfigError.
+    """Options of a verb that writes; None, or empty, keeps the model's own way of writing. Those that `DecodeSettings`
+    has too are explained there in full; `search` has all of them at once. Their values are checked when the search is
+    chosen (`decode/asked.py`), all others here: raises ConfigError.
     """
 
     beams: int | None = _option(
-        f"{_LIKELIEST}  [default: as trained, 5]", f"{_LIKELIEST}  [default: tokens are drawn]", least=1
+        f"{_LIKELIEST}  [default: as trained, 5]", f"{_LIKELIEST}  [default: none, tokens are sampled]", least=1
     )
     length_penalty: float | None = _option(f"{_LONG}  [default: as trained, 0.6]", f"{_LONG}  [default: 0.6]")
     coverage_penalty: float | None = _option(
@@ -84,7 +84,9 @@ class WritingOptions:
     )
     stop: Sequence[str] = _option("End each answer before this (repeatable).  [default: none]", default=())
     max_tokens: int | None = _option(
-        f"{_MOST}  [default: by its length]", f"{_MOST}  [default: 256, and what the model reads at once]", least=1
+        f"{_MOST}  [default: from the length of the text]",
+        f"{_MOST}  [default: 256, and what the model reads at once]",
+        least=1,
     )
     min_tokens: int | None = _option("Minimum tokens of an answer.  [default: 0]", least=0)
     paragraphs: bool = _option("Translate the sentences of each text one by one.", default=False, of="translation")

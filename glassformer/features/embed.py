@@ -37,8 +37,8 @@ def embed(
     within: Within = lambda done, total: None,
 ) -> Iterator[Vectors]:
     """The vectors of each record (its text or words, and its file and line), in order, in bounded memory; in bfloat16
-    where `fast` and the machine is faster in it (None: as the model was opened). `within` is told how far a long text
-    is, in parts. Raises DataError for a record that cannot be used.
+    where `fast` and the machine is faster with it (None: as the model was opened). `within` is called with the progress
+    of a long text, in parts. Raises DataError for a record that cannot be used.
     """
     examples = (maker.example(values, where) for values, where in records)
     fast = model.fast if fast is None else fast and model.can_be_fast
@@ -69,8 +69,8 @@ class SameWord:
 
 
 def same_word(model: Artefact, word: str, texts: Sequence[str], *, pooling: str = "mean") -> SameWord:
-    """One word wherever it stands in these texts (capitals aside), compared layer by layer. Raises DataError where it
-    does not stand in two places, ConfigError as `vectors_of` does.
+    """One word wherever it occurs in these texts (ignoring case), compared layer by layer. Raises DataError where it
+    does not occur twice, ConfigError as `vectors_of` does.
     """
     blocks = blocks_of(model.module)
     layers = ["word", *map(str, range(blocks + 1))]

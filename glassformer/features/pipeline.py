@@ -25,8 +25,8 @@ class Vectorizer(Protocol):
 
 def probe_of(pipeline: object) -> Probe:
     """The logistic regression of `make_pipeline(gf.TextFeatures(...), LogisticRegression())`, also with a
-    `StandardScaler` between them, which is worked into the weights. Raises ConfigError for another pipeline, and where
-    the features are several kinds of vectors side by side; scikit-learn's NotFittedError before `fit`.
+    `StandardScaler` between them, which is folded into the weights. Raises ConfigError for another pipeline, and where
+    the features are several concatenated kinds of vectors; scikit-learn's NotFittedError before `fit`.
     """
     steps = [step for _, step in pipeline.steps] if isinstance(pipeline, Pipeline) else [pipeline]
     features, *between, regression = steps if len(steps) > 1 else [*steps, None]

@@ -91,7 +91,7 @@ def listed(asked: object) -> list[Any]:
 
 
 def resolve(asked: object, blocks: int) -> Strategy:
-    """The layers that a strategy names in a model of so many blocks. Raises ConfigError for an unknown strategy, and
+    """The layers that a strategy names in a model of `blocks` blocks. Raises ConfigError for an unknown strategy, and
     for one that needs layers which the model does not have.
     """
     if isinstance(asked, Mix):

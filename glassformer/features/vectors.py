@@ -108,8 +108,8 @@ class VectorsOf(Predictor[Sentence, Vectors]):
         return cls(model, tokenizer, options["features"], length=context.length, words=options["words"])
 
     def example(self, values: Mapping[str, object], where: str) -> Sentence:
-        """A text; where words are asked for, with those given or found in it. Raises DataError for what is no text, and
-        for a text without words where these are asked for, and for one with masks of a model that reads these as flags.
+        """A text; where words are asked for, with those given or found in it. Raises DataError for anything but a text,
+        for a text without words where words are needed, and for one with masks if the model reads masks as flags.
         """
         text = values.get("text")
         if not self.words and not isinstance(text, str):

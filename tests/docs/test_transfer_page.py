@@ -40,7 +40,7 @@ def test_what_the_page_shows_works(repository: Path, folder: Path, capsys: pytes
     run_commands(page, *smaller)
     told = " ".join(capsys.readouterr().err.split())
     assert "trainable" in told
-    assert "are the same to the bit" in told
+    assert "bit for bit" in told
     run_python(page, {})
     shapes, trained, layers = capsys.readouterr().out.splitlines()
     assert shapes == "4 [12, 12]"

@@ -85,7 +85,7 @@ def explain(
         typer.Option(
             "--megabytes",
             min=1,
-            help="The size of the page; beyond it numbers are left out.",
+            help="Maximum size of the page; beyond it numbers are left out.",
         ),
     ] = 8,
     gradients: Annotated[

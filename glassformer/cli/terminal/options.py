@@ -14,8 +14,8 @@ Texts = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[MODEL] TEXT",
-        help=f"The model ({_WHICH}; default: a bundled model), then texts; - reads texts from standard input, one per "
-        f"line.",
+        help=f"The model ({_WHICH}; default: a bundled model), then texts, with --model texts alone; - reads texts "
+        "from standard input, one per line.",
         show_default=False,
     ),
 ]
@@ -23,7 +23,7 @@ NamedModel = Annotated[
     str | None,
     typer.Option(
         "--model",
-        help="The model; all words are then texts, or files.  [default: the first word, else a bundled model]",
+        help="The model.  [default: the first word, else a bundled model]",
     ),
 ]
 Pair = Annotated[

@@ -78,9 +78,8 @@ def building(
     resume: bool = False,
 ) -> Iterator[Building]:
     """Inside, put the texts' vectors into `file`; at the end the index is in a new directory. `named` is where the
-    model is found again: by default the folder it was opened from, or its name in the package. `request` and `resume`
-    are those of `vectors_file`. Raises DataError for a directory that is there, for no text, and where none has a
-    token.
+    model is found again: by default the folder it was opened from, or its bundled name. `request` and `resume` are
+    those of `vectors_file`. Raises DataError for an existing directory, for no text, and where none has a token.
     """
     check_path(path, DataError, utf8=True)
     path = Path(path)

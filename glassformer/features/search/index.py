@@ -85,7 +85,7 @@ class SearchIndex:
         backend: Backend = "auto",
     ) -> SearchIndex:
         """Make an index of texts, by an opened model or one that is named, and write it to a new directory. Raises
-        DataError for no texts, for what is no text, and for a directory that is there already.
+        DataError for no texts, for anything but texts, and for an existing directory.
         """
         if isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable):  # of one, each letter
             raise DataError("an index is made of a list of texts", got=repr(texts)[:60])
@@ -106,8 +106,8 @@ class SearchIndex:
         backend: Backend = "auto",
         device: str | None = None,
     ) -> SearchIndex:
-        """Open an index, by default with the model that is named in it. Raises CheckpointError for what is no index,
-        for a damaged one, and for another model than the one that made it.
+        """Open an index, by default with the model that is named in it. Raises CheckpointError for anything but an
+        index, for a damaged one, and for another model than the one that made it.
         """
         facts = read_facts(path)
         if model is None:
@@ -139,9 +139,9 @@ class SearchIndex:
     @overload
     def ask(self, text: list[str] | tuple[str, ...], *, top: int = 5) -> list[list[Hit]]: ...
     def ask(self, text: str | list[str] | tuple[str, ...], *, top: int = 5) -> list[Hit] | list[list[Hit]]:
-        """The `top` texts whose vectors point most in the direction of the question's, or of each of many questions. A
-        text without any token is never found. Raises DataError for a question of only blanks, or of characters for
-        which the tokenizer has no token.
+        """The `top` texts whose vectors have the largest cosine with the question's, or with that of each of many
+        questions. A text without any token is never found. Raises DataError for a question of only blanks, or of
+        characters for which the tokenizer has no token.
         """
         asked = listed(text, "question")
         found = self.answers(asked, top=top)
