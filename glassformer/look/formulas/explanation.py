@@ -77,8 +77,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Explanation:
-    """One number of a trace: its formula, its terms, and the number computed again from its operands. `formula` is in
-    words, `mathml` the same as MathML. Each factor of each term that has a name can be explained again. `error` =
+    """One number of a trace, its formula in words and as MathML, its terms, and the number computed again. `error` =
     |difference| / (1 + sum of the absolute terms). A weight or a fact has no formula.
     """
 

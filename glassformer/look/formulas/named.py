@@ -37,9 +37,8 @@ class Operand:
 
 @dataclass(frozen=True)
 class Source:
-    """The values of named tensors: activations, `parameters.*`, and the facts of the inputs. Some are `held`; any other
-    is fetched once and then held. All on the CPU: formulas count in double precision, which not every accelerator has.
-    `scored_at` are flat indices into sentence x token where the vocabulary was scored, [N].
+    """Named tensors on the CPU, which has double precision: some `held`, others fetched once. `scored_at` [N] are flat
+    indices into sentence x token where the vocabulary was scored.
     """
 
     scored_at: Tensor | None

@@ -44,9 +44,7 @@ def hidden_words(trace: Tensors, side: str, sentence: int, count: int) -> list[b
 
 
 def shown_words(trace: Tensors, side: str, sentence: int, count: int) -> list[str]:
-    """The words of a sentence, a hidden one in brackets: by its answer where it is known, else as it was written. What
-    occurs twice has its place behind it: `the@2`.
-    """
+    """A sentence's words: a hidden one in brackets, by its answer if known; a repeated one as `the@2`."""
     known = trace.words.sentence(side, sentence)
     answers = (trace.words.answers or {}) if side == "inputs" else {}
     hidden = hidden_words(trace, side, sentence, count)

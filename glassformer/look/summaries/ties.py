@@ -50,9 +50,7 @@ class Similar:
 
 @dataclass(frozen=True)
 class Ties:
-    """What every self-attention head does with a word: `heads` in the order of the model, `similar` from the
-    embedding to the last state.
-    """
+    """What every self-attention head does with a word; `similar` goes from the embedding to the last state."""
 
     word: Span
     one: Span

@@ -46,13 +46,10 @@ def search_tree(
     verb: str | None = None,
     attention: bool = False,
 ) -> SearchTree:
-    """The search, or the drawing, that a verb makes with these options, step by step; `text` may be the turns of a
-    conversation. With `attention` the tree keeps where each step looked (`decode/attention.py` tells the memory).
-
-    Watched, attention is computed by its formula and not by the fast kernel: numbers may round otherwise than those of
-    the verb, in their last digits. Raises ConfigError for a model that does not write, and for more attention than is
-    kept; DataError for a text of only blanks, for one that is translated in several parts, and where no answer has the
-    words that are asked for.
+    """The search or drawing that a verb makes, step by step, of a text or the turns of a conversation; with
+    `attention`, where each step looked. Watched, attention is computed by its formula: last digits may differ from the
+    verb's. Raises ConfigError for a model that does not write and for too much attention; DataError for a text of only
+    blanks, one translated in parts, and where no answer has the words that are asked for.
     """
     if model.config.decoder is None:
         raise ConfigError(

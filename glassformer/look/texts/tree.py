@@ -18,14 +18,10 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class SearchTree:
-    """The search for one answer.
-
-    `source` are the tokens that the encoder read, None for a decoder alone; `prompt` those that the decoder was given
-    before the first step: its start token, and the prefix that was asked for. `texts` are the texts of all tokens that
-    occur in `nodes`, with their blanks. `text` and `answer` are what was read and what was found, as text. `never` are
-    the tokens that no answer has: the search shares their probability among the others. `turns` are those that a reply
-    was written to, the last one being answered; none for another text. `ends` are the tokens that end an answer,
-    `most` the tokens that the decoder reads at most. `attention` is where each step looked, if it was kept.
+    """The search for one answer. `source`: the encoder's tokens, None without one; `prompt`: what the decoder read
+    before the first step; `texts` of all tokens in `nodes`; `never`: tokens no answer has; `turns` that a reply
+    answers, the last one; `ends` end an answer; `most`: tokens that the decoder reads. `attention`: where each step
+    looked, if kept.
     """
 
     settings: DecodeSettings
@@ -229,9 +225,7 @@ def _left(tree: SearchTree, nodes: Sequence[Node], depth: int, width: int) -> It
 
 
 def _indent(depth: int, width: int) -> str:
-    """What stands before a line of a level: blanks, but at most half of the room for words; levels that would need more
-    have their number.
-    """
+    """Blanks for a level, at most half of the room for words; deeper levels have their number."""
     most = (width - NUMBERS) // 4
     return "  " * depth if depth <= most else f"{'  ' * most}{depth} "
 

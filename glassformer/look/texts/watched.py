@@ -50,9 +50,7 @@ class Probe(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The answer about a sentence; by attention the weights [H, Q, K]; and of attentions that stand together all
-    weights [H of all, Q, K] and statistics [H of all, 9].
-    """
+    """An answer, the weights [H, Q, K] by attention, and those between the same texts stacked, with measures."""
 
     answer: Any
     weights: Mapping[str, Tensor]
@@ -196,7 +194,6 @@ class Sentences:
 
 
 def _texts(attention: str) -> str:
-    """Between which texts an attention looks."""
     return "cross" if "cross_attention" in attention else attention.partition(".")[0]
 
 

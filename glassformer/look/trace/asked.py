@@ -64,9 +64,7 @@ def full_name(wanted: str, known: Collection[str]) -> str:
 
 
 def chosen(names: Iterable[str] | str | None, known: Iterable[str]) -> list[str]:
-    """The known names that are asked for, all for None; raises UnknownNameError for what fits none, and for a short
-    name that fits several.
-    """
+    """The known names that are asked for, all for None; raises UnknownNameError for names that fit none or several."""
     known = dict.fromkeys(known)
     if names is None:
         return list(known)

@@ -91,9 +91,7 @@ NONE = -100  # The label of a token that has none
 
 
 def check_sides(model: Transformer, inputs: Inputs, decoder_inputs: Inputs | None, *, candidates: bool = False) -> None:
-    """Raise ConfigError for texts in another form than `Inputs`, for more or fewer of them than the model reads, and
-    for candidates of a model that gives no single score to compare them by.
-    """
+    """Raise ConfigError for texts that are not what the model reads, and candidates without a single score."""
     for given in (inputs, decoder_inputs):
         if given is not None and not isinstance(given, Inputs):
             raise ConfigError(

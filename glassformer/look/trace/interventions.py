@@ -32,9 +32,7 @@ Part = Cell | str | Mapping[str, Place]
 
 @dataclass(frozen=True)
 class TensorFacts:
-    """What a change may ask about a tensor: its axes, its `shape` when nothing is shared, and which tokens are real.
-    `real` [B, S] are those of the text that its axis query, token or key counts, None when all are.
-    """
+    """A tensor's axes, its `shape` with nothing shared, and the `real` tokens [B, S] that token, query or key count."""
 
     axes: tuple[str, ...]
     shape: tuple[int, ...]
@@ -272,9 +270,7 @@ def touched(steps: Sequence[Intervention], name: str) -> bool:
 def as_change(
     steps: Sequence[Intervention], known: Sequence[str], facts: Callable[[str, Tensor], TensorFacts]
 ) -> Change | None:
-    """The interventions in their order as one change for a watcher; None when none touches a tensor. Raises
-    UnknownNameError for one that would change nothing.
-    """
+    """The interventions in order as one change, if any; raises UnknownNameError for one without effect."""
     touching = [step for step in steps if isinstance(step, Visibility | Replace)]
     for step in touching:
         if not any(step.touches(name) for name in known):
@@ -292,9 +288,7 @@ def as_change(
 
 
 def changed_inputs(sides: Mapping[str, tuple[Inputs, StackConfig]], steps: Sequence[Intervention]) -> dict[str, Inputs]:
-    """The inputs of each side after all interventions on words. Raises UnknownNameError or ConfigError for one that
-    would change nothing, ShapeError for one outside the text or the vocabulary.
-    """
+    """The inputs of each side after changes of words; raises UnknownNameError, ConfigError, ShapeError."""
     changed = {side: inputs for side, (inputs, _) in sides.items()}
     for step in steps:
         if isinstance(step, ChangeWord | MaskWord):

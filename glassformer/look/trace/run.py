@@ -71,9 +71,8 @@ def trace(
 
 @dataclass(frozen=True)
 class Options:
-    """What `trace` is asked for besides texts. `guess` gives names to masked words, in the first run without
-    interventions. `copy` is what `eval_copy` makes of the model, for one who has made it and lets nobody change the
-    model.
+    """What `trace` is asked for besides texts. `guess` names masked words in the first run without interventions;
+    `copy` is an `eval_copy` of a model that nobody changes.
     """
 
     scored_at: Places = None
@@ -247,7 +246,6 @@ class Run:
         }
 
     def worth_keeping(self, replay: Replay) -> list[str]:
-        """Queries and keys, and the heads where they are small."""
         names = replay.statement.of_model
         kept = chosen(KEPT, names)
         rows = replay.inputs.shape[0] * replay.inputs.shape[1] if self.scored_at is None else len(self.scored_at)

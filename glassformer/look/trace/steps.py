@@ -49,9 +49,7 @@ class Reader:
     places: tuple[tuple[int, int], ...]
 
     def read(self, step: Intervention) -> Intervention:
-        """The intervention with indices and whole names. What fits no tensor is left for the run to refuse. Raises
-        UnknownNameError for a word that is not there, or more than once; ConfigError for what is neither.
-        """
+        """The intervention with indices and whole names; raises UnknownNameError for an unknown or ambiguous word."""
         if isinstance(step, Visibility):
             return self.visibility(step)
         if isinstance(step, Replace):

@@ -78,9 +78,7 @@ class Tensors(Mapping[str, Tensor]):
         return {name: weight.detach() for name, weight in parameter_names(self.replay.model).items()}
 
     def fetch(self, names: Iterable[str] | str) -> dict[str, Tensor]:
-        """Several tensors at once, by their whole names; each unit that has to be run again is run once. Names may be
-        short or patterns: `encoder.*.attention.weights`. Raises UnknownNameError for what fits none.
-        """
+        """Several tensors by whole name, each unit run once; also patterns. Raises UnknownNameError."""
         found: dict[str, Tensor] = {}
         missing: dict[str, list[str]] = {}
         for name in chosen(names, self.statement.formulas):
@@ -188,9 +186,7 @@ def heads_of(config: ModelConfig, name: str) -> int:
 
 
 def layers_of(trace: Tensors) -> tuple[str, ...]:
-    """The tensors [sentence, token, channel] of the layers: 0 is what the first block reads, k what block k gives, the
-    last one behind the stack's own norm where it has one. Of two stacks those of the encoder, which reads the text.
-    """
+    """The states [sentence, token, channel] that are features: what enters block 0, what each block gives."""
     side, statement = side_of_features(trace), trace.statement
     stack = trace.config.encoder if side == "encoder" else trace.config.decoder
     assert stack is not None
