@@ -94,9 +94,8 @@ def view(operand: Operand, tensor: Tensor, scored_at: Tensor | None) -> Tensor:
     for step in read_axes(operand.axes):
         if step.kind == "group":
             if tensor.shape[dim] % step.count:
-                raise FormulaError(
-                    f"{operand.name} must hold {step.count} {step.names[0]}s", got=str(tensor.shape[dim])
-                )
+                got = str(tensor.shape[dim])
+                raise FormulaError(f"{operand.name} must hold {step.count} {step.names[0]}s", got=got)
             tensor = tensor.unflatten(dim, (step.count, -1))
         elif step.kind == "place":
             if scored_at is None:

@@ -85,11 +85,8 @@ def mean_of_heads(trace: Tensors, attention: str, *, residual: bool) -> Tensor:
     """The mean of the heads' weights, with the identity where there is a residual connection, as shares, [B, Q, K]."""
     weights = trace[f"{attention}.weights"].double().cpu().mean(1)  # [B, Q, K]
     if (weights < 0).any():
-        raise ConfigError(
-            "rollout multiplies shares of attention",
-            got=f"{attention}.weights below 0, set by hand",
-            do="set weights of 0 or above",
-        )
+        got = f"{attention}.weights below 0, set by hand"
+        raise ConfigError("rollout multiplies shares of attention", got=got, do="set weights of 0 or above")
     if residual:
         weights = weights + torch.eye(weights.shape[-1], dtype=torch.float64)
     return weights / weights.sum(-1, keepdim=True).clamp(min=torch.finfo(torch.float64).tiny)

@@ -116,11 +116,9 @@ class Reader:
         """The token that a decoder starts with; raises ConfigError where neither model nor tokenizer names one."""
         if self.begins is not None:
             return self.begins
-        raise ConfigError(
-            "a target begins with the decoder's start token",
-            got="a model whose settings and tokenizer name none",
-            do="use glassformer.trace(model.module, Inputs(ids=source), Inputs(ids=target))",
-        )
+        got = "a model whose settings and tokenizer name none"
+        do = "use glassformer.trace(model.module, Inputs(ids=source), Inputs(ids=target))"
+        raise ConfigError("a target begins with the decoder's start token", got=got, do=do)
 
     @cached_property
     def _opening(self) -> Ids:
@@ -180,9 +178,8 @@ class Reader:
             raise ConfigError("target_ids are what a decoder reads", got=got, do="leave one of them out")
         rows, vocabulary = given.target_ids or (), self.config.output_stack.embed.vocabulary
         if len(rows) != len(given.firsts):
-            raise DataError(
-                "there must be target tokens for each text", got=f"{len(rows)} for {len(given.firsts)} texts"
-            )
+            got = f"{len(rows)} for {len(given.firsts)} texts"
+            raise DataError("there must be target tokens for each text", got=got)
         for row in rows:
             strange = next((each for each in row if not 0 <= each < vocabulary), None)
             if strange is not None or not row:

@@ -37,31 +37,6 @@ class SearchTree:
     most: int | None = None
     attention: KeptAttention | None = None
 
-    @classmethod
-    def of(
-        cls,
-        recorder: Recorder,
-        number: int,
-        settings: DecodeSettings,
-        *,
-        source: Sequence[int] | None,
-        prompt: Sequence[int],
-        never: Sequence[int] = (),
-        text_of: Callable[[int], str] = str,
-        text: str = "",
-        answer: str = "",
-        turns: Sequence[str] = (),
-        ends: Sequence[int] = (),
-        most: int | None = None,
-    ) -> SearchTree:
-        """What a recorder has kept of the request of this number; `text_of` is the text of one token."""
-        nodes = tuple(recorder.nodes.get(number, ()))
-        given = None if source is None else tuple(source)
-        texts = {token: text_of(token) for token in {node.token for node in nodes}}
-        kept = None if recorder.attention is None else recorder.attention.kept.get(number)
-        told = (text, answer, tuple(turns), tuple(ends), most)
-        return cls(settings, given, tuple(prompt), nodes, texts, tuple(never), *told, kept)
-
     @cached_property
     def steps(self) -> tuple[tuple[Node, ...], ...]:
         """The nodes of each step, those with the largest totals first, the forbidden ones last."""
@@ -134,6 +109,15 @@ class SearchTree:
 
     def __str__(self) -> str:
         return "\n".join(tree_lines(self))
+
+
+def recorded(
+    recorder: Recorder, number: int, text_of: Callable[[int], str] = str
+) -> tuple[tuple[Node, ...], dict[int, str], KeptAttention | None]:
+    """The nodes of a request, the texts of their tokens, and the attention that was kept: fields of its tree."""
+    nodes = tuple(recorder.nodes.get(number, ()))
+    kept = None if recorder.attention is None else recorder.attention.kept.get(number)
+    return nodes, {token: text_of(token) for token in {node.token for node in nodes}}, kept
 
 
 WIDTH = 80

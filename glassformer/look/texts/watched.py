@@ -87,9 +87,8 @@ class Sentences:
             raise DataError("a watched sentence has words", got=repr(given))
         if len(behind) < kind.needs or (len(behind) > 1 and not kind.several) or (behind and not kind.behind):
             wanted = f"{kind.needs or 'at most 1'} behind the tab: {kind.behind}" if kind.behind else "one text, no tab"
-            raise DataError(
-                f"{where} needs {wanted}", got=str(len(behind)), do=f"write {kind.example}" if kind.example else ""
-            )
+            do = f"write {kind.example}" if kind.example else ""
+            raise DataError(f"{where} needs {wanted}", got=str(len(behind)), do=do)
         values: dict[str, object] = {"text": text}
         if behind:
             values[kind.behind] = behind if kind.several else behind[0]
@@ -98,10 +97,8 @@ class Sentences:
         most, longest = self.model.row_tokens, max(rows, key=lambda row: len(row.ids))
         tokens = max(len(longest.ids), len(self.tokenizer.encode(text, special=False)))
         if len(rows) != (len(behind) if kind.several else 1) or (most is not None and tokens > most):
-            raise DataError(
-                f"{where} must be short enough to be read at once: {most} tokens",
-                got=f"{tokens:,}" if most is not None and tokens > most else f"one that is cut into {len(rows)}",
-            )
+            got = f"{tokens:,}" if most is not None and tokens > most else f"one that is cut into {len(rows)}"
+            raise DataError(f"{where} must be short enough to be read at once: {most} tokens", got=got)
         return Probe(given, values, example, longest)
 
     @cached_property

@@ -139,15 +139,20 @@ def find_cell(axes: Axes, asked: Mapping[str, str | int], words: Words) -> dict[
     return {axis: 0 if axis in axes.shared else index for axis, index in cell.items()}
 
 
+def word_and_place(asked: str) -> tuple[str, int | None]:
+    """`word@3` to both; quotes around the word are left out."""
+    found = re.fullmatch(r"(?P<word>.+)@(?P<at>\d+)", asked, flags=re.DOTALL)
+    word, at = (asked, None) if found is None else (found["word"], int(found["at"]))
+    return word[1:-1] if len(word) > 1 and word[0] == word[-1] == '"' else word, at
+
+
 def find(axis: str, asked: str, size: int, sentence: int, axes: Axes, words: Words) -> int:
     if re.fullmatch(r"-?\d+", asked):
         index = int(asked)
         if not -size <= index < size:
             raise UnknownNameError(f"{axis} of {axes.name} counts from 0 to {size - 1}", got=asked)
         return index % size
-    found = re.fullmatch(r"(?P<word>.+)@(?P<at>\d+)", asked, flags=re.DOTALL)
-    word, at = (asked, None) if found is None else (found["word"], int(found["at"]))
-    word = word[1:-1] if len(word) > 1 and word[0] == word[-1] == '"' else word
+    word, at = word_and_place(asked)
     could = candidates(axis, word, sentence, axes, words)
     positions = [place for _, place in could]
     if not could:
@@ -171,13 +176,10 @@ def find_word(words: Words, asked: str, *, option: str, side: str = "inputs", se
     known = words.sentence(side, sentence)
     if re.fullmatch(r"-?\d+", asked):
         if known and not 0 <= int(asked) < len(known):
-            raise UnknownNameError(
-                f"{option} counts from 0 to {len(known) - 1}", got=asked, do=f"words: {some(known, ' ')}"
-            )
+            do = f"words: {some(known, ' ')}"
+            raise UnknownNameError(f"{option} counts from 0 to {len(known) - 1}", got=asked, do=do)
         return int(asked)
-    found = re.fullmatch(r"(?P<word>.+)@(?P<at>\d+)", asked, flags=re.DOTALL)
-    word, at = (asked, None) if found is None else (found["word"], int(found["at"]))
-    word = word[1:-1] if len(word) > 1 and word[0] == word[-1] == '"' else word
+    word, at = word_and_place(asked)
     places = words.positions(side, sentence, word) or words.beginnings(side, sentence, word)
     if not places:  # a tokenizer may write the words of a text in another case
         alike = {written for written in known if unmarked(written).casefold() == word.casefold()}
@@ -188,9 +190,8 @@ def find_word(words: Words, asked: str, *, option: str, side: str = "inputs", se
     fitting = [place for place in places if at in (None, place)]
     if len(fitting) != 1:
         ways = some([f"{option} {word}@{place}" for place in places], ", ")
-        raise UnknownNameError(
-            f"{option} names one word", got=f"{asked}, {len(places)} in the text", do=f"write {ways}"
-        )
+        do = f"write {ways}"
+        raise UnknownNameError(f"{option} names one word", got=f"{asked}, {len(places)} in the text", do=do)
     return fitting[0]
 
 

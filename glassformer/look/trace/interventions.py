@@ -69,9 +69,8 @@ class MaskWord:
     def changed(self, inputs: Inputs, stack: StackConfig) -> Inputs:
         """One more masked word; raises ConfigError for a mark that this model does not read, else as ChangeWord."""
         if self.mask_id is None and not stack.hide_masked and stack.embed.masked_words == "token":
-            raise ConfigError(
-                f"{self!r} changes nothing: this model masks a word by another token", do="give mask_id, as in '[MASK]'"
-            )
+            do = "give mask_id, as in '[MASK]'"
+            raise ConfigError(f"{self!r} changes nothing: this model masks a word by another token", do=do)
         if self.mask_id is not None and inputs.ids is None:
             raise ConfigError(f"{self!r} needs a text of ids", got="vectors")
         place = part_of(self, (self.sentence, self.token), inputs.shape)

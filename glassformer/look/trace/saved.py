@@ -129,11 +129,8 @@ def read(path: Path) -> tuple[Header, dict[str, Tensor]]:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise CheckpointError(f"{path} must be a saved trace", got="a safetensors file of something else")
     if header.get("version") != VERSION:
-        raise CheckpointError(
-            f"{path} must be a trace of format version {VERSION}",
-            got=str(header.get("version")),
-            do="open it with the glassformer that saved it",
-        )
+        got, do = str(header.get("version")), "open it with the glassformer that saved it"
+        raise CheckpointError(f"{path} must be a trace of format version {VERSION}", got=got, do=do)
     try:
         return read_settings(Header, header, where="its header"), tensors
     except ConfigError as error:

@@ -32,11 +32,8 @@ def listed(steps: object) -> tuple[Intervention, ...]:
     given = (steps,) if isinstance(steps, (*KINDS, str)) or not isinstance(steps, Iterable) else tuple(steps)
     for step in given:
         if not isinstance(step, KINDS):
-            raise ConfigError(
-                "an intervention is needed",
-                got=repr(step)[:80],
-                do="make one with glassformer.zero_head, forbid, ChangeWord …, and give several one after the other",
-            )
+            do = "make one with glassformer.zero_head, forbid, ChangeWord …, and give several one after the other"
+            raise ConfigError("an intervention is needed", got=repr(step)[:80], do=do)
     return given
 
 

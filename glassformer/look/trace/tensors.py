@@ -97,9 +97,8 @@ class Tensors(Mapping[str, Tensor]):
     def recompute(self, unit: str, names: Sequence[str]) -> dict[str, Tensor]:
         """Run one unit from its stored input; raises ConfigError when the weights are gone or have changed."""
         if self.replay is None:
-            raise ConfigError(
-                f"{names[0]} is not stored and this trace has no model to compute it again", do=WITHOUT_WEIGHTS
-            )
+            wanted = f"{names[0]} is not stored and this trace has no model to compute it again"
+            raise ConfigError(wanted, do=WITHOUT_WEIGHTS)
         self.refuse_changed_weights()
         seen = self.replay.unit(unit, names, lambda name: self.stored[name])
         return {name: seen[name] for name in names}
@@ -107,10 +106,8 @@ class Tensors(Mapping[str, Tensor]):
     def refuse_changed_weights(self) -> None:
         """Raise ConfigError where the model has other weights than this run had: the two have no numbers in common."""
         if self.replay is not None and self.versions != weight_versions(self.replay.model):
-            raise ConfigError(
-                "the model's weights have changed since this trace: only what it stores is still known",
-                do="trace again, or keep all tensors: keep='*'",
-            )
+            wanted = "the model's weights have changed since this trace: only what it stores is still known"
+            raise ConfigError(wanted, do="trace again, or keep all tensors: keep='*'")
 
     def gradient(self, name: str) -> Tensor:
         """The gradient with respect to a stored tensor; raises UnknownNameError."""
