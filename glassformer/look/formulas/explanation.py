@@ -12,7 +12,6 @@ from glassformer.config import ModelConfig
 from glassformer.look.formulas.cells import read_cell
 
 LOWERED = "each exponent is less the largest: nothing overflows, the result is the same"
-"""How a softmax is computed, beside its exponentials."""
 
 
 @dataclass(frozen=True)

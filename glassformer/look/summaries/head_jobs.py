@@ -1,4 +1,4 @@
-"""What a head does, by a rule that is stated, with the number behind each label: `gf.heads(trace)`.
+"""What a head does, by a rule that is stated, with the number that decides each label: `gf.heads(trace)`.
 
 The page follows the same rule (`web/src/levels/heads/jobs.ts`); a test compares the two.
 """

@@ -1,5 +1,5 @@
 """Attention rollout (Abnar & Zuidema 2020, *Quantifying Attention Flow in Transformers*, §3): how the attention of all
-blocks adds up, if every head counts the same and every residual connection as much as the attention beside it.
+blocks adds up, if every head counts the same and every residual connection as much as its attention.
 
 B sentences · H heads · Q query tokens · K key tokens · S tokens of the encoder · T tokens of the decoder · L blocks
 """

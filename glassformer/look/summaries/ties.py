@@ -1,4 +1,4 @@
-"""Does a head tie one word to another? How much each head looks from a word at others, beside how alike their vectors
+"""Does a head tie one word to another? How much each head looks from a word at others, and how alike their vectors
 are: two things that are easily taken for one another, and neither of which is understanding (C-38).
 """
 
@@ -26,7 +26,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Tie:
-    """What a head gives, of the attention of a word, to another word (`one`) and to those beside it (`others`)."""
+    """What a head gives, of the attention of a word, to another word (`one`) and to the `others`."""
 
     attention: str
     head: int

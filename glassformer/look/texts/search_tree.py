@@ -1,4 +1,4 @@
-"""How a model writes behind a prompt, a source or a conversation, recorded step by step as a tree."""
+"""What a model writes after a prompt, a source or a conversation, recorded step by step as a tree."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

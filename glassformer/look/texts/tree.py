@@ -69,13 +69,13 @@ class SearchTree:
         return tuple(reversed(found))
 
     def children(self, node: Node | None) -> tuple[Node, ...]:
-        """What was looked at behind a node, or as the first token; the largest total first."""
+        """What was looked at after a node, or as the first token; the largest total first."""
         number = None if node is None else node.number
         return tuple(sorted((each for each in self.nodes if each.parent == number), key=lambda each: -each.total))
 
     def decoder_ids(self, node: Node) -> tuple[int, ...]:
         """What the decoder reads in a trace of this node: the prompt and the tokens up to it. An end is not read.
-        `model.trace(tree.text, target_ids=tree.decoder_ids(node))` has every number behind it.
+        `model.trace(tree.text, target_ids=tree.decoder_ids(node))` has every number that it was computed from.
         """
         tokens = [each.token for each in self.path(node)]
         return (*self.prompt, *(tokens[:-1] if node.finished else tokens))
@@ -86,7 +86,7 @@ class SearchTree:
         return (*self.decoder_ids(node), *last)[: self.most]
 
     def text_of(self, node: Node) -> str:
-        """The texts of the tokens up to a node, one behind the other."""
+        """The texts of the tokens up to a node, joined."""
         return "".join(self.texts[each.token] for each in self.path(node)).strip()
 
     def to_dict(self) -> dict[str, Any]:

@@ -18,9 +18,8 @@ from glassformer.look.formulas.rules.masks import FillSet
 from glassformer.look.formulas.rules.notation import short
 from glassformer.look.formulas.rules.sums import WeightedSum
 from glassformer.look.formulas.titles import PARTS, title_of
-from glassformer.look.summaries.learned import Learned, learned
 from glassformer.look.summaries.mix import Mixing, mixing
-from glassformer.look.summaries.tables import LISTED, Focus, Table, hidden_words, shown_words
+from glassformer.look.summaries.tables import LISTED, Focus, Learned, Table, hidden_words, learned, shown_words
 from glassformer.look.trace.cell import word_at
 from glassformer.look.trace.trace import Trace
 

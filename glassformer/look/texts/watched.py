@@ -4,7 +4,7 @@ A sentence is answered by the same predictor that answers it when the model is t
 for each verb. The attention is that of the same pass, so that looking costs one pass a sentence (of a translation: one
 with the given target, and the search).
 
-A sentence is one line of text. What a task needs beside it stands behind a tab: the translation, the second text of a
+A sentence is one line of text. A tab separates it from what the task needs: the translation, the second text of a
 pair, the passage of a question, the candidates.
 """
 
@@ -86,7 +86,7 @@ class Sentences:
         if not text.strip():
             raise DataError("a watched sentence has words", got=repr(given))
         if len(behind) < kind.needs or (len(behind) > 1 and not kind.several) or (behind and not kind.behind):
-            wanted = f"{kind.needs or 'at most 1'} behind the tab: {kind.behind}" if kind.behind else "one text, no tab"
+            wanted = f"{kind.needs or 'at most 1'} after the tab: {kind.behind}" if kind.behind else "one text, no tab"
             do = f"write {kind.example}" if kind.example else ""
             raise DataError(f"{where} needs {wanted}", got=str(len(behind)), do=do)
         values: dict[str, object] = {"text": text}
@@ -131,7 +131,7 @@ class Sentences:
 
     @cached_property
     def _first(self) -> list[Found]:
-        """What is answered before anything else: it tells what does not change, such as the number of heads."""
+        """What is answered before anything else: what does not change, such as the number of heads."""
         with evaluating(self.model.module):
             return list(self._answered(self.model.module))
 

@@ -1,4 +1,4 @@
-"""What a decoder wrote, step by step: the attention that was kept while it wrote, beside that of one run over the text.
+"""What a decoder wrote, step by step: the attention that was kept while it wrote, compared with one run over the text.
 
 H heads · T tokens that were read · n tokens so far · V vocabulary
 """
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 NOT_KEPT = "attention must be kept while a text is written"
 PLACE = "#level=tree&picture=words"
 """Where a page opens on which a text is written token by token."""
-ROUGH_LIMIT = 0.05
-"""Of a model that writes in bfloat16, which has 8 bits of a number: the run beside it is one in float32."""
+ROUGH_LIMIT = 0.05  # for bfloat16, which has 8 bits of a number: it is compared with a run in float32
 
 
 @dataclass(frozen=True)

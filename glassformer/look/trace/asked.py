@@ -1,7 +1,7 @@
 """Names of tensors as people write them: whole, short where only one tensor fits, or as patterns.
 
 `logits` is `head.logits` where that is the only one; `0.weights` is `encoder.blocks.0.self_attention.weights` of one
-stack; in patterns and short names `attention` stands for `self_attention` and `cross_attention`.
+stack; in patterns and short names `attention` means `self_attention` and `cross_attention`.
 """
 
 import re

@@ -97,7 +97,7 @@ def check_sides(model: Transformer, inputs: Inputs, decoder_inputs: Inputs | Non
         if given is not None and not isinstance(given, Inputs):
             raise ConfigError("glassformer.trace takes ids", got=type(given).__name__, do=do)
     if decoder_inputs is None and model.encoder is not None and model.decoder is not None:
-        wanted = f"{model.config.family} is an encoder–decoder: it needs decoder_inputs beside its inputs"
+        wanted = f"{model.config.family} is an encoder–decoder: it needs inputs and decoder_inputs"
         raise ConfigError(wanted, got="one text", do="trace(model, source, target), each as Inputs(ids=...)")
     if decoder_inputs is not None and (model.encoder is None or model.decoder is None):
         do = "leave decoder_inputs out"
@@ -133,7 +133,7 @@ def choose_scored_at(
         scored_at = (flat != NONE).nonzero()[:, 0] if scored_at is None else scored_at
         labels = flat[scored_at]
     if labels is not None and (scored_at is None or labels.shape != scored_at.shape):
-        raise ShapeError("labels must be [B, S], or [N] beside scored_at [N]", got=str(list(labels.shape)))
+        raise ShapeError("labels must be [B, S], or [N] with scored_at [N]", got=str(list(labels.shape)))
     if model.head is None or scored_at is not None:
         return scored_at, labels
     if side.masked_words is not None and bool(side.masked_words.any()):

@@ -56,7 +56,7 @@ def trace(
 
     `scored_at` [N] are flat indices into B·S at which the vocabulary is scored; without them: where there are labels,
     else the masked tokens, else everywhere. S counts the tokens of `decoder_inputs` where there are two stacks.
-    `labels` [N] or [B, S] (−100 = none) are the right tokens and give `loss`. `keep` names what is stored beside the
+    `labels` [N] or [B, S] (−100 = none) are the right tokens and give `loss`. `keep` names what is stored besides the
     tensors that enter each block (patterns allowed; `()` for no more); by default queries, keys and what is small, and
     everything of a small run. `dtype` is float32 or float64 (default: the model's own, float32 for lower ones);
     `predicts_in` is what the honesty gate compares with (default: the model's). `interventions` are changes made by

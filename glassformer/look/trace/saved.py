@@ -58,7 +58,7 @@ class WordsRecord(Settings):
 
 
 class StepRecord(Settings):
-    """An intervention, its places and tokens read as indices. The tensor of a patch stands beside the others."""
+    """An intervention, its places and tokens read as indices. The tensor of a patch is stored with the others."""
 
     model_config = ConfigDict(allow_inf_nan=True)
 
@@ -81,7 +81,7 @@ class StepRecord(Settings):
 
 
 class Header(Settings):
-    """What the file holds beside its tensors."""
+    """What the file holds in addition to its tensors."""
 
     model_config = ConfigDict(allow_inf_nan=True)  # a gate may have measured a model that answers with them
 

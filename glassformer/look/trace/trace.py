@@ -215,7 +215,7 @@ class Trace(NeverPickled, Tensors):
 
 
 def shortened(sentences: Sequence[Sequence[str]]) -> str:
-    """The first words of the first sentence, and how much there is beside them."""
+    """The first words of the first sentence, and how many words and sentences follow."""
     first = sentences[0]
     words = " ".join(first[:REPEATED]) + (f" … ({len(first)} words)" if len(first) > REPEATED else "")
     return f"{words!r}" + (f" and {len(sentences) - 1} more" if len(sentences) > 1 else "")
