@@ -11,6 +11,7 @@ from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request
 from glassformer.decode.settings import DecodeSettings
 from glassformer.look.texts.tree import SearchTree, tree_lines
+from glassformer.look.texts.tree import recorded as kept
 from glassformer.models.transformer import Transformer
 from tests.decode.reference import penalty
 from tests.decode.sentences import BEAM, IDS, ROUNDING, answers, log_probabilities, named, requests, words
@@ -25,7 +26,9 @@ def recorded(
     for step in decode(model, [request], settings, ids=IDS, recorder=recorder, **more):  # type: ignore[arg-type]  # passed on
         found = next((each.hypotheses for each in step.finished), found)
     prompt = [*(request.prompt or (IDS.begin,)), *request.prefix]
-    tree = SearchTree.of(recorder, request.number, settings, source=request.source, prompt=prompt, never=IDS.never)
+    nodes, texts, _ = kept(recorder, request.number)
+    source = None if request.source is None else tuple(request.source)
+    tree = SearchTree(settings, source, tuple(prompt), nodes, texts, tuple(IDS.never))
     return tree, found
 
 

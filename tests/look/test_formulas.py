@@ -138,7 +138,7 @@ def test_far_distances_are_in_the_buckets_the_model_uses() -> None:
 
 def test_the_second_statement_imports_nothing_of_the_first() -> None:
     files = [*sorted((LOOK / "formulas").rglob("*.py")), LOOK / "trace" / "verify.py", LOOK / "trace" / "explain.py"]
-    assert len(files) > 20
+    assert len(files) > 15
     for file in files:
         tree = ast.parse(file.read_text(encoding="utf-8"))
         imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}

@@ -8,9 +8,8 @@ from glassformer.look.formulas.cells import read_cell
 from glassformer.look.formulas.explanation import Explanation, Limits, number
 from glassformer.look.formulas.rules import RULES
 from glassformer.look.formulas.rules.notation import short
-from glassformer.look.summaries.learned import Learned
 from glassformer.look.summaries.mix import Look, Mixing, Share
-from glassformer.look.summaries.tables import WORDS, Table
+from glassformer.look.summaries.tables import WORDS, Learned, Table
 from glassformer.look.texts.walkthrough import Step
 
 WHOLE = {"place", "id", "seen"}

@@ -12,7 +12,6 @@ from glassformer.config import ModelConfig
 from glassformer.look.formulas.cells import read_cell
 
 LOWERED = "each exponent is less the largest: nothing overflows, the result is the same"
-"""How a softmax is computed, beside its exponentials."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +76,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Explanation:
-    """One number of a trace: its formula, its terms, and the number computed again from its operands. `formula` is in
-    words, `mathml` the same as MathML. Each factor of each term that has a name can be explained again. `error` =
+    """One number of a trace, its formula in words and as MathML, its terms, and the number computed again. `error` =
     |difference| / (1 + sum of the absolute terms). A weight or a fact has no formula.
     """
 

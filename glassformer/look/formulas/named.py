@@ -37,9 +37,8 @@ class Operand:
 
 @dataclass(frozen=True)
 class Source:
-    """The values of named tensors: activations, `parameters.*`, and the facts of the inputs. Some are `held`; any other
-    is fetched once and then held. All on the CPU: formulas count in double precision, which not every accelerator has.
-    `scored_at` are flat indices into sentence x token where the vocabulary was scored, [N].
+    """Named tensors on the CPU, which has double precision: some `held`, others fetched once. `scored_at` [N] are flat
+    indices into sentence x token where the vocabulary was scored.
     """
 
     scored_at: Tensor | None
@@ -95,9 +94,8 @@ def view(operand: Operand, tensor: Tensor, scored_at: Tensor | None) -> Tensor:
     for step in read_axes(operand.axes):
         if step.kind == "group":
             if tensor.shape[dim] % step.count:
-                raise FormulaError(
-                    f"{operand.name} must hold {step.count} {step.names[0]}s", got=str(tensor.shape[dim])
-                )
+                got = str(tensor.shape[dim])
+                raise FormulaError(f"{operand.name} must hold {step.count} {step.names[0]}s", got=got)
             tensor = tensor.unflatten(dim, (step.count, -1))
         elif step.kind == "place":
             if scored_at is None:

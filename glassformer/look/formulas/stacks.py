@@ -38,9 +38,8 @@ Sublayer = AttentionSublayerConfig | FeedForwardSublayerConfig
 
 
 def state(config: ModelConfig, given: Collection[str] = ("inputs.ids",), *, at_places: bool = False) -> Statement:
-    """The formulas of a model. `given` names the facts that came with the inputs (`inputs.masked_words`,
-    `decoder_inputs.real` …): only what was given can forbid or mask, and only `candidates` are compared. `at_places` =
-    the vocabulary was scored at chosen places only.
+    """The formulas of a model. Only the facts `given` with the inputs (`inputs.masked_words` …) can forbid or mask.
+    `at_places`: the vocabulary was scored at chosen places only.
     """
     return _state(config, frozenset(given), at_places)
 

@@ -26,14 +26,11 @@ NOTE = (
 
 @dataclass(frozen=True)
 class Attribution:
-    """What one number owes to the tokens of one side: `inputs` or `decoder_inputs`; in the run's own precision.
-
-    `tensor` is the one whose gradient was taken, [B, S, W]: the embedding as it enters the first block, word, position
-    and segment together, after the norm of the embedding where there is one. (Before such a norm, input times gradient
-    would be about 0 whatever the text: a norm gives the same for a vector of any length.) `gradient` [B, S] is
-    the Euclidean norm of its gradient (Simonyan et al. 2014, §3, there the largest channel), never below 0.
-    `product` [B, S] is input times gradient, summed over the channels (Shrikumar et al. 2017, §3.2.2), in the unit of
-    the number: what the token adds to it to first order.
+    """What one number owes to the tokens of one side, `inputs` or `decoder_inputs`; in the run's precision. `tensor`
+    [B, S, W] enters the first block: word, position and segment, after the embedding's norm if any (before it, the
+    product is about 0: a norm ignores length). `gradient` [B, S] is the Euclidean norm of its gradient (Simonyan et al.
+    2014, §3, there the largest channel). `product` [B, S] is input times gradient summed over channels (Shrikumar et
+    al. 2017, §3.2.2): what the token adds to first order.
     """
 
     side: str

@@ -10,9 +10,8 @@ LARGEST_TERM = ("chain_sum", "chain_best", "chain_end", "chain_best_end", "large
 
 
 def follow(trace: Trace, name: str, cell: str | Mapping[str, str | int] = "") -> Iterator[Explanation]:
-    """Follow one number back to a word: each step explains the operand with the largest part in the step before. A term
-    counts by its absolute value, and of its factors the one that the model computed is followed. A softmax is followed
-    through its own score, and a sum of word and position through the word, unless that is masked.
+    """Follow one number back to a word: each step explains the operand with the largest part in the step before, by
+    absolute value. A softmax is followed through its own score, word + position through the word if not masked.
     """
     explanation = trace.explain(name, cell)
     seen = set()

@@ -1,4 +1,4 @@
-"""What a head does, by a rule that is stated, with the number behind each label: `gf.heads(trace)`.
+"""What a head does, by a rule that is stated, with the number that decides each label: `gf.heads(trace)`.
 
 The page follows the same rule (`web/src/levels/heads/jobs.ts`); a test compares the two.
 """
@@ -45,9 +45,8 @@ WHERE: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Head:
-    """One head: `attention` is `encoder.blocks.0.self_attention`, `job` one of JOBS. `value` is what the job stands on:
-    a share of the attention; of `few` and `many` over how many tokens at once the attention is spread. `measures` are
-    those of `head_measures.MEASURES`, by name.
+    """One head: `attention` is `encoder.blocks.0.self_attention`, `job` one of JOBS, `value` its share of the attention
+    (of `few` and `many`: over how many tokens it is spread), `measures` those of MEASURES by name.
     """
 
     attention: str
@@ -75,9 +74,8 @@ def at_once(measures: Mapping[str, float]) -> float:
 
 
 def heads(trace: Tensors) -> tuple[Head, ...]:
-    """Every head of a run by what it does over all its texts: the groups in the order of JOBS, the clearest head of
-    each group first. How a job is chosen is `head_jobs.RULE`. What a head does is measured on these texts: other texts,
-    other numbers. It says nothing of how much the model needs the head: for that see `gf.head_importance`.
+    """Every head of a run by what it does over all its texts (`head_jobs.RULE`): the groups in the order of JOBS, the
+    clearest head first. Other texts give other numbers; how much the model needs a head says `gf.head_importance`.
     """
     return in_groups(listed(measure_trace(trace)))
 

@@ -121,5 +121,5 @@ def probabilities(trace: Trace, state: str, places: Sequence[int]) -> Tensor:
 
 
 def read_as(trace: Trace, name: str, last: str, read: Tensor) -> Tensor:
-    """The state that stands in for the last one; every other tensor as the run has it."""
+    """The state that takes the place of the last one; every other tensor as the run has it."""
     return read if name == last else trace.stored[name]

@@ -107,9 +107,7 @@ class Look:
 
 
 def looks(trace: Tensors, *, word: int, sentence: int = 0, special: Collection[int] = (), most: int = 3) -> list[Look]:
-    """What each head looks at from a word, the heads with the most on another word first. Tokens whose ids are in
-    `special`, where heads with nothing to look for put their weight, do not count for the order.
-    """
+    """What each head looks at from a word, most on another word first; `special` tokens do not count for that."""
     found = []
     for name in (name for name in trace.statement.formulas if name.endswith("attention.weights")):
         formula = trace.statement.formulas[name]

@@ -1,5 +1,5 @@
 """Attention rollout (Abnar & Zuidema 2020, *Quantifying Attention Flow in Transformers*, §3): how the attention of all
-blocks adds up, if every head counts the same and every residual connection as much as the attention beside it.
+blocks adds up, if every head counts the same and every residual connection as much as its attention.
 
 B sentences · H heads · Q query tokens · K key tokens · S tokens of the encoder · T tokens of the decoder · L blocks
 """
@@ -85,11 +85,8 @@ def mean_of_heads(trace: Tensors, attention: str, *, residual: bool) -> Tensor:
     """The mean of the heads' weights, with the identity where there is a residual connection, as shares, [B, Q, K]."""
     weights = trace[f"{attention}.weights"].double().cpu().mean(1)  # [B, Q, K]
     if (weights < 0).any():
-        raise ConfigError(
-            "rollout multiplies shares of attention",
-            got=f"{attention}.weights below 0, set by hand",
-            do="set weights of 0 or above",
-        )
+        got = f"{attention}.weights below 0, set by hand"
+        raise ConfigError("rollout multiplies shares of attention", got=got, do="set weights of 0 or above")
     if residual:
         weights = weights + torch.eye(weights.shape[-1], dtype=torch.float64)
     return weights / weights.sum(-1, keepdim=True).clamp(min=torch.finfo(torch.float64).tiny)

@@ -1,6 +1,8 @@
-"""Whole tensors of one sentence as tables: vectors, squares of scores, and numbers for each token of the vocabulary.
+"""Whole tensors of one sentence as tables, and the learned numbers that a step uses.
 
 A square has queries as rows and keys as columns. What is too large is cut, and the table says how much was left out.
+
+D channels that come in · H heads · C channels of a head
 """
 
 from collections import Counter
@@ -12,6 +14,9 @@ from torch import Tensor
 
 from glassformer.base.lines import label
 from glassformer.look.formulas.explanation import Limits
+from glassformer.look.formulas.named import Operand, Source, read_axes
+from glassformer.look.formulas.rules.evaluator import Formula
+from glassformer.look.formulas.rules.sums import DotProduct, LookUp
 from glassformer.look.trace.cell import word_at
 from glassformer.look.trace.tensors import Tensors
 
@@ -19,17 +24,17 @@ WORDS = ("token", "query", "key")  # The axes that count the words of a sentence
 
 HEADS = ("head", "key_value_head")
 
-LISTED = ("vocabulary", "label", "candidate")  # The axes that run down a table, with the places beside each other
+LISTED = ("vocabulary", "label", "candidate")  # The axes that are rows of a table; places are columns
 
 ONE_NUMBER = {"logits": "score", "log_probabilities": "logarithm", "probabilities": "probability"}
 """The heading of a number that is that of no label, by the last word of its tensor's name."""
 
-CHOSEN = "←"  # Stands behind the row of the chosen word
+CHOSEN = "←"  # Marks the row of the chosen word
 
 
 @dataclass(frozen=True)
 class Table:
-    """Labelled rows of numbers; `marks` are written behind a row, `more` is what was left out."""
+    """Labelled rows of numbers; `marks` are written after a row, `more` is what was left out."""
 
     caption: str
     header: tuple[str, ...]
@@ -44,9 +49,7 @@ def hidden_words(trace: Tensors, side: str, sentence: int, count: int) -> list[b
 
 
 def shown_words(trace: Tensors, side: str, sentence: int, count: int) -> list[str]:
-    """The words of a sentence, a hidden one in brackets: by its answer where it is known, else as it was written. What
-    occurs twice has its place behind it: `the@2`.
-    """
+    """A sentence's words: a hidden one in brackets, by its answer if known; a repeated one as `the@2`."""
     known = trace.words.sentence(side, sentence)
     answers = (trace.words.answers or {}) if side == "inputs" else {}
     hidden = hidden_words(trace, side, sentence, count)
@@ -129,7 +132,7 @@ class Focus:
         return ", ".join(part for part in (found, rows) if part)
 
     def table(self, name: str, axes: tuple[str, str], matrix: Tensor, caption: str, more: str) -> Table:
-        """One matrix; the vocabulary runs down, with the places beside each other."""
+        """One matrix; the vocabulary as rows, the places as columns."""
         down, across = axes
         if across in LISTED and down not in LISTED:
             down, across, matrix = across, down, matrix.T
@@ -178,3 +181,82 @@ class Focus:
     def plural(axis: str) -> str:
         named = {"vocabulary": "tokens", "token": "words", "query": "words", "key": "words"}
         return named.get(axis, f"{axis}s")
+
+
+@dataclass(frozen=True)
+class Learned:
+    """One weight: `counted` is `6 × (4 × 2) = 48`, `axes` is `input × (channel × head)`. `shared` says who uses the
+    same numbers. `table` is the matrix as the slides draw it, a row for each number that comes in; a large one has
+    none.
+    """
+
+    name: str
+    counted: str
+    axes: str
+    count: int
+    shared: str
+    table: Table | None = None
+
+
+def learned(trace: Tensors, formula: Formula, held: Source, limits: Limits) -> Iterator[Learned]:
+    for operand in formula.rule.operands.values():
+        if operand.name.startswith("parameters."):
+            tensor = held.tensor(operand.name)
+            counted, axes = laid_out(operand, tensor)
+            yield Learned(
+                operand.name,
+                counted,
+                axes,
+                tensor.numel(),
+                sharing(trace, formula, operand),
+                matrix(trace, operand, tensor, limits) if isinstance(formula.rule, DotProduct) else None,
+            )
+
+
+def laid_out(operand: Operand, tensor: Tensor) -> tuple[str, str]:
+    """`6 × (4 × 2) = 48` and `input × (channel × head)`: what comes in is first, as the slides draw it."""
+    sizes, axes = [], []
+    for step, size in zip(read_axes(operand.axes), tensor.shape, strict=True):
+        if step.kind == "group":
+            outer, inner = step.names
+            both = (f"{size // step.count} × {step.count}", f"{inner} × {outer}")
+            matrix = tensor.dim() > 1
+            sizes.append(f"({both[0]})" if matrix else both[0])
+            axes.append(f"({both[1]})" if matrix else both[1])
+        else:
+            sizes.append(str(size))
+            axes.append(step.names[0])
+    if axes[-1] == "input":
+        sizes, axes = sizes[::-1], axes[::-1]
+    total = f" = {tensor.numel():,}" if len(sizes) > 1 or "×" in sizes[0] else ""
+    return " × ".join(sizes) + total, " × ".join(axes)
+
+
+def sharing(trace: Tensors, formula: Formula, operand: Operand) -> str:
+    """Who uses these numbers: the slides expand a weight along the batch."""
+    if isinstance(formula.rule, LookUp):
+        used = "one table for all words of the batch"
+    else:
+        positions = trace.facts.get(f"{formula.tokens}.positions")
+        texts = max(len(trace.words.inputs), 0 if positions is None else positions.shape[0])
+        batch = f"{texts} sentences" if texts > 1 else "1 sentence"
+        used = f"shared by all words of the batch ({batch}): expanded, not copied"
+    again = operand.name.endswith("embed.word.weight") and not isinstance(formula.rule, LookUp)
+    return f"the table of word vectors, used again; {used}" if again else used
+
+
+def matrix(trace: Tensors, operand: Operand, tensor: Tensor, limits: Limits) -> Table | None:
+    """The matrix with a row for each number that comes in, [D, H · C]; none where it is large."""
+    if tensor.dim() != 2 or tensor.shape[1] > limits.cells or tensor.shape[0] > limits.cells * limits.heads:
+        return None
+    rows = read_axes(operand.axes)[0]
+    if rows.kind == "group":
+        size = tensor.shape[0] // rows.count
+        header = [f"h{step // size} c{step % size}" for step in range(len(tensor))]  # head 0, channel 0 …
+    elif rows.names[0] in ("vocabulary", "label"):
+        header = [word_at(trace.words.listed(rows.names[0]), step) for step in range(len(tensor))]
+    else:
+        header = [str(step) for step in range(len(tensor))]
+    caption = "a row for each channel that comes in" + ("; h0 c1 = head 0, channel 1" if rows.kind == "group" else "")
+    lines = ((str(step), tuple(line)) for step, line in enumerate(tensor.T.double().tolist()))
+    return Table(caption, tuple(header), tuple(lines))

@@ -1,4 +1,4 @@
-"""Does a head tie one word to another? How much each head looks from a word at others, beside how alike their vectors
+"""Does a head tie one word to another? How much each head looks from a word at others, and how alike their vectors
 are: two things that are easily taken for one another, and neither of which is understanding (C-38).
 """
 
@@ -26,7 +26,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Tie:
-    """What a head gives, of the attention of a word, to another word (`one`) and to those beside it (`others`)."""
+    """What a head gives, of the attention of a word, to another word (`one`) and to the `others`."""
 
     attention: str
     head: int
@@ -50,9 +50,7 @@ class Similar:
 
 @dataclass(frozen=True)
 class Ties:
-    """What every self-attention head does with a word: `heads` in the order of the model, `similar` from the
-    embedding to the last state.
-    """
+    """What every self-attention head does with a word; `similar` goes from the embedding to the last state."""
 
     word: Span
     one: Span

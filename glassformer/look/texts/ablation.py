@@ -32,9 +32,7 @@ class HeadOf(NamedTuple):
 
 @dataclass(frozen=True)
 class Asked:
-    """A batch and what is asked of it: `labels` [N] are the right tokens at `scored_at` [N], flat indices into B·S, as
-    the head's own side counts them; None where no words are predicted.
-    """
+    """A batch; `labels` [N] are the right tokens at `scored_at` [N], flat indices into the head's B·S, if any."""
 
     inputs: Inputs
     decoder_inputs: Inputs | None = None
@@ -201,9 +199,7 @@ class Ruler:
 
 
 def ablate(model: Transformer, asked: Asked, advance: Callable[[int], None] | None = None) -> tuple[Tensor, Tensor]:
-    """What is measured of one batch with all heads and then without each, [B, 1 + heads], and what each row counts,
-    [B]; float64. The heads are those of `heads_of_model`; `advance` is called after each.
-    """
+    """What is measured with all heads and without each, [B, 1 + heads], and what each row counts, [B]; float64."""
     run, ruler = Resumed(model, asked), Ruler(model, asked)
     with run.watched():
         found = [ruler.of(run.states())]

@@ -54,10 +54,9 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Read:
-    """Texts as a model has read them. `first` are the rows of the only stack, or of the encoder, `second` those of the
-    decoder of an encoder–decoder. `masked` are the places of the masked words of each sentence that has any, of a model
-    that guesses them. `at_once`: `fill` would read each of these texts whole, as a trace does. `inputs` and
-    `decoder_inputs` are the rows as batches on the model's device.
+    """Texts as a model has read them: rows `first` of the only stack or encoder, `second` of a decoder that has an
+    encoder; `masked` places by sentence; `at_once`: `fill` reads each whole, as a trace does; the batches on its
+    device.
     """
 
     first: list[Line]
@@ -70,10 +69,8 @@ class Read:
 
 @dataclass(frozen=True)
 class Reader:
-    """How one model reads texts. It is made once from the saved model, and what reads texts takes it from there on.
-    `limit` is the most tokens that the answering stack numbers, `length` the longest row that the model has learned to
-    read; None for any number. `labels` are what the labels of its head are called. `begins` is the token that a decoder
-    starts with, None where neither model nor tokenizer names one.
+    """How one model reads texts. `limit`: tokens that the answering stack numbers; `length`: the longest row learned;
+    None for any. `begins`: a decoder's first token, None if neither model nor tokenizer names one.
     """
 
     config: ModelConfig
@@ -119,11 +116,9 @@ class Reader:
         """The token that a decoder starts with; raises ConfigError where neither model nor tokenizer names one."""
         if self.begins is not None:
             return self.begins
-        raise ConfigError(
-            "a target begins with the decoder's start token",
-            got="a model whose settings and tokenizer name none",
-            do="use glassformer.trace(model.module, Inputs(ids=source), Inputs(ids=target))",
-        )
+        got = "a model whose settings and tokenizer name none"
+        do = "use glassformer.trace(model.module, Inputs(ids=source), Inputs(ids=target))"
+        raise ConfigError("a target begins with the decoder's start token", got=got, do=do)
 
     @cached_property
     def _opening(self) -> Ids:
@@ -183,9 +178,8 @@ class Reader:
             raise ConfigError("target_ids are what a decoder reads", got=got, do="leave one of them out")
         rows, vocabulary = given.target_ids or (), self.config.output_stack.embed.vocabulary
         if len(rows) != len(given.firsts):
-            raise DataError(
-                "there must be target tokens for each text", got=f"{len(rows)} for {len(given.firsts)} texts"
-            )
+            got = f"{len(rows)} for {len(given.firsts)} texts"
+            raise DataError("there must be target tokens for each text", got=got)
         for row in rows:
             strange = next((each for each in row if not 0 <= each < vocabulary), None)
             if strange is not None or not row:

@@ -1,4 +1,4 @@
-"""How a model writes behind a prompt, a source or a conversation, recorded step by step as a tree."""
+"""What a model writes after a prompt, a source or a conversation, recorded step by step as a tree."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from glassformer.decode.options import WritingOptions
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request
 from glassformer.look.texts.trace import trace
-from glassformer.look.texts.tree import SearchTree
+from glassformer.look.texts.tree import SearchTree, recorded
 from glassformer.look.texts.written import path_of
 from glassformer.look.trace.trace import Trace
 from glassformer.saved.artefact import Artefact
@@ -46,20 +46,14 @@ def search_tree(
     verb: str | None = None,
     attention: bool = False,
 ) -> SearchTree:
-    """The search, or the drawing, that a verb makes with these options, step by step; `text` may be the turns of a
-    conversation. With `attention` the tree keeps where each step looked (`decode/attention.py` tells the memory).
-
-    Watched, attention is computed by its formula and not by the fast kernel: numbers may round otherwise than those of
-    the verb, in their last digits. Raises ConfigError for a model that does not write, and for more attention than is
-    kept; DataError for a text of only blanks, for one that is translated in several parts, and where no answer has the
-    words that are asked for.
+    """The search or drawing that a verb makes, step by step, of a text or the turns of a conversation; with
+    `attention`, where each step looked. Watched, attention is computed by its formula: last digits may differ from the
+    verb's. Raises ConfigError for a model that does not write and for too much attention; DataError for a text of only
+    blanks, one translated in parts, and where no answer has the words that are asked for.
     """
     if model.config.decoder is None:
-        raise ConfigError(
-            "only a decoder writes, and searches for what it writes",
-            got=f"the family {model.config.family}, an encoder",
-            do="choose a model that translates or continues a text",
-        )
+        got, do = f"the family {model.config.family}, an encoder", "choose a model that translates or continues a text"
+        raise ConfigError("only a decoder writes, and searches for what it writes", got=got, do=do)
     verb = verb or writing_verb(model)
     if not isinstance(text, str) and not VERBS[verb].turns:
         raise DataError("a search is for one text", got=type(text).__name__)
@@ -84,20 +78,22 @@ def search_tree(
         for step in writer.steps(model.module, [request], slots=asked.slots, recorder=recorder):
             found = next((each.hypotheses for each in step.finished), found)
     tokenizer = writer.tokenizer.target
-    return SearchTree.of(
-        recorder,
-        request.number,
+    # A token without a text, as an end may be, has its name.
+    nodes, texts, kept = recorded(recorder, request.number, lambda each: tokenizer.text(each) or tokenizer.token(each))
+    source = None if request.source is None else tuple(request.source)
+    return SearchTree(
         writer.settings,
-        source=request.source,
-        prompt=prompt,
-        never=writer.ids.never,
-        # A token without a text, as an end may be, has its name.
-        text_of=lambda token: tokenizer.text(token) or tokenizer.token(token),
-        text=asked.text,
-        answer=asked.answer(found or []),
-        turns=asked.turns,
-        ends=writer.ids.end,
-        most=limit,
+        source,
+        prompt,
+        nodes,
+        texts,
+        tuple(writer.ids.never),
+        asked.text,
+        asked.answer(found or []),
+        asked.turns,
+        tuple(writer.ids.end),
+        limit,
+        kept,
     )
 
 
@@ -123,11 +119,8 @@ def asked_of(predictor: Any, text: str | Sequence[str], *, limit: int | None) ->
     if isinstance(predictor, Chatter):
         conversation = predictor.example({"turns": text if isinstance(text, str) else list(text)}, "")
         if conversation.left_out:
-            raise DataError(
-                "the tree of a reply is of turns that are read whole",
-                got=f"{conversation.left_out:,} tokens more than are read at once",
-                do="give a shorter turn",
-            )
+            got = f"{conversation.left_out:,} tokens more than are read at once"
+            raise DataError("the tree of a reply is of turns that are read whole", got=got, do="give a shorter turn")
         read = conversation.turns[-conversation.read :]
         return Asked(
             predictor.translator,
@@ -145,11 +138,9 @@ def asked_of(predictor: Any, text: str | Sequence[str], *, limit: int | None) ->
     example = predictor.example({"text": text}, "")
     rows = list(predictor.rows(example))
     if len(rows) != 1:
-        raise DataError(
-            "a search tree is of one sentence",
-            got=f"a text that is translated in {len(rows)} parts" if rows else "a text of only blanks",
-            do="give one of its sentences" if rows else "give a text with words",
-        )
+        got = f"a text that is translated in {len(rows)} parts" if rows else "a text of only blanks"
+        do = "give one of its sentences" if rows else "give a text with words"
+        raise DataError("a search tree is of one sentence", got=got, do=do)
     request = _of_source(predictor, rows[0].ids, limit)
     return Asked(predictor, request, SOURCES, example.text, lambda found: predictor.merge(example, [found]).translation)
 

@@ -18,14 +18,10 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class SearchTree:
-    """The search for one answer.
-
-    `source` are the tokens that the encoder read, None for a decoder alone; `prompt` those that the decoder was given
-    before the first step: its start token, and the prefix that was asked for. `texts` are the texts of all tokens that
-    occur in `nodes`, with their blanks. `text` and `answer` are what was read and what was found, as text. `never` are
-    the tokens that no answer has: the search shares their probability among the others. `turns` are those that a reply
-    was written to, the last one being answered; none for another text. `ends` are the tokens that end an answer,
-    `most` the tokens that the decoder reads at most. `attention` is where each step looked, if it was kept.
+    """The search for one answer. `source`: the encoder's tokens, None without one; `prompt`: what the decoder read
+    before the first step; `texts` of all tokens in `nodes`; `never`: tokens no answer has; `turns` that a reply
+    answers, the last one; `ends` end an answer; `most`: tokens that the decoder reads. `attention`: where each step
+    looked, if kept.
     """
 
     settings: DecodeSettings
@@ -40,31 +36,6 @@ class SearchTree:
     ends: tuple[int, ...] = ()
     most: int | None = None
     attention: KeptAttention | None = None
-
-    @classmethod
-    def of(
-        cls,
-        recorder: Recorder,
-        number: int,
-        settings: DecodeSettings,
-        *,
-        source: Sequence[int] | None,
-        prompt: Sequence[int],
-        never: Sequence[int] = (),
-        text_of: Callable[[int], str] = str,
-        text: str = "",
-        answer: str = "",
-        turns: Sequence[str] = (),
-        ends: Sequence[int] = (),
-        most: int | None = None,
-    ) -> SearchTree:
-        """What a recorder has kept of the request of this number; `text_of` is the text of one token."""
-        nodes = tuple(recorder.nodes.get(number, ()))
-        given = None if source is None else tuple(source)
-        texts = {token: text_of(token) for token in {node.token for node in nodes}}
-        kept = None if recorder.attention is None else recorder.attention.kept.get(number)
-        told = (text, answer, tuple(turns), tuple(ends), most)
-        return cls(settings, given, tuple(prompt), nodes, texts, tuple(never), *told, kept)
 
     @cached_property
     def steps(self) -> tuple[tuple[Node, ...], ...]:
@@ -98,13 +69,13 @@ class SearchTree:
         return tuple(reversed(found))
 
     def children(self, node: Node | None) -> tuple[Node, ...]:
-        """What was looked at behind a node, or as the first token; the largest total first."""
+        """What was looked at after a node, or as the first token; the largest total first."""
         number = None if node is None else node.number
         return tuple(sorted((each for each in self.nodes if each.parent == number), key=lambda each: -each.total))
 
     def decoder_ids(self, node: Node) -> tuple[int, ...]:
         """What the decoder reads in a trace of this node: the prompt and the tokens up to it. An end is not read.
-        `model.trace(tree.text, target_ids=tree.decoder_ids(node))` has every number behind it.
+        `model.trace(tree.text, target_ids=tree.decoder_ids(node))` has every number that it was computed from.
         """
         tokens = [each.token for each in self.path(node)]
         return (*self.prompt, *(tokens[:-1] if node.finished else tokens))
@@ -115,7 +86,7 @@ class SearchTree:
         return (*self.decoder_ids(node), *last)[: self.most]
 
     def text_of(self, node: Node) -> str:
-        """The texts of the tokens up to a node, one behind the other."""
+        """The texts of the tokens up to a node, joined."""
         return "".join(self.texts[each.token] for each in self.path(node)).strip()
 
     def to_dict(self) -> dict[str, Any]:
@@ -138,6 +109,15 @@ class SearchTree:
 
     def __str__(self) -> str:
         return "\n".join(tree_lines(self))
+
+
+def recorded(
+    recorder: Recorder, number: int, text_of: Callable[[int], str] = str
+) -> tuple[tuple[Node, ...], dict[int, str], KeptAttention | None]:
+    """The nodes of a request, the texts of their tokens, and the attention that was kept: fields of its tree."""
+    nodes = tuple(recorder.nodes.get(number, ()))
+    kept = None if recorder.attention is None else recorder.attention.kept.get(number)
+    return nodes, {token: text_of(token) for token in {node.token for node in nodes}}, kept
 
 
 WIDTH = 80
@@ -229,9 +209,7 @@ def _left(tree: SearchTree, nodes: Sequence[Node], depth: int, width: int) -> It
 
 
 def _indent(depth: int, width: int) -> str:
-    """What stands before a line of a level: blanks, but at most half of the room for words; levels that would need more
-    have their number.
-    """
+    """Blanks for a level, at most half of the room for words; deeper levels have their number."""
     most = (width - NUMBERS) // 4
     return "  " * depth if depth <= most else f"{'  ' * most}{depth} "
 

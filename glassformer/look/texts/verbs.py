@@ -34,9 +34,7 @@ class Verbs:
 
     @property
     def opening(self) -> tuple[int, ...]:
-        """The tokens before a text where the tokenizer puts none: for a model that has learned texts one after another,
-        the token between them. So a trace shows the run by which `generate` and `score` answer.
-        """
+        """The tokens between texts in training where the tokenizer puts none, as `generate` and `score` read them."""
         return opening_of(self.model.tokenizer, Context(section=self.model.task))
 
     @property
@@ -84,9 +82,7 @@ class Verbs:
     def guesses(
         self, texts: Sequence[str], masked: Mapping[int, Sequence[int]], logits: Tensor | None = None
     ) -> dict[tuple[int, int], str]:
-        """The model's best guesses at the masked positions, by sentence and token: by the scores [N, V] of the traced
-        run at all of them, where it has them, else by a run of `fill`.
-        """
+        """The best guesses at masked positions, by sentence and token: from the run's scores [N, V], else by `fill`."""
         at = [(sentence, place) for sentence, places in masked.items() for place in places]
         if logits is not None and len(logits) == len(at) and not bool(logits.isnan().any()):
             return dict(zip(at, best_words(self.model.tokenizer, logits), strict=True))

@@ -18,9 +18,8 @@ from glassformer.look.formulas.rules.masks import FillSet
 from glassformer.look.formulas.rules.notation import short
 from glassformer.look.formulas.rules.sums import WeightedSum
 from glassformer.look.formulas.titles import PARTS, title_of
-from glassformer.look.summaries.learned import Learned, learned
 from glassformer.look.summaries.mix import Mixing, mixing
-from glassformer.look.summaries.tables import LISTED, Focus, Table, hidden_words, shown_words
+from glassformer.look.summaries.tables import LISTED, Focus, Learned, Table, hidden_words, learned, shown_words
 from glassformer.look.trace.cell import word_at
 from glassformer.look.trace.trace import Trace
 
@@ -32,9 +31,8 @@ NotesOf = Callable[[str], tuple[Note, ...]]  # The corrections that belong to a 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the walk-through. `axes` and `sizes` are the shape of its tensor, `learned` the weights it uses,
-    `cells` and `mixings` the numbers of the chosen word worked out, `tables` the whole tensor. `extra`: the slides do
-    not have it. `notes`: corrections.
+    """One step: the shape of its tensor (`axes`, `sizes`), the weights it uses (`learned`), the chosen word's numbers
+    worked out (`cells`, `mixings`), the whole tensor (`tables`). `extra`: not in the slides.
     """
 
     title: str
@@ -309,7 +307,6 @@ class _Walkthrough:
         return Step(title, "head.probabilities", tables=tuple(tables), remarks=remarks)
 
     def where(self, place: int, name: str) -> str:
-        """A place with the number of its word, and in a batch of its sentence."""
         if place >= len(self.trace.chosen_tokens):
             return name
         sentence, token = self.trace.chosen_tokens[place]

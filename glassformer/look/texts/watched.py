@@ -4,7 +4,7 @@ A sentence is answered by the same predictor that answers it when the model is t
 for each verb. The attention is that of the same pass, so that looking costs one pass a sentence (of a translation: one
 with the given target, and the search).
 
-A sentence is one line of text. What a task needs beside it stands behind a tab: the translation, the second text of a
+A sentence is one line of text. A tab separates it from what the task needs: the translation, the second text of a
 pair, the passage of a question, the candidates.
 """
 
@@ -50,9 +50,7 @@ class Probe(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The answer about a sentence; by attention the weights [H, Q, K]; and of attentions that stand together all
-    weights [H of all, Q, K] and statistics [H of all, 9].
-    """
+    """An answer, the weights [H, Q, K] by attention, and those between the same texts stacked, with measures."""
 
     answer: Any
     weights: Mapping[str, Tensor]
@@ -88,10 +86,9 @@ class Sentences:
         if not text.strip():
             raise DataError("a watched sentence has words", got=repr(given))
         if len(behind) < kind.needs or (len(behind) > 1 and not kind.several) or (behind and not kind.behind):
-            wanted = f"{kind.needs or 'at most 1'} behind the tab: {kind.behind}" if kind.behind else "one text, no tab"
-            raise DataError(
-                f"{where} needs {wanted}", got=str(len(behind)), do=f"write {kind.example}" if kind.example else ""
-            )
+            wanted = f"{kind.needs or 'at most 1'} after the tab: {kind.behind}" if kind.behind else "one text, no tab"
+            do = f"write {kind.example}" if kind.example else ""
+            raise DataError(f"{where} needs {wanted}", got=str(len(behind)), do=do)
         values: dict[str, object] = {"text": text}
         if behind:
             values[kind.behind] = behind if kind.several else behind[0]
@@ -100,10 +97,8 @@ class Sentences:
         most, longest = self.model.row_tokens, max(rows, key=lambda row: len(row.ids))
         tokens = max(len(longest.ids), len(self.tokenizer.encode(text, special=False)))
         if len(rows) != (len(behind) if kind.several else 1) or (most is not None and tokens > most):
-            raise DataError(
-                f"{where} must be short enough to be read at once: {most} tokens",
-                got=f"{tokens:,}" if most is not None and tokens > most else f"one that is cut into {len(rows)}",
-            )
+            got = f"{tokens:,}" if most is not None and tokens > most else f"one that is cut into {len(rows)}"
+            raise DataError(f"{where} must be short enough to be read at once: {most} tokens", got=got)
         return Probe(given, values, example, longest)
 
     @cached_property
@@ -136,7 +131,7 @@ class Sentences:
 
     @cached_property
     def _first(self) -> list[Found]:
-        """What is answered before anything else: it tells what does not change, such as the number of heads."""
+        """What is answered before anything else: what does not change, such as the number of heads."""
         with evaluating(self.model.module):
             return list(self._answered(self.model.module))
 
@@ -196,7 +191,6 @@ class Sentences:
 
 
 def _texts(attention: str) -> str:
-    """Between which texts an attention looks."""
     return "cross" if "cross_attention" in attention else attention.partition(".")[0]
 
 

@@ -1,4 +1,4 @@
-"""What a decoder wrote, step by step: the attention that was kept while it wrote, beside that of one run over the text.
+"""What a decoder wrote, step by step: the attention that was kept while it wrote, compared with one run over the text.
 
 H heads · T tokens that were read · n tokens so far · V vocabulary
 """
@@ -23,17 +23,13 @@ if TYPE_CHECKING:
 NOT_KEPT = "attention must be kept while a text is written"
 PLACE = "#level=tree&picture=words"
 """Where a page opens on which a text is written token by token."""
-ROUGH_LIMIT = 0.05
-"""Of a model that writes in bfloat16, which has 8 bits of a number: the run beside it is one in float32."""
+ROUGH_LIMIT = 0.05  # for bfloat16, which has 8 bits of a number: it is compared with a run in float32
 
 
 @dataclass(frozen=True)
 class Stepwise:
-    """How far the numbers of a text that was written token by token, with the cache of keys and values, are from those
-    of one run over the finished text, without a cache. `attention` is the largest difference of a weight,
-    `log_probability` that of a chosen token, as a share of 1 + its size. Both compute the same sums, but of one row or
-    of many at once, and add them up in another order: they may differ by rounding, held to `limit`. `tokens` were
-    written, `nbytes` is the memory of the attention that was kept.
+    """The largest differences of weights and log-probabilities (as shares of 1 + their size) between a text written
+    token by token with a cache and one run over it: rounding, held to `limit`. `nbytes`: memory of the attention.
     """
 
     tokens: int
@@ -44,7 +40,6 @@ class Stepwise:
 
     @property
     def holds(self) -> bool:
-        """Whether both agree."""
         return max(self.attention, self.log_probability) <= self.limit
 
     def __str__(self) -> str:
@@ -56,9 +51,7 @@ class Stepwise:
 
 
 def stepwise(tree: SearchTree, trace: Tensors, *, fast: bool = False) -> Stepwise:
-    """Compare the best answer of a tree that kept its attention with the trace of `tree.whole_ids(tree.best)`. `fast`:
-    it was written in bfloat16. Raises ConfigError for a tree without attention or without an answer.
-    """
+    """Compare a tree's best answer with its trace (`fast`: written in bfloat16). Raises ConfigError."""
     path, kept = path_of(tree), tree.attention
     if kept is None:
         raise ConfigError(NOT_KEPT, got="none", do="search_tree(..., attention=True)")
@@ -88,9 +81,7 @@ def path_of(tree: SearchTree) -> tuple[Node, ...]:
 
 
 class Looks:
-    """What each step of an answer looked at: the mean of a block's heads, or one head. Raises UnknownNameError for a
-    block or head that the model does not have.
-    """
+    """What each step of an answer looked at: one head or the mean of a block's. Raises UnknownNameError."""
 
     def __init__(self, tree: SearchTree, block: int | None = None, head: int | None = None) -> None:
         kept = tree.attention
@@ -108,7 +99,6 @@ class Looks:
 
     @property
     def told(self) -> str:
-        """Whose attention it is."""
         if self.head is not None:
             return f"head {self.head} of block {self.block}"
         return f"the mean of the {self.heads} heads of block {self.block}"

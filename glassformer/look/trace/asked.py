@@ -1,7 +1,7 @@
 """Names of tensors as people write them: whole, short where only one tensor fits, or as patterns.
 
 `logits` is `head.logits` where that is the only one; `0.weights` is `encoder.blocks.0.self_attention.weights` of one
-stack; in patterns and short names `attention` stands for `self_attention` and `cross_attention`.
+stack; in patterns and short names `attention` means `self_attention` and `cross_attention`.
 """
 
 import re
@@ -64,9 +64,7 @@ def full_name(wanted: str, known: Collection[str]) -> str:
 
 
 def chosen(names: Iterable[str] | str | None, known: Iterable[str]) -> list[str]:
-    """The known names that are asked for, all for None; raises UnknownNameError for what fits none, and for a short
-    name that fits several.
-    """
+    """The known names that are asked for, all for None; raises UnknownNameError for names that fit none or several."""
     known = dict.fromkeys(known)
     if names is None:
         return list(known)

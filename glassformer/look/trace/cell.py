@@ -81,9 +81,8 @@ class Words:
 
 @dataclass(frozen=True)
 class Axes:
-    """A tensor's axes as its cells are asked for: names, sizes, and whose words they count. `positions` are the
-    sentence and token of each step of the axis `place`. `shared` gives the length of an axis that is stored with size
-    1, because all sentences, heads or queries have the same number.
+    """A tensor's axes, sizes, and whose words they count; `positions`: sentence and token of each step of `place`;
+    `shared`: the true length of axes stored with size 1.
     """
 
     name: str
@@ -140,15 +139,20 @@ def find_cell(axes: Axes, asked: Mapping[str, str | int], words: Words) -> dict[
     return {axis: 0 if axis in axes.shared else index for axis, index in cell.items()}
 
 
+def word_and_place(asked: str) -> tuple[str, int | None]:
+    """`word@3` to both; quotes around the word are left out."""
+    found = re.fullmatch(r"(?P<word>.+)@(?P<at>\d+)", asked, flags=re.DOTALL)
+    word, at = (asked, None) if found is None else (found["word"], int(found["at"]))
+    return word[1:-1] if len(word) > 1 and word[0] == word[-1] == '"' else word, at
+
+
 def find(axis: str, asked: str, size: int, sentence: int, axes: Axes, words: Words) -> int:
     if re.fullmatch(r"-?\d+", asked):
         index = int(asked)
         if not -size <= index < size:
             raise UnknownNameError(f"{axis} of {axes.name} counts from 0 to {size - 1}", got=asked)
         return index % size
-    found = re.fullmatch(r"(?P<word>.+)@(?P<at>\d+)", asked, flags=re.DOTALL)
-    word, at = (asked, None) if found is None else (found["word"], int(found["at"]))
-    word = word[1:-1] if len(word) > 1 and word[0] == word[-1] == '"' else word
+    word, at = word_and_place(asked)
     could = candidates(axis, word, sentence, axes, words)
     positions = [place for _, place in could]
     if not could:
@@ -168,19 +172,14 @@ def find(axis: str, asked: str, size: int, sentence: int, axes: Axes, words: Wor
 
 
 def find_word(words: Words, asked: str, *, option: str, side: str = "inputs", sentence: int = 0) -> int:
-    """The place of a word of a text, asked for as the word, as `word@3` or as its place; raises UnknownNameError.
-    `option` is what the answer was asked with, for the error. Where nothing is known of the words, only places are.
-    """
+    """The place of a word, given as the word, `word@3` or a place; raises UnknownNameError about `option`."""
     known = words.sentence(side, sentence)
     if re.fullmatch(r"-?\d+", asked):
         if known and not 0 <= int(asked) < len(known):
-            raise UnknownNameError(
-                f"{option} counts from 0 to {len(known) - 1}", got=asked, do=f"words: {some(known, ' ')}"
-            )
+            do = f"words: {some(known, ' ')}"
+            raise UnknownNameError(f"{option} counts from 0 to {len(known) - 1}", got=asked, do=do)
         return int(asked)
-    found = re.fullmatch(r"(?P<word>.+)@(?P<at>\d+)", asked, flags=re.DOTALL)
-    word, at = (asked, None) if found is None else (found["word"], int(found["at"]))
-    word = word[1:-1] if len(word) > 1 and word[0] == word[-1] == '"' else word
+    word, at = word_and_place(asked)
     places = words.positions(side, sentence, word) or words.beginnings(side, sentence, word)
     if not places:  # a tokenizer may write the words of a text in another case
         alike = {written for written in known if unmarked(written).casefold() == word.casefold()}
@@ -191,9 +190,8 @@ def find_word(words: Words, asked: str, *, option: str, side: str = "inputs", se
     fitting = [place for place in places if at in (None, place)]
     if len(fitting) != 1:
         ways = some([f"{option} {word}@{place}" for place in places], ", ")
-        raise UnknownNameError(
-            f"{option} names one word", got=f"{asked}, {len(places)} in the text", do=f"write {ways}"
-        )
+        do = f"write {ways}"
+        raise UnknownNameError(f"{option} names one word", got=f"{asked}, {len(places)} in the text", do=do)
     return fitting[0]
 
 
@@ -220,9 +218,8 @@ def candidates(axis: str, word: str, sentence: int, axes: Axes, words: Words) ->
 def name_cell(
     axes: Axes, cell: Mapping[str, int], words: Words, before: dict[tuple[str, int, int], str] | None = None
 ) -> dict[str, str]:
-    """Each axis' index as a person would write it: a word where there is one, with its place where it occurs twice. A
-    hidden word whose answer is known is written in brackets: `(likes)`. `before` holds what the indices of these axes
-    were called before, by axis, sentence and index, and is filled: a softmax names every token of a vocabulary.
+    """Each index as a person writes it: a word, with its place if it occurs twice, `(likes)` for a hidden one. `before`
+    holds names found before, by axis, sentence and index, and is filled.
     """
     before = {} if before is None else before
     named: dict[str, str] = {}
@@ -238,7 +235,6 @@ def name_cell(
 
 
 def name_index(axes: Axes, axis: str, index: int, sentence: int, words: Words) -> str:
-    """One index of an axis as a person would write it."""
     place, side = index, axes.side(axis)
     if axis == "place" and index < len(axes.positions):
         (sentence, place), side = axes.positions[index], axes.tokens

@@ -62,9 +62,7 @@ def explain(
 
 @dataclass(frozen=True)
 class Worked:
-    """One number and its formula worked out on its operands; a weight or a fact has no formula. `error` =
-    |difference| / (1 + sum of the absolute terms).
-    """
+    """One number and its formula worked out; without a formula a weight or fact. `error` as in Explanation."""
 
     value: float
     terms: Sequence[Term] = ()
@@ -75,9 +73,7 @@ class Worked:
 
 
 def work_out(name: str, cell: Cell, formula: Formula | None, source: Source) -> Worked:
-    """Work out the formula of one cell, whose axes are in the order of the tensor's. An index along an axis that is
-    stored with size 1, because all have the same number, may be any.
-    """
+    """Work out one cell, its axes in the tensor's order; along an axis stored with size 1 any index will do."""
     tensor = source.tensor(name)
     index = tuple(0 if size == 1 else at for at, size in zip(cell.values(), tensor.shape, strict=True))
     value = float(tensor[index])

@@ -91,26 +91,17 @@ NONE = -100  # The label of a token that has none
 
 
 def check_sides(model: Transformer, inputs: Inputs, decoder_inputs: Inputs | None, *, candidates: bool = False) -> None:
-    """Raise ConfigError for texts in another form than `Inputs`, for more or fewer of them than the model reads, and
-    for candidates of a model that gives no single score to compare them by.
-    """
+    """Raise ConfigError for texts that are not what the model reads, and candidates without a single score."""
+    do = "write Inputs(ids=...), or model.trace(text) with a loaded model"
     for given in (inputs, decoder_inputs):
         if given is not None and not isinstance(given, Inputs):
-            raise ConfigError(
-                "glassformer.trace takes ids",
-                got=type(given).__name__,
-                do="write Inputs(ids=...), or model.trace(text) with a loaded model",
-            )
+            raise ConfigError("glassformer.trace takes ids", got=type(given).__name__, do=do)
     if decoder_inputs is None and model.encoder is not None and model.decoder is not None:
-        raise ConfigError(
-            f"{model.config.family} is an encoder–decoder: it needs decoder_inputs beside its inputs",
-            got="one text",
-            do="trace(model, source, target), each as Inputs(ids=...)",
-        )
+        wanted = f"{model.config.family} is an encoder–decoder: it needs inputs and decoder_inputs"
+        raise ConfigError(wanted, got="one text", do="trace(model, source, target), each as Inputs(ids=...)")
     if decoder_inputs is not None and (model.encoder is None or model.decoder is None):
-        raise ConfigError(
-            f"{model.config.family} has one stack and reads one text", got="two", do="leave decoder_inputs out"
-        )
+        do = "leave decoder_inputs out"
+        raise ConfigError(f"{model.config.family} has one stack and reads one text", got="two", do=do)
     head = model.config.sentence_head
     if candidates and (head is None or head.labels != 1):
         scores = "no sentence head" if head is None else f"a sentence head with {head.labels} scores"
@@ -135,15 +126,14 @@ def choose_scored_at(
         if bool(((labels != NONE) & ((labels < 0) | (labels >= vocabulary))).any()):
             raise ShapeError(f"labels are tokens from 0 to {vocabulary - 1}, or {NONE} for none", got="another number")
     if scored_at is not None and (scored_at.dim() != 1 or bool(((scored_at < 0) | (scored_at >= count)).any())):
-        raise ShapeError(
-            f"scored_at [N] must be from 0 to {count - 1}, counted through all tokens", got=str(scored_at.tolist())
-        )
+        got = str(scored_at.tolist())
+        raise ShapeError(f"scored_at [N] must be from 0 to {count - 1}, counted through all tokens", got=got)
     if labels is not None and labels.shape == side.shape:
         flat = labels.flatten()
         scored_at = (flat != NONE).nonzero()[:, 0] if scored_at is None else scored_at
         labels = flat[scored_at]
     if labels is not None and (scored_at is None or labels.shape != scored_at.shape):
-        raise ShapeError("labels must be [B, S], or [N] beside scored_at [N]", got=str(list(labels.shape)))
+        raise ShapeError("labels must be [B, S], or [N] with scored_at [N]", got=str(list(labels.shape)))
     if model.head is None or scored_at is not None:
         return scored_at, labels
     if side.masked_words is not None and bool(side.masked_words.any()):

@@ -15,11 +15,9 @@ from glassformer.models.transformer import Transformer
 
 @dataclass(frozen=True)
 class Honesty:
-    """Largest differences between what is shown and what the model returns, as shares of its largest number. `watched`:
-    the shown tensors against the output of the unwatched fast kernels, in the trace's own precision, held to `limit`:
-    the fixed one, and beyond it what both of them round. `predicted`: against the precision the user predicts in;
-    shown, for rounding is not a fault. `compared` are the shown tensors, `worst` the one with the largest difference,
-    measured by its limit. `before_changes`: the trace has changes by hand, and was measured before them.
+    """Largest differences, as shares of the largest number, between what is shown and what the model returns: `watched`
+    against the unwatched fast kernels in the trace's precision, held to `limit`; `predicted` against the precision the
+    user predicts in, shown only. `worst` of `compared` is measured by its limit.
     """
 
     watched: float

@@ -32,9 +32,7 @@ Part = Cell | str | Mapping[str, Place]
 
 @dataclass(frozen=True)
 class TensorFacts:
-    """What a change may ask about a tensor: its axes, its `shape` when nothing is shared, and which tokens are real.
-    `real` [B, S] are those of the text that its axis query, token or key counts, None when all are.
-    """
+    """A tensor's axes, its `shape` with nothing shared, and the `real` tokens [B, S] that token, query or key count."""
 
     axes: tuple[str, ...]
     shape: tuple[int, ...]
@@ -71,9 +69,8 @@ class MaskWord:
     def changed(self, inputs: Inputs, stack: StackConfig) -> Inputs:
         """One more masked word; raises ConfigError for a mark that this model does not read, else as ChangeWord."""
         if self.mask_id is None and not stack.hide_masked and stack.embed.masked_words == "token":
-            raise ConfigError(
-                f"{self!r} changes nothing: this model masks a word by another token", do="give mask_id, as in '[MASK]'"
-            )
+            do = "give mask_id, as in '[MASK]'"
+            raise ConfigError(f"{self!r} changes nothing: this model masks a word by another token", do=do)
         if self.mask_id is not None and inputs.ids is None:
             raise ConfigError(f"{self!r} needs a text of ids", got="vectors")
         place = part_of(self, (self.sentence, self.token), inputs.shape)
@@ -272,9 +269,7 @@ def touched(steps: Sequence[Intervention], name: str) -> bool:
 def as_change(
     steps: Sequence[Intervention], known: Sequence[str], facts: Callable[[str, Tensor], TensorFacts]
 ) -> Change | None:
-    """The interventions in their order as one change for a watcher; None when none touches a tensor. Raises
-    UnknownNameError for one that would change nothing.
-    """
+    """The interventions in order as one change, if any; raises UnknownNameError for one without effect."""
     touching = [step for step in steps if isinstance(step, Visibility | Replace)]
     for step in touching:
         if not any(step.touches(name) for name in known):
@@ -292,9 +287,7 @@ def as_change(
 
 
 def changed_inputs(sides: Mapping[str, tuple[Inputs, StackConfig]], steps: Sequence[Intervention]) -> dict[str, Inputs]:
-    """The inputs of each side after all interventions on words. Raises UnknownNameError or ConfigError for one that
-    would change nothing, ShapeError for one outside the text or the vocabulary.
-    """
+    """The inputs of each side after changes of words; raises UnknownNameError, ConfigError, ShapeError."""
     changed = {side: inputs for side, (inputs, _) in sides.items()}
     for step in steps:
         if isinstance(step, ChangeWord | MaskWord):

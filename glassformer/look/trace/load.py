@@ -65,11 +65,9 @@ def load_trace(path: str | Path, model: nn.Module | HasModule | None = None) -> 
 
 def refuse_words_that_are_gone(steps: tuple[Intervention, ...]) -> Trace:
     """Raise ConfigError: a file does not hold the words that a change has replaced."""
-    raise ConfigError(
-        "other changes need the words as they were",
-        got="a trace from a file, whose words had been changed",
-        do="trace the text again and make its changes again: they are in its python",
-    )
+    got = "a trace from a file, whose words had been changed"
+    do = "trace the text again and make its changes again: they are in its python"
+    raise ConfigError("other changes need the words as they were", got=got, do=do)
 
 
 def find_model(
@@ -87,9 +85,8 @@ def find_model(
     try:
         original.load_state_dict(weights)
     except RuntimeError:
-        raise CheckpointError(
-            f"{path} must hold the weights of the model in its header", got="others", do="load it with its model"
-        ) from None
+        do = "load it with its model"
+        raise CheckpointError(f"{path} must hold the weights of the model in its header", got="others", do=do) from None
     return original.eval()
 
 

@@ -27,9 +27,7 @@ class EnoughSeen(Exception):  # noqa: N818 - nothing went wrong
 
 
 def eval_copy(model: Transformer, dtype: torch.dtype) -> Transformer:
-    """The same model in eval mode and in another precision, leaving the original untouched. Weights that already have
-    the precision are shared, not copied.
-    """
+    """The model in eval mode in another precision; the original stays, weights that have the precision are shared."""
     weights: dict[int, object] = {}
     for parameter in model.parameters():
         same = parameter.dtype == dtype
@@ -48,9 +46,7 @@ def as_type(inputs: Inputs, dtype: torch.dtype) -> Inputs:
 
 @dataclass(frozen=True)
 class Replay:
-    """All that is needed to compute any tensor again: the model in eval mode, its inputs, the changes made by hand.
-    `by_hand` names what `change` changes: it is always looked at, or a fused kernel would pass it by.
-    """
+    """What computes any tensor again. `by_hand` names what `change` changes: a fused kernel would pass it by unseen."""
 
     model: Transformer
     statement: Statement

@@ -56,7 +56,7 @@ def trace(
 
     `scored_at` [N] are flat indices into B·S at which the vocabulary is scored; without them: where there are labels,
     else the masked tokens, else everywhere. S counts the tokens of `decoder_inputs` where there are two stacks.
-    `labels` [N] or [B, S] (−100 = none) are the right tokens and give `loss`. `keep` names what is stored beside the
+    `labels` [N] or [B, S] (−100 = none) are the right tokens and give `loss`. `keep` names what is stored besides the
     tensors that enter each block (patterns allowed; `()` for no more); by default queries, keys and what is small, and
     everything of a small run. `dtype` is float32 or float64 (default: the model's own, float32 for lower ones);
     `predicts_in` is what the honesty gate compares with (default: the model's). `interventions` are changes made by
@@ -71,9 +71,8 @@ def trace(
 
 @dataclass(frozen=True)
 class Options:
-    """What `trace` is asked for besides texts. `guess` gives names to masked words, in the first run without
-    interventions. `copy` is what `eval_copy` makes of the model, for one who has made it and lets nobody change the
-    model.
+    """What `trace` is asked for besides texts. `guess` names masked words in the first run without interventions;
+    `copy` is an `eval_copy` of a model that nobody changes.
     """
 
     scored_at: Places = None
@@ -247,7 +246,6 @@ class Run:
         }
 
     def worth_keeping(self, replay: Replay) -> list[str]:
-        """Queries and keys, and the heads where they are small."""
         names = replay.statement.of_model
         kept = chosen(KEPT, names)
         rows = replay.inputs.shape[0] * replay.inputs.shape[1] if self.scored_at is None else len(self.scored_at)

@@ -58,7 +58,7 @@ class WordsRecord(Settings):
 
 
 class StepRecord(Settings):
-    """An intervention, its places and tokens read as indices. The tensor of a patch stands beside the others."""
+    """An intervention, its places and tokens read as indices. The tensor of a patch is stored with the others."""
 
     model_config = ConfigDict(allow_inf_nan=True)
 
@@ -81,7 +81,7 @@ class StepRecord(Settings):
 
 
 class Header(Settings):
-    """What the file holds beside its tensors."""
+    """What the file holds in addition to its tensors."""
 
     model_config = ConfigDict(allow_inf_nan=True)  # a gate may have measured a model that answers with them
 
@@ -129,11 +129,8 @@ def read(path: Path) -> tuple[Header, dict[str, Tensor]]:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise CheckpointError(f"{path} must be a saved trace", got="a safetensors file of something else")
     if header.get("version") != VERSION:
-        raise CheckpointError(
-            f"{path} must be a trace of format version {VERSION}",
-            got=str(header.get("version")),
-            do="open it with the glassformer that saved it",
-        )
+        got, do = str(header.get("version")), "open it with the glassformer that saved it"
+        raise CheckpointError(f"{path} must be a trace of format version {VERSION}", got=got, do=do)
     try:
         return read_settings(Header, header, where="its header"), tensors
     except ConfigError as error:

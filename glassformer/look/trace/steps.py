@@ -32,11 +32,8 @@ def listed(steps: object) -> tuple[Intervention, ...]:
     given = (steps,) if isinstance(steps, (*KINDS, str)) or not isinstance(steps, Iterable) else tuple(steps)
     for step in given:
         if not isinstance(step, KINDS):
-            raise ConfigError(
-                "an intervention is needed",
-                got=repr(step)[:80],
-                do="make one with glassformer.zero_head, forbid, ChangeWord …, and give several one after the other",
-            )
+            do = "make one with glassformer.zero_head, forbid, ChangeWord …, and give several one after the other"
+            raise ConfigError("an intervention is needed", got=repr(step)[:80], do=do)
     return given
 
 
@@ -49,9 +46,7 @@ class Reader:
     places: tuple[tuple[int, int], ...]
 
     def read(self, step: Intervention) -> Intervention:
-        """The intervention with indices and whole names. What fits no tensor is left for the run to refuse. Raises
-        UnknownNameError for a word that is not there, or more than once; ConfigError for what is neither.
-        """
+        """The intervention with indices and whole names; raises UnknownNameError for an unknown or ambiguous word."""
         if isinstance(step, Visibility):
             return self.visibility(step)
         if isinstance(step, Replace):

@@ -78,9 +78,7 @@ class Tensors(Mapping[str, Tensor]):
         return {name: weight.detach() for name, weight in parameter_names(self.replay.model).items()}
 
     def fetch(self, names: Iterable[str] | str) -> dict[str, Tensor]:
-        """Several tensors at once, by their whole names; each unit that has to be run again is run once. Names may be
-        short or patterns: `encoder.*.attention.weights`. Raises UnknownNameError for what fits none.
-        """
+        """Several tensors by whole name, each unit run once; also patterns. Raises UnknownNameError."""
         found: dict[str, Tensor] = {}
         missing: dict[str, list[str]] = {}
         for name in chosen(names, self.statement.formulas):
@@ -99,9 +97,8 @@ class Tensors(Mapping[str, Tensor]):
     def recompute(self, unit: str, names: Sequence[str]) -> dict[str, Tensor]:
         """Run one unit from its stored input; raises ConfigError when the weights are gone or have changed."""
         if self.replay is None:
-            raise ConfigError(
-                f"{names[0]} is not stored and this trace has no model to compute it again", do=WITHOUT_WEIGHTS
-            )
+            wanted = f"{names[0]} is not stored and this trace has no model to compute it again"
+            raise ConfigError(wanted, do=WITHOUT_WEIGHTS)
         self.refuse_changed_weights()
         seen = self.replay.unit(unit, names, lambda name: self.stored[name])
         return {name: seen[name] for name in names}
@@ -109,10 +106,8 @@ class Tensors(Mapping[str, Tensor]):
     def refuse_changed_weights(self) -> None:
         """Raise ConfigError where the model has other weights than this run had: the two have no numbers in common."""
         if self.replay is not None and self.versions != weight_versions(self.replay.model):
-            raise ConfigError(
-                "the model's weights have changed since this trace: only what it stores is still known",
-                do="trace again, or keep all tensors: keep='*'",
-            )
+            wanted = "the model's weights have changed since this trace: only what it stores is still known"
+            raise ConfigError(wanted, do="trace again, or keep all tensors: keep='*'")
 
     def gradient(self, name: str) -> Tensor:
         """The gradient with respect to a stored tensor; raises UnknownNameError."""
@@ -188,9 +183,7 @@ def heads_of(config: ModelConfig, name: str) -> int:
 
 
 def layers_of(trace: Tensors) -> tuple[str, ...]:
-    """The tensors [sentence, token, channel] of the layers: 0 is what the first block reads, k what block k gives, the
-    last one behind the stack's own norm where it has one. Of two stacks those of the encoder, which reads the text.
-    """
+    """The states [sentence, token, channel] that are features: what enters block 0, what each block gives."""
     side, statement = side_of_features(trace), trace.statement
     stack = trace.config.encoder if side == "encoder" else trace.config.decoder
     assert stack is not None

@@ -34,11 +34,9 @@ from glassformer.models.transformer import Transformer
 
 @dataclass(frozen=True)
 class Origin:
-    """The texts of a run as they were given, and what reads them. `loads` are Python lines after which `model` is the
-    model, `command` is what opens the run live. `seconds` are second texts of pairs or targets, `target_ids` targets as
-    tokens, `choices` the candidates of the only text. `by_word`: a text is words of the vocabulary with blanks between
-    them. `mask_id` is the token that stands for [MASK], None where there is none. `scored_by_masks`: the vocabulary is
-    scored at the masked words, and everywhere where there are none.
+    """The texts of a run and what reads them: `loads` are Python lines that make `model`, `command` opens the run live.
+    `by_word`: words of the vocabulary with blanks between. `mask_id` is [MASK], if any. `scored_by_masks`: the
+    vocabulary is scored at masked words, without any everywhere.
     """
 
     loads: tuple[str, ...]
@@ -217,7 +215,7 @@ class Trace(NeverPickled, Tensors):
 
 
 def shortened(sentences: Sequence[Sequence[str]]) -> str:
-    """The first words of the first sentence, and how much there is beside them."""
+    """The first words of the first sentence, and how many words and sentences follow."""
     first = sentences[0]
     words = " ".join(first[:REPEATED]) + (f" … ({len(first)} words)" if len(first) > REPEATED else "")
     return f"{words!r}" + (f" and {len(sentences) - 1} more" if len(sentences) > 1 else "")

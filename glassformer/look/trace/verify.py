@@ -24,9 +24,7 @@ WITHOUT_WEIGHTS = "load the trace with its model, load_trace(path, model), or sa
 
 @dataclass(frozen=True)
 class Check:
-    """How well one tensor agrees with its formula. `worst` is the cell of the largest error. `limit` is its own where
-    it was stored from a fast kernel that rounds more than the common limit allows.
-    """
+    """How well a tensor agrees with its formula, worst at a cell; `limit`: its own, of a fast kernel."""
 
     name: str
     error: float
@@ -37,9 +35,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Verification:
-    """The checks of all tensors, and the limit they are held to. Tensors set by hand are listed, not judged.
-    `unchecked` are those whose formula needs weights or numbers that a saved trace does not hold.
-    """
+    """The checks of all tensors; `unchecked` need weights or numbers that a saved trace does not hold."""
 
     checks: tuple[Check, ...]
     limit: float
@@ -74,7 +70,6 @@ class Verification:
 
     @property
     def verdict(self) -> str:
-        """The sentence about the checks that were made."""
         agree = all(check.error <= self.limit_of(check) for check in self.checks)
         text = f"{len(self.checks)} tensors {'agree' if agree else 'DO NOT all agree'} with their formulas"
         by_formula = [check for check in self.checks if check.limit is None]
@@ -118,9 +113,8 @@ def check_sizes(formula: Formula, stored: Tensor, source: Source) -> None:
 
 
 def check_rounded(formula: Formula, source: Source, limit: float, pairs: Sequence[tuple[Tensor, Tensor]]) -> Check:
-    """The check of a tensor that may differ from its formula by what each of these computations rounds. Each pair is
-    the tensor as one kernel computed it and as the same kernel does in float64, the formula's own last. Where the two
-    kernels agree in float64, their numbers differ by no more than the sum of both roundings, number by number.
+    """The check of a tensor that may differ from its formula by what each of `pairs` rounds: a tensor as one kernel
+    computed it and as it does in float64, the formula's own last.
     """
     stored = source.tensor(formula.name)
     value, size = formula.rule.whole(Evaluator(formula, source))
@@ -137,7 +131,6 @@ def check_rounded(formula: Formula, source: Source, limit: float, pairs: Sequenc
 
 
 def compare(name: str, stored: Tensor, value: Tensor, size: Tensor) -> Check:
-    """The largest error and where it is."""
     if not fits(stored, value):
         raise FormulaError(f"{name} should have shape {list(value.shape)}", got=str(list(stored.shape)))
     return Check(name, 0.0) if stored.numel() == 0 else worst_of(name, errors(stored, value, size))
@@ -151,7 +144,6 @@ def errors(stored: Tensor, value: Tensor, size: Tensor) -> Tensor:
 
 
 def worst_of(name: str, error: Tensor) -> Check:
-    """The largest of these errors and where it is."""
     flat = int(error.argmax())
     worst = tuple(int(step) for step in torch.unravel_index(torch.tensor(flat), error.shape))
     return Check(name, float(error.flatten()[flat]), worst)

@@ -98,7 +98,5 @@ def refuse_sharded(model: nn.Module) -> None:
     """Part of a matrix has no formula: a model whose weights are spread over processes cannot be watched."""
     for name, parameter in model.named_parameters():
         if hasattr(parameter, "full_tensor"):
-            raise DeviceError(
-                f"a model is looked at whole; {name} is spread over processes",
-                do="gather the weights into one model (full_tensor) and look at that copy",
-            )
+            do = "gather the weights into one model (full_tensor) and look at that copy"
+            raise DeviceError(f"a model is looked at whole; {name} is spread over processes", do=do)

@@ -15,7 +15,7 @@ from glassformer.look.summaries.lens import Lens, chosen_places, logit_lens, sid
 from glassformer.look.summaries.rollout import FORMULA, rollout
 from glassformer.look.summaries.ties import Span, Ties, span_of, ties
 from glassformer.look.texts.importance import Importance, head_importance
-from glassformer.look.texts.origin import reads_by_word
+from glassformer.look.texts.trace import reads_by_word
 from glassformer.look.trace.cell import word_at
 from glassformer.look.trace.trace import Trace
 from glassformer.page.sections import sums

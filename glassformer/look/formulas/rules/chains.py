@@ -79,9 +79,7 @@ def added(what: str, *factors: Factor) -> Term:
 
 @dataclass(frozen=True)
 class ChainSum(AllWays):
-    """The logarithm of the sum of exp(score) over all sequences of labels that end with this one: the forward
-    algorithm. A token that is not labelled has the numbers of the one before it.
-    """
+    """log Σ exp(score) of all sequences that end with this label (forward algorithm); else as the token before."""
 
     name: ClassVar[str] = "chain_sum"
     title: ClassVar[Title | None] = Title("The forward algorithm: all ways to each label, token by token", extra=True)

@@ -49,9 +49,7 @@ class Term(NamedTuple):
 
 
 class Along(Sequence[Term]):
-    """The terms of a sum along an axis, and at most one behind them, each made when it is asked for: of the thousands
-    of a vocabulary few are looked at.
-    """
+    """The terms of a sum along an axis, and at most one last; each is made when it is asked for."""
 
     def __init__(
         self, over: str, values: list[float], factors: Callable[[int], tuple[Factor, ...]], last: Term | None = None
@@ -133,9 +131,7 @@ class Rule(ABC):
 
 @dataclass(frozen=True)
 class Formula:
-    """How one tensor follows from others. `tokens` and `keys` are the sides whose words the axes query/token and key
-    count: `inputs` or `decoder_inputs`.
-    """
+    """How one tensor follows from others; `tokens` and `keys`: whose words the axes query/token and key count."""
 
     name: str
     axes: str
@@ -148,15 +144,12 @@ class Formula:
         return f"{short(self.name)}{f'[{where}]' if where else ''} = {self.rule.expression().words}"
 
     def in_mathml(self) -> str:
-        """The formula as one `math` element."""
         equation = row(read(Operand(self.name, self.axes)), sign("="), self.rule.expression())
         return f'<math display="block">{equation.mathml}</math>'
 
 
 @dataclass(frozen=True)
 class Evaluator:
-    """A formula and the tensors that it reads."""
-
     formula: Formula
     source: Source
 
@@ -231,9 +224,7 @@ AFTERWARDS = ("loss", "choice")
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """All formulas of a model by name, and which tensor enters each unit (embedding, block, norm, head); shared by the
-    runs of a model.
-    """
+    """All formulas of a model by name, and the tensor that enters each unit; shared by the runs of a model."""
 
     formulas: Mapping[str, Formula]
     entering: Mapping[str, str]

@@ -112,9 +112,7 @@ def filled(kept: Term, fill: Term, *, added: bool) -> Working:
 
 @dataclass(frozen=True, kw_only=True)
 class FillSet(Reach):
-    """Where looking is forbidden the fill replaces the score. With `out_of_reach`, the fill is for what is masked by
-    choice, and that number for keys out of reach.
-    """
+    """The fill replaces a forbidden score; `out_of_reach` then replaces it for keys that are not masked by choice."""
 
     name: ClassVar[str] = "fill_set"
     title: ClassVar[Title | None] = Title("Forbidden scores are filled")

@@ -43,9 +43,8 @@ class LookUp(Rule):
         """[index axes, channel]."""
         rows = tensors.raw(self.index).long() + self.offset
         if int(rows.max()) >= tensors.size(self.table, "row") or int(rows.min()) < 0:
-            raise FormulaError(
-                f"{tensors.formula.name} must look up rows of {self.table.name}", got=f"{int(rows.max())}"
-            )
+            got = f"{int(rows.max())}"
+            raise FormulaError(f"{tensors.formula.name} must look up rows of {self.table.name}", got=got)
         found = tensors.aligned(self.table, ("row", "channel"))[rows] * self.scale
         found = align(found, (*self.index.names, "channel"), tensors.axes, tensors.formula.name)
         found = tensors.zeroed(found, self.masked_words)
