@@ -314,7 +314,7 @@ def _four_ways() -> str:
     ]
     return (
         table(head, rows)
-        + "\n\nThe tests hold the four equal to 1e-12; the next two ways are numpy, the last plain Python."
+        + "\n\nThe tests check that the four agree to 1e-12; the second and third are numpy, the last is plain Python."
     )
 
 
@@ -337,7 +337,7 @@ def _formula_or_kernel() -> str:
         for length in lengths
     ]
     return (
-        "One layer forward and back, compiled, bf16, 4,096 tokens, heads of 64. Training on a processor walks the\n"
+        "One layer forward and back, compiled, bf16, 4,096 tokens, heads of 64. Training on a CPU uses the\n"
         f"formula up to {row['largest_held']:,} tokens, and torch's fused kernel beyond. Times: the kernel's over the\n"
         "formula's, for each number that is added to a forbidden score.\n\n" + table(head, rows)
     )
