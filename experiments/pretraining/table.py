@@ -44,8 +44,8 @@ paired bootstrap intervals over the test rows (95 %), means over the seeds of th
 *Fine-tuned*, labels are read from the first token, as in BERT, with a learning rate chosen for each arm on held-out
 rows: trained weights are larger than random ones, and need another rate (first tried with one
 rate, in five minutes an arm: decisions/2026-11-23-what-pre-training-teaches-in-minutes.md). *Frozen*, the mean of the
-last states under a logistic regression, is judged apart, by the same rules. Of ten such intervals, at least one excludes
-0 by chance in two cases of five. Each arm has been trained once: the intervals do not include the effect of
+last states under a logistic regression, is judged apart, by the same rules. Of ten such intervals, at least one
+excludes 0 by chance in two cases of five. Each arm has been trained once: the intervals do not include the effect of
 another seed of the pre-training.
 """
 
