@@ -291,7 +291,7 @@ def _looking() -> str:
     row = results.read("bench-looking")
     if row is None:
         return NOT_YET
-    rows = [["taps nobody watches, share of a BERT-mini forward", f"{row['unwatched_share_of_a_forward']:.4%}"]]
+    rows = [["unused taps, share of a BERT-mini forward", f"{row['unwatched_share_of_a_forward']:.4%}"]]
     for case, size in row["default_trace_megabytes"].items():
         slowest, seconds = row["slowest_on_demand"][case], row["slowest_on_demand_seconds"][case]
         rows += [

@@ -187,7 +187,7 @@ def judged(found: Mapping[str, Any] | None) -> str:
         return f"**{FAILS}**: better is {_names(above)}"
     if not alike:
         return f"**{HOLDS}**"
-    return f"**{NOT_SHOWN if 'last' in alike else IN_PART}**: not told apart from {_names(alike)}"
+    return f"**{NOT_SHOWN if 'last' in alike else IN_PART}**: not distinguishable from {_names(alike)}"
 
 
 def _names(names: Sequence[str]) -> str:
