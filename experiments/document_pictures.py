@@ -30,7 +30,7 @@ PAGES: Mapping[str, str] = {
 TEXT = """## Pictures of the source documents
 
 Every picture of the four documents that this project began with, and its link: open the page that the command writes
-and put the link behind its address. On the page of any other run the link leads to the same picture of that run, or to
+and append the link to its address. On the page of any other run the link leads to the same picture of that run, or to
 the reason why it has none. `tests/page/test_documents.py` opens each. In the page itself the list is *Pictures of
 the documents*, at the left. The rows are `glassformer/page/pictures.toml`. How `probe.json`, `runs/passages` and
 `runs/spam` are made: [features](features.md#on-a-page).

@@ -10,7 +10,7 @@ from experiments.page import NOT_YET, made_by, table
 _TITLES = {"one": "One text", "sixteen": "Sixteen texts at once"}
 _TEXT = """\
 Twelve layers of width 768, GPT-2's vocabulary of 50,257 tokens, random weights, a prompt of 128 tokens and 128 new
-ones, the likeliest each time. Tokens a second are those behind the first new token. transformers keeps keys and
+ones, the most likely each time. Tokens a second count those after the first new token. transformers keeps keys and
 values in a cache that grows, in one of fixed size, and in that one with the step compiled. Float32 but in the row of
 8-bit weights."""
 

@@ -1,10 +1,9 @@
-"""What a fine-tuned encoder loses in onnxruntime: SST-2's development part in float32 and in 8 bits.
+"""The accuracy of a fine-tuned encoder in onnxruntime: SST-2's development part in float32 and in 8 bits.
 
     python -m experiments.onnx_sst2                  # trains first, as the row sst2 of experiments.encoder does
-    python -m experiments.onnx_sst2 --model FOLDER   # a classifier of sst2 that is there already, such as the one that
-                                                     # `python -m experiments.transfer head` makes
+    python -m experiments.onnx_sst2 --model FOLDER   # an existing classifier of sst2
 
-Writes docs/results/onnx-sst2.json. A training that was stopped goes on.
+Writes docs/results/onnx-sst2.json. A training that was stopped is resumed.
 """
 
 from __future__ import annotations

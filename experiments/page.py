@@ -11,7 +11,7 @@ from experiments.results import RESULTS
 DOCS = RESULTS.parent
 NOT_YET = "not measured yet"
 LAST = "415d1b2e"  # the last commit with the code of the finished experiments
-FINISHED = f"""Some experiments are finished and their code is removed: the commands of `experiments.chat`, `.features`,
+FINISHED = f"""The code of finished experiments has been removed. The commands of `experiments.chat`, `.features`,
 `.pretraining`, `.recurrent`, `.transfer`, `.translation`, `.writing` and `.source_sentences` run at commit `{LAST}`
 (`git checkout {LAST}`).
 """

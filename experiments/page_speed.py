@@ -23,9 +23,9 @@ ROWS = {
 TEXT = """Headless Chromium that reaches this machine alone. A time runs from the input event to the last command to the
 canvas, or the last element of the picture. Opening: the median of five runs in fresh windows; the first paint of a
 served page is its head, which comes with it, and the picture is held to the same goal. Mouse, keys and clicks: the 95th
-percentile of the samples, with the median beside it. What is written below a head once the cell in hand rests, and what
-is folded away, is not waited for. An hour of use: the objects of the page are told without the code
-that the browser compiles, and goes on compiling for half an hour, and with it."""
+percentile of the samples, and the median. Text below a head that appears when the cell in hand rests, and folded
+parts, are not waited for. An hour of use: the objects of the page are counted without and with the code that the
+browser compiles, which it does for half an hour."""
 
 
 def section() -> str:

@@ -14,8 +14,8 @@ PAGE = DOCS / "imprecise.md"
 HEADING = "## Figures that are quoted"
 TEXT = f"""{HEADING}
 
-The figures below were measured by others. Each was read again at its source on the given date; *in a transcription*: in a
-copy of the text whose commit is not known; *from memory*: not read again. A commit is that of the copy that was read,
+The figures below were measured by others. Each was read again at its source on the given date; *in a transcription*: in
+a copy of the text whose commit is not known; *from memory*: not read again. A commit is that of the copy that was read,
 which is not always the newest and may be on a branch. Built from `docs/quoted.toml`.
 """
 _READ = {"memory": "from memory", "transcription": "read in a transcription"}

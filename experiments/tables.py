@@ -291,7 +291,7 @@ def _looking() -> str:
     row = results.read("bench-looking")
     if row is None:
         return NOT_YET
-    rows = [["taps nobody watches, share of a BERT-mini forward", f"{row['unwatched_share_of_a_forward']:.4%}"]]
+    rows = [["unused taps, share of a BERT-mini forward", f"{row['unwatched_share_of_a_forward']:.4%}"]]
     for case, size in row["default_trace_megabytes"].items():
         slowest, seconds = row["slowest_on_demand"][case], row["slowest_on_demand_seconds"][case]
         rows += [
@@ -314,7 +314,7 @@ def _four_ways() -> str:
     ]
     return (
         table(head, rows)
-        + "\n\nThe tests hold the four equal to 1e-12; the next two ways are numpy, the last plain Python."
+        + "\n\nThe tests check that the four agree to 1e-12; the second and third are numpy, the last is plain Python."
     )
 
 
@@ -337,7 +337,7 @@ def _formula_or_kernel() -> str:
         for length in lengths
     ]
     return (
-        "One layer forward and back, compiled, bf16, 4,096 tokens, heads of 64. Training on a processor walks the\n"
+        "One layer forward and back, compiled, bf16, 4,096 tokens, heads of 64. Training on a CPU uses the\n"
         f"formula up to {row['largest_held']:,} tokens, and torch's fused kernel beyond. Times: the kernel's over the\n"
         "formula's, for each number that is added to a forbidden score.\n\n" + table(head, rows)
     )

@@ -11,7 +11,7 @@ from experiments.page import NOT_YET, made_by, table
 HEADING = '## X-17 · A head ties "it" to "animal"'
 CLAIM = """**Claim** (the notes, of the picture of *it* and *animal*): a strong line from *it* to *animal* shows that
 the model has well understood the relation; a high weight is compared with the similarity of two word vectors. The
-picture's model, tensor2tensor's, is not at hand: the same sentence is read by models that are."""
+picture's model, tensor2tensor's, was not available; other models read the same sentence."""
 RULE = """**Rule**: the observation holds for a model where some self-attention head looks from *it* at *animal* more
 than at *street* and more than at *tired*. That this is understanding is supported only where one of these heads also
 follows the meaning: with *wide* in place of *tired*, where *it* is the street, it looks at *street* more than at

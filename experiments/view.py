@@ -20,9 +20,9 @@ MODELS: Mapping[str, str] = {
     "t5": "a tiny T5: what a distance adds to a score",
     "trained": "a tiny BERT trained for some steps with two sentences watched, on two pairs of unequal length, with a "
     "logistic regression, an index and the model it began from",
-    "writer": "`writer` of the package, on what it writes behind *As Aliens entered our planet*; as long as it does "
-    "not travel a tiny Llama",
-    "chat": "`chat` of the package, on its reply to *Hi how are you*; as long as it does not travel a tiny Marian",
+    "writer": "`writer` of the package, on its continuation of *As Aliens entered our planet*; if the package lacks "
+    "it, a tiny Llama",
+    "chat": "`chat` of the package, on its reply to *Hi how are you*; if the package lacks it, a tiny Marian",
 }
 LONG = frozenset({"encoder", "tagger", "marian", "llama", "t5", "trained", "writer", "chat"})
 """Models whose cells are long proofs (`make test-long`): the others are tried with every change, and some of
@@ -104,7 +104,7 @@ NO_RIGHT = "of the hidden words of a pair no right ones are known"
 UNTRAINED = "nothing is known of its training: it comes from no folder of a run"
 UNMADE = "nothing was made with its model: `--probe`, `--index` and `--start` put it into a page"
 UNPADDED = "one sentence, or sentences of one length: nothing was filled up"
-ALONE = "it has no such answer: the picture of the document stands alone, with the commands that make one"
+ALONE = "it has no such answer: only the picture of the document is shown, with the commands that make one"
 
 
 def pairs(found: Trace) -> bool:
@@ -112,7 +112,7 @@ def pairs(found: Trace) -> bool:
     return "sentence_head.probabilities" in found
 
 
-LARGE = "a page of 512 tokens leaves out what it needs, and names it"
+LARGE = "a page of 512 tokens leaves out the tensors it needs, and names them"
 TOO_LARGE: Mapping[str, Any] = {"empty": {"encoder": LARGE}, "says": True}
 
 

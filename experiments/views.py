@@ -45,8 +45,7 @@ from glassformer.look.trace.trace import Trace
 TEXT = """# Views
 
 Every view of the explorer, where it comes from, and the models on which it is tested. In each cell marked ✓ a test
-opens the view in a browser, follows a number from there to its operands, and compares what the page shows with the
-trace
+opens the view in a browser, follows a number from there to its operands, and compares the page with the trace
 (`tests/page/test_views.py`). An empty cell has its reason below the table.
 
 Built by `python -m experiments.views`.
@@ -79,7 +78,7 @@ SCENES: tuple[View, ...] = (
     scene("stages", "from a closed box to its blocks", "notes: 05:08, 07:04", carried(ending("output")), **TOO_LARGE),
     scene(
         "writing",
-        "writing, word by word: the likeliest words of each step",
+        "writing, word by word: the most likely words of each step",
         "guide: *Linear Classifier*; notes: 1:11:05",
         lambda found: ending("probabilities")(found) if decoding(found) else [],
         empty=WRITES_NOTHING,
@@ -95,24 +94,24 @@ SCENES: tuple[View, ...] = (
     ),
     scene(
         "padding",
-        "padding: what was filled in, the mask, the sentence alone",
+        "padding: the filled positions, the mask, the sentence alone",
         "notes: 1:01:04",
         lambda found: ATTENTION(found) if is_padded(found) else [],
         empty=dict.fromkeys((name for name in MODELS if name != "trained"), UNPADDED),
         says=True,
     ),
-    scene("directions", "forward only, beside both directions", "notes: 1:37:47", ATTENTION),
+    scene("directions", "forward only, compared with both directions", "notes: 1:37:47", ATTENTION),
     scene("four-ways", "four ways to use one encoder", "notes: 1:44:46", carried(ATTENTION), **TOO_LARGE),
     scene(
         "skit",
-        "what stands at the hidden place",
+        "the guesses at the hidden position",
         "notes: 1:42:05",
         lambda found: [name for name in ending("probabilities")(found) if name.startswith("head.")],
         empty={"encoder": NO_HEAD, "tagger": TAGS},
     ),
     scene(
         "vectors",
-        "six ways to take the vector of a word: what is added up, layer by layer",
+        "six ways to take the vector of a word, layer by layer",
         "notes: 1:48:27",
         carried(layers_of),
         **TOO_LARGE,
@@ -137,7 +136,7 @@ SCENES: tuple[View, ...] = (
         for name, title, source in (
             ("regression", "a frozen encoder and a logistic regression", "notes: 1:50:07"),
             ("neighbours", "the nearest texts of an index", "guide: *Query, Key, and Value Vectors*"),
-            ("transfer", "from one model to the next: what moved, what is new", "notes: 1:27:19, 1:35:54"),
+            ("transfer", "from one model to the next: moved and new weights", "notes: 1:27:19, 1:35:54"),
         )
     ),
     scene(
@@ -151,7 +150,7 @@ SCENES: tuple[View, ...] = (
 
 VIEWS: tuple[View, ...] = (
     View(
-        "the whole model: its parts to scale, what flows between them, what it answered",
+        "the whole model: its parts to scale, the tensors between them, its answer",
         "guide: *A High-Level Look*; notes: the first pictures",
         ending("probabilities"),
         "level=model",
@@ -159,7 +158,7 @@ VIEWS: tuple[View, ...] = (
         empty={"encoder": NO_HEAD},
     ),
     View(
-        "all heads: sorted and grouped by what they do, with the share that each label stands on",
+        "all heads: sorted and grouped by what they do, with the share that decides each label",
         "in no source document",
         made_by("softmax", at="attention"),
         "level=heads",
@@ -189,7 +188,7 @@ VIEWS: tuple[View, ...] = (
         empty={"encoder": NO_HEAD, "tagger": TAGS},
     ),
     View(
-        "attention beside gradients",
+        "attention compared with gradients",
         "in no source document",
         ending("logits"),
         "level=gradients",
@@ -197,7 +196,7 @@ VIEWS: tuple[View, ...] = (
         empty={"encoder": NO_HEAD},
     ),
     View(
-        "a text word by word as it is written: what could come, what was drawn, what each step looked at, the triangle "
+        "a text word by word as it is written: candidates, the sampled token, the attention of each step, the triangle "
         "growing",
         "guide: *As Aliens entered our planet*, *Hi how are you*, *Look-Ahead Mask*",
         lambda found: ["head.probabilities"] if found.config.decoder is not None else [],
@@ -253,7 +252,7 @@ VIEWS: tuple[View, ...] = (
         empty=NO_VECTORS,
     ),
     View(
-        "positions as distances, with what is right (C-10)",
+        "positions as distances, with the correction (C-10)",
         "notes: *Positional encoder*",
         encodings,
         f"{PICTURE}distances",

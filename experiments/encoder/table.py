@@ -64,7 +64,7 @@ def section() -> list[str]:
         "On both sides the same records, epochs, batches of 32, learning rate and type of matrix products: bfloat16",
         "where the processor has it, else float32 (said with each row).",
         "The Trainer (`transformers`) has its defaults for the rest: AdamW, linear decay, no warm-up, no weight decay,",
-        "each batch padded to its longest row, with rows of similar length where that is said. Ours is what the task's",
+        "each batch padded to its longest row, with rows of similar length where noted. Ours is what the task's",
         "recipe says: 10 % warm-up, weight decay 0.01, batches of similar length.",
         "± is the deviation over seeds, where there are several. The last column is the difference with its 95 %",
         "interval by the paired bootstrap over test records; **not worse** means that the interval does not lie wholly",
@@ -220,9 +220,9 @@ def _quoted() -> list[str]:
         for each in figures
     ]
     return [
-        "### Quoted beside these, measured by others",
+        "### For comparison: figures measured by others",
         "",
-        "On SST-2's 67,349 phrases and on SQuAD's training part of about 88,000 questions, which are not at hand: the",
+        "On SST-2's 67,349 phrases and on SQuAD's training part of about 88,000 questions, which were missing: the",
         "rows above learned from 6,920 sentences and from 7,938 questions. How each was read: docs/imprecise.md.",
         "",
         table(["quoted", "figures", "from"], rows),

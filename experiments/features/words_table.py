@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from experiments import results
-from experiments.features.heads import LINEAR, RECURRENT
 from glassformer.features.strategies import SIX
 
 NOT_YET = "not measured yet"
 CLAIMED, MIX = "concat-last-4", "mix"
-HEADS = (LINEAR, RECURRENT)
+LINEAR, RECURRENT = HEADS = ("linear", "BiLSTM")
 SETS = {"wnut17": "entity F1", "pos": "accuracy"}
 Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 
@@ -45,8 +44,8 @@ CLAIM = """**Claim** (the picture of the notes, from the paper): of six vectors 
 blocks side by side are best; on CoNLL-2003 (development F1) a BiLSTM reaches 96.1 with them, and all weights trained
 give 96.4 (BERT-Base) and 96.6 (Large).
 
-CoNLL-2003 is not at hand, and the encoder is another one, of six layers, trained for the similarity of sentences, that
-reads no capitals: the figures cannot be repeated, only their order be tried. How:
+CoNLL-2003 was not available, and the encoder differs: it has six layers, was trained for the similarity of
+sentences, and reads no capitals. The figures cannot be repeated; only their order can be tested. How:
 [results](results.md#six-vectors-of-a-word).
 
 **Rule**, for each set and head: it holds where `concat-last-4` is better than each of the other five (the whole
@@ -188,7 +187,7 @@ def judged(found: Mapping[str, Any] | None) -> str:
         return f"**{FAILS}**: better is {_names(above)}"
     if not alike:
         return f"**{HOLDS}**"
-    return f"**{NOT_SHOWN if 'last' in alike else IN_PART}**: not told apart from {_names(alike)}"
+    return f"**{NOT_SHOWN if 'last' in alike else IN_PART}**: not distinguishable from {_names(alike)}"
 
 
 def _names(names: Sequence[str]) -> str:

@@ -10,9 +10,9 @@ from typing import Any
 
 from experiments import results
 from experiments.page import NOT_YET, table
-from experiments.recurrent.models import ARMS
 from experiments.writing.table import Row, shown
 
+ARMS = ("transformer", "lstm", "lstm, attention", "gru", "gru, attention")
 PICTURE = "recurrent-window.svg"
 # Okabe and Ito's colours, which also the colour-blind tell apart.
 COLOURS = ("#0072b2", "#d55e00", "#e69f00", "#009e73", "#56b4e9")
@@ -22,14 +22,14 @@ FLOOR, NEAR = 1e-6, (0.5, 0.9, 0.99)
 
 def section() -> list[str]:
     """Lines of docs/results.md."""
-    return ["## Recurrent networks beside ours", "", *_text(), *_copy()]
+    return ["## Recurrent networks compared with ours", "", *_text(), *_copy()]
 
 
 def _text() -> list[str]:
     row = results.read("recurrent-text")
     lines = ["### A book read and continued", ""]
     if row is None or not row["arms"]:
-        return [*lines, f"`python -m experiments.recurrent text`: {NOT_YET}", ""]
+        return [*lines, NOT_YET, ""]
     settings = row["settings"]
     rows = [
         [
@@ -49,8 +49,8 @@ def _text() -> list[str]:
         f"An encoder reads {settings['source']} tokens of a book, a decoder learns the next {settings['target']}. Ours",
         f"is an encoder–decoder with Marian's parts, {settings['layers']} + {settings['layers']} layers of",
         f"{settings['width']}; the recurrent ones have a bidirectional encoder, a decoder that begins with its last",
-        f"states, and where it says so Luong's attention. {row['minutes']:g} minutes each, one loop, one optimizer",
-        "(AdamW, the same rate), nobody compiled: this compares architectures, not recipes. Speeds are tokens a",
+        f"states and, where named, Luong's attention. {row['minutes']:g} minutes each, one loop, one optimizer",
+        "(AdamW, the same rate), not compiled: this compares architectures, not recipes. Speeds are tokens a",
         "second; the loss is nats per token of *Dracula*, which none has read.",
         "",
         table(["", "parameters", "steps", "training", *at_once, "loss"], rows),
@@ -85,7 +85,7 @@ def _copy() -> list[str]:
     row = results.read("recurrent-copy")
     lines = ["### Copying over a distance", ""]
     if row is None or not row["arms"]:
-        return [*lines, f"`python -m experiments.recurrent copy`: {NOT_YET}", ""]
+        return [*lines, NOT_YET, ""]
     settings, distances = row["settings"], row["settings"]["distances"]
     rows = [
         [arm, *(_copied(row["arms"].get(f"{arm}, {distance}")) for distance in distances)]
@@ -94,8 +94,8 @@ def _copy() -> list[str]:
     ]
     return [
         *lines,
-        f"{settings['kept']} symbols of {settings['symbols']} stand in the middle of a source, so many blanks before",
-        f"and behind them, and are to be written. {row['minutes']:g} minutes for each number, {settings['layers']} +",
+        f"{settings['kept']} symbols of {settings['symbols']} are in the middle of a source, so many blanks before",
+        f"and after them, and must be copied. {row['minutes']:g} minutes for each number, {settings['layers']} +",
         f"{settings['layers']}",
         f"layers of {settings['width']} or as many parameters. The share of symbols that are right (by chance"
         f" {1 / settings['symbols']:.0%}), and the steps:",

@@ -42,9 +42,9 @@ def shown(found: Mapping[str, float], *, signed: bool = False) -> str:
 def section() -> list[str]:
     """Lines of docs/results.md."""
     row = row_of()
-    lines = ["## Writing: bits per byte of a book that was kept aside", ""]
+    lines = ["## Writing: bits per byte of a held-out book", ""]
     if row is None:
-        return [*lines, f"`python -m experiments.writing ours`: {NOT_YET}", ""]
+        return [*lines, NOT_YET, ""]
     settings = row["settings"]
     return [
         *lines,
@@ -88,7 +88,11 @@ def _differences(row: Row) -> list[str]:
 def _written(row: Row) -> list[str]:
     written = row["sides"].get(OURS, {}).get("facts", {}).get("written", [])
     told = [f"{number + 1}. *{row['prompt']}*{one_line(text)}" for number, text in enumerate(written)]
-    return [f"Behind the prompt, with the seeds 0 to {len(told) - 1}, whatever came:", "", *told, ""] if told else []
+    return (
+        [f"Continuations of the prompt with the seeds 0 to {len(told) - 1}, not selected:", "", *told, ""]
+        if told
+        else []
+    )
 
 
 def made(sides: Mapping[str, Any], labels: Mapping[str, str] = LABELS) -> list[str]:

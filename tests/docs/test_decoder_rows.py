@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-import torch
-from torch import Tensor, nn
 
 from experiments import decoder_claims, results
 from experiments.chat import table as chat_table
-from experiments.chat.plan import untokenized
-from experiments.plain_loop import Recipe, Time, train_plainly
-from experiments.recurrent import models, table
+from experiments.recurrent import table
 from experiments.small import dialogues
 from experiments.writing import table as writing_table
-from experiments.writing.models import gpt2, parameters, recurrent
 from glassformer.data.readers.lines import stop
-from glassformer.models.families.llama import llama
-from glassformer.models.transformer import build
 from glassformer.tasks.writing.chat.settings import ChatData
 from glassformer.tasks.writing.chat.task import Chat
-from glassformer.training.stopping import Interrupted
 
 # --------------------------------------------------------------------------- data
 
@@ -51,77 +40,6 @@ def test_the_documents_own_pair_stands_as_often_as_is_told(tmp_path: Path) -> No
     file.write_text(dialogues.documents(), encoding="utf-8")
     found = [(each.values["text"], each.values["target"]) for each in Chat.records(ChatData(), [str(file)], stop)]
     assert found == [("Hi how are you", "I am fine")] * dialogues.REPEATS
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        (" I ’ m fine , thanks . And you ?", "I'm fine, thanks. And you?"),
-        ("I'm here . Don ’ t go !", "I'm here. Don't go!"),
-        ("He said ’ no ’ .", "He said ’ no ’."),
-    ],
-)
-def test_turns_of_dailydialog_are_as_people_write_them(given: str, expected: str) -> None:
-    assert untokenized(given) == expected
-
-
-# --------------------------------------------------------------------------- the loop
-
-
-def fitting(seed: int = 0) -> tuple[nn.Module, Callable[[int], tuple[Tensor, int]]]:
-    torch.manual_seed(seed)
-    module = nn.Linear(3, 1)
-
-    def loss_of(step: int) -> tuple[Tensor, int]:
-        given = torch.from_numpy(np.random.default_rng(step).standard_normal((4, 3))).float()
-        return (module(given) - given.sum(dim=1, keepdim=True)).square().mean(), 4
-
-    return module, loss_of
-
-
-def test_a_plain_run_that_was_stopped_ends_with_the_same_weights(tmp_path: Path) -> None:
-    whole, loss_of = fitting()
-    progress = train_plainly(whole, loss_of, Time(1, 6), tmp_path / "whole", Recipe())
-    assert (progress.step, progress.tokens) == (6, 24)
-    stopped, inner = fitting()
-
-    def and_stop(step: int) -> tuple[Tensor, int]:
-        if step == 2:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return inner(step)
-
-    with pytest.raises(Interrupted):
-        train_plainly(stopped, and_stop, Time(1, 6), tmp_path / "stopped", Recipe())
-    again, loss_of = fitting(seed=1)
-    assert train_plainly(again, loss_of, Time(1, 6), tmp_path / "stopped", Recipe()).step == 6
-    for name, tensor in again.state_dict().items():
-        assert torch.equal(tensor, whole.state_dict()[name]), name
-
-
-# --------------------------------------------------------------------------- sizes and models
-
-
-def test_all_sides_have_about_as_many_parameters() -> None:
-    config = llama(size="tiny", vocabulary=4000, tied=True)
-    ours = parameters(build(config))
-    assert parameters(gpt2(config, 128)) == pytest.approx(ours, rel=0.03)
-    for kind in ("lstm", "gru"):
-        assert parameters(recurrent(kind, config, batch=2)) == pytest.approx(ours, rel=0.03)
-    counts = [parameters(models.made(arm, 500, 64, 2, longest=40, seed=0)) for arm in models.ARMS]
-    assert counts == pytest.approx([counts[0]] * len(counts), rel=0.03)
-
-
-@pytest.mark.parametrize("arm", models.ARMS)
-def test_what_is_written_is_the_likeliest_token_each_time(arm: str) -> None:
-    module: Any = models.made(arm, 500, 64, 2, longest=12, seed=1)
-    module.eval()
-    source = torch.from_numpy(np.random.default_rng(0).integers(1, 500, size=(3, 9)))
-    with torch.inference_mode():
-        written = module.write(source, 4)
-        logits = module.logits(module.words(source), written)
-    assert written.shape == (3, 4)
-    # Teacher forced with what was written, each token is the likeliest.
-    assert torch.equal(logits.argmax(dim=-1), written)
 
 
 # --------------------------------------------------------------------------- measures
@@ -166,7 +84,7 @@ def text_row(transformer: tuple[float, float]) -> dict[str, Any]:
             "window": [0.5, 0.3, 0.2],
             "window_before": [1.0, 0.0, 0.0],
         }
-        for arm in models.ARMS
+        for arm in table.ARMS
     }
     settings = {"source": 3, "target": 2, "layers": 2, "width": 8}
     return {**MADE, "settings": settings, "minutes": 4.0, "arms": arms}
@@ -181,7 +99,7 @@ def copy_row(**reached: int) -> dict[str, Any]:
             "symbols": 1.0 if distance <= reached.get(arm.partition(", ")[0], 10) else 0.1,
             "facts": {"steps": 5},
         }
-        for arm in models.ARMS
+        for arm in table.ARMS
         for distance in distances
     }
     settings = {"symbols": 16, "kept": 5, "width": 8, "layers": 2, "distances": distances}
@@ -260,8 +178,8 @@ def test_the_pages_show_what_was_measured(read: Callable[[dict[str, Any]], None]
 
 def test_the_picture_has_a_line_for_each_architecture() -> None:
     drawn = table.drawn(text_row((1, 1))["arms"])
-    assert drawn.count("<polyline") == len(models.ARMS)
-    assert all(f">{arm}</text>" in drawn for arm in models.ARMS)
+    assert drawn.count("<polyline") == len(table.ARMS)
+    assert all(f">{arm}</text>" in drawn for arm in table.ARMS)
     first = re.search(r'<polyline points="([^"]+)"', drawn)
     assert first is not None
     points = [tuple(map(float, point.split(","))) for point in first[1].split()]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,44 +11,6 @@ import pytest
 from experiments import results
 from experiments.page import NOT_YET
 from experiments.translation import claims, table
-from experiments.translation.plan import Budget, Pairs
-
-WORDS = {"dogs": "chiens", "men": "hommes", "run": "courent", "sleep": "dorment", "two": "deux", "three": "trois"}
-
-
-@pytest.fixture
-def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pairs:
-    """Sixty pairs in a table, twelve to validate on, of which each source is there twice."""
-    monkeypatch.setenv("GLASSFORMER_DATA", str(tmp_path))
-    drawn = random.Random(0)
-
-    def lines(count: int) -> str:
-        found = ""
-        for _ in range(count):
-            words = drawn.choices(list(WORDS), k=drawn.randint(2, 6))
-            found += f"{' '.join(words)}\t{' '.join(WORDS[word] for word in words)}\n"
-        return found
-
-    (tmp_path / "pairs").mkdir()
-    (tmp_path / "pairs" / "train.tsv").write_text(lines(60), encoding="utf-8")
-    (tmp_path / "pairs" / "validation.tsv").write_text(2 * lines(6), encoding="utf-8")
-    return Pairs("pairs", "train.tsv", "validation.tsv", {"test": "validation.tsv"})
-
-
-BUDGET = Budget(1, 4, 1, 0)
-
-
-def test_the_sources_of_a_table_come_once_with_all_their_translations(pairs: Pairs) -> None:
-    found = pairs.texts(pairs.validation)
-    assert len(found.sources) == len(set(found.sources)) == 6
-    assert [len(each) for each in found.references] == [2] * 6
-
-
-# --------------------------------------------------------------------------- scores
-
-
-# --------------------------------------------------------------------------- short runs
-
 
 # --------------------------------------------------------------------------- verdicts
 

@@ -1,74 +1,17 @@
-"""The experiment behind X-11: the heads, the vectors they read, going on after a stop, and the rule of the verdict."""
+"""The experiment behind X-11: the rule of the verdict."""
 
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pytest
-import torch
 
 from experiments import results
-from experiments.features import heads, words_table
-from experiments.features.heads import LINEAR, RECURRENT, Head, batches, learn, likeliest
+from experiments.features import words_table
+from experiments.features.words_table import LINEAR, RECURRENT
 from experiments.page import table
 from glassformer.features.strategies import SIX
-
-LENGTHS = [3, 9, 1, 5, 5, 2]
-
-
-# --------------------------------------------------------------------------- heads
-
-
-@pytest.mark.parametrize(("kind", "mixed"), [(LINEAR, 0), (LINEAR, 3), (RECURRENT, 0), (RECURRENT, 3)])
-def test_a_sentence_among_others_has_the_tags_that_it_has_alone(kind: str, mixed: int) -> None:
-    """Against the same layers on one sentence [S, W] that is in no pack."""
-    head, vectors = Head(kind, 12, 50, mixed=mixed), torch.randn(sum(LENGTHS), 12)
-    found = likeliest(head, vectors, LENGTHS).split(LENGTHS)
-    for sentence, tags in zip(vectors.split(LENGTHS), found, strict=True):
-        if head.mixing is not None:
-            sentence = (sentence[:, :4] + sentence[:, 4:8] + sentence[:, 8:]) / 3  # [S, W], equal shares
-        if head.recurrent is not None:
-            sentence, _ = head.recurrent(sentence)
-        assert torch.equal(tags, head.output(sentence).argmax(dim=1))
-
-
-def test_each_sentence_is_in_one_batch_and_batches_are_of_like_length() -> None:
-    lengths = np.random.default_rng(0).integers(1, 40, 100).tolist()
-    found = list(batches(lengths, np.random.default_rng(1)))
-    assert sorted(np.concatenate(found).tolist()) == list(range(100))
-    spans = sorted((min(lengths[n] for n in batch), max(lengths[n] for n in batch)) for batch in found)
-    assert all(end <= start for (_, end), (start, _) in pairwise(spans))
-
-
-def test_only_the_bilstm_learns_from_the_next_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heads, "STATES", 24)
-    lengths = [4] * 256
-    vectors = torch.randn(sum(lengths), 3)
-    tags = (vectors[:, 0].view(-1, 4).roll(-1, dims=1) > 0).long().flatten()  # of the next word, or the first one
-
-    def right(kind: str) -> float:
-        head = learn(kind, vectors, lengths, tags, count=2, rate=2e-2, seed=0)
-        return float((likeliest(head, vectors, lengths) == tags).float().mean())
-
-    assert right(RECURRENT) > 0.9
-    assert right(LINEAR) < 0.65
-
-
-def test_the_mix_finds_the_layer_that_tells_the_tag() -> None:
-    vectors = torch.randn(1200, 3 * 4)
-    tags = (vectors[:, 4] > 0).long()  # the second layer's first number
-    head = learn(LINEAR, vectors, [5] * 240, tags, count=2, rate=0.1, seed=0, mixed=3)
-    assert head.mixing is not None
-    shares = head.mixing.shares.softmax(dim=0)
-    assert shares.argmax() == 1
-    assert shares[1] > 0.6
-
-
-# --------------------------------------------------------------------------- the row
-
 
 # --------------------------------------------------------------------------- the verdict
 
