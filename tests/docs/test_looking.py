@@ -59,7 +59,6 @@ def test_what_the_page_shows_works(repository: Path, folder: Path, capsys: pytes
 
 def test_every_intervention_is_a_public_name_and_on_the_page(repository: Path) -> None:
     page = (repository / "docs" / "looking.md").read_text(encoding="utf-8")
-    made_by_hand = (interventions.Visibility, interventions.Replace)
     made = {
         name
         for name, thing in vars(interventions).items()

@@ -30,8 +30,8 @@ _SHOWN = 200
 def head_answer(
     model: Artefact, text: str, pair: str | None, limits: Limits, choices: Sequence[str] = ()
 ) -> Step | None:
-    """The answer of a model's head for labels to a text, a pair, or a text with candidates, as its verb gives it, or how
-    it writes a translation; None where it has none. Remarks say what its task does to the scores before.
+    """The answer of a model's head for labels to a text, a pair, or a text with candidates, as its verb gives it, or
+    how it writes a translation; None where it has none. Remarks say what its task does to the scores before.
     """
     if model.task_name is None:
         return None
