@@ -7,7 +7,7 @@ read as explained in `named.py`. Facts of the inputs are called `inputs.ids`, `d
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 from glassformer.config import (
@@ -24,7 +24,7 @@ from glassformer.config import (
 from glassformer.look.formulas.named import Operand
 from glassformer.look.formulas.rules.activations import Activation, Gate
 from glassformer.look.formulas.rules.evaluator import Rule, Statement
-from glassformer.look.formulas.rules.masks import FillAdd, FillSet, MayLook
+from glassformer.look.formulas.rules.masks import FillAdd, FillSet, MayLook, Reach
 from glassformer.look.formulas.rules.positions import RelativeBias, Sinusoid
 from glassformer.look.formulas.rules.rotations import rotation
 from glassformer.look.formulas.rules.softmax_and_norms import Softmax
@@ -205,15 +205,8 @@ class _Writer(Writer):
         chooses = whole.hide_masked or f"{self.side}.may_look" in self.given
         if endless or crossing or not limited or not chooses:
             return rule
-        return replace(
-            rule,
-            real=full.real,
-            query_documents=full.query_documents,
-            key_documents=full.key_documents,
-            causal=full.causal,
-            window=full.window,
-            out_of_reach="-inf",
-        )
+        reach = {each.name: getattr(full, each.name) for each in fields(Reach)}
+        return replace(rule, **reach, out_of_reach="-inf")
 
     def project(
         self, path: str, word: str, x: str, axes: str, heads: int, bias: bool, *, keys: str | None = None

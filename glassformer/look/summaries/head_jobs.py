@@ -93,8 +93,8 @@ def listed(measured: Mapping[str, Tensor]) -> list[Head]:
 
 def in_groups(found: Iterable[Head]) -> tuple[Head, ...]:
     """Heads grouped by job; largest share first, of `few` and `many` the fewest tokens first."""
-    return tuple(
-        sorted(
-            found, key=lambda head: (JOBS.index(head.job), head.value if head.job in ("few", "many") else -head.value)
-        )
-    )
+
+    def order(head: Head) -> tuple[int, float]:
+        return JOBS.index(head.job), head.value if head.job in ("few", "many") else -head.value
+
+    return tuple(sorted(found, key=order))

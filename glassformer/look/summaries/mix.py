@@ -55,16 +55,8 @@ def mixing(
         running = running + added[key]
         is_masked = masked_words is not None and bool(masked_words[sentence, key])
         reason = "" if row[key] else "absent: masked" if is_masked else "absent"
-        moves.append(
-            Move(
-                known[key],
-                float(weights[key]),
-                tuple(values[key, : limits.cells].tolist()),
-                tuple(added[key, : limits.cells].tolist()),
-                tuple(running[: limits.cells].tolist()),
-                reason,
-            )
-        )
+        value, plus, total = (tuple(each[: limits.cells].tolist()) for each in (values[key], added[key], running))
+        moves.append(Move(known[key], float(weights[key]), value, plus, total, reason))
     left = len(weights) - len(shown)
     rest = added.sum(0) - running
     more = f"{left} more words: weights sum to {float(weights.sum() - weights[shown].sum()):.4f}" if left else ""

@@ -139,10 +139,9 @@ class Focus:
         steps_across = self.steps(across, matrix[0])
         steps_down = self.steps(down, matrix[:, steps_across[0]])
         if down in LISTED and len(matrix) > self.limits.cells:  # what is likely at any of the places
-            likely = chain.from_iterable(
-                self.likeliest(matrix[:, step])[: self.limits.answers] for step in steps_across
-            )
-            steps_down = list(dict.fromkeys(likely))[: 2 * self.limits.answers]
+            most = self.limits.answers
+            likely = chain.from_iterable(self.likeliest(matrix[:, step])[:most] for step in steps_across)
+            steps_down = list(dict.fromkeys(likely))[: 2 * most]
         heads_of_rows, headings = self.names(name, down, len(matrix)), self.names(name, across, matrix.shape[1])
         numbers = matrix[steps_down][:, steps_across].double().tolist()
         counts = [(len(matrix) - len(steps_down), down), (matrix.shape[1] - len(steps_across), across)]

@@ -78,11 +78,8 @@ def ties(
         raise ConfigError("a head is asked whether it looks at one word more than at another", got="no other word")
     at, first, *rest = (span_of(trace.words, each, sentence=sentence, side=side) for each in (word, one, *names))
     formulas = trace.statement.formulas
-    own = [
-        name
-        for name in attentions(trace)
-        if name.endswith("self_attention") and formulas[f"{name}.weights"].tokens == side
-    ]
+    within = (name for name in attentions(trace) if name.endswith("self_attention"))
+    own = [name for name in within if formulas[f"{name}.weights"].tokens == side]
     if not own:
         raise ConfigError(f"no self-attention looks from {side} at {side}", got=trace.config.family)
     heads = []

@@ -124,7 +124,7 @@ def asked_of(predictor: Any, text: str | Sequence[str], *, limit: int | None) ->
         read = conversation.turns[-conversation.read :]
         return Asked(
             predictor.translator,
-            _of_source(predictor.translator, next(predictor.rows(conversation)).ids, limit),
+            predictor.translator.request(next(predictor.rows(conversation)).ids, limit),
             SOURCES,
             joined(read),
             lambda found: predictor.merge(conversation, [found]).reply,
@@ -141,7 +141,7 @@ def asked_of(predictor: Any, text: str | Sequence[str], *, limit: int | None) ->
         got = f"a text that is translated in {len(rows)} parts" if rows else "a text of only blanks"
         do = "give one of its sentences" if rows else "give a text with words"
         raise DataError("a search tree is of one sentence", got=got, do=do)
-    request = _of_source(predictor, rows[0].ids, limit)
+    request = predictor.request(rows[0].ids, limit)
     return Asked(predictor, request, SOURCES, example.text, lambda found: predictor.merge(example, [found]).translation)
 
 
@@ -152,7 +152,3 @@ def _of_talk(predictor: Any, writer: Generate, text: str | Sequence[str]) -> Ask
     return Asked(
         writer, request, PROMPTS, joined(turns), lambda found: str(predictor.merge(talk, [found]).reply), turns
     )
-
-
-def _of_source(translator: Translator, source: Sequence[int], limit: int | None) -> Request:
-    return translator.request(source, limit)

@@ -50,9 +50,8 @@ class Verbs:
 
     def question(self, text: str, choices: Sequence[str]) -> tuple[str, tuple[str, ...]]:
         """A text with its candidates, as `choose` reads them; raises ConfigError and DataError as it does."""
-        predictor = predictor_of(verb_where(lambda verb: "choices" in verb.columns)).of(
-            self.model.module, self.model.tokenizer, self.whole
-        )
+        chooser = predictor_of(verb_where(lambda verb: "choices" in verb.columns))
+        predictor = chooser.of(self.model.module, self.model.tokenizer, self.whole)
         given = choices if isinstance(choices, str) else list(choices)  # a text in place of several is refused
         found = predictor.example({"text": text, "choices": given}, "")
         return found.text, tuple(found.choices)
@@ -86,12 +85,8 @@ class Verbs:
         at = [(sentence, place) for sentence, places in masked.items() for place in places]
         if logits is not None and len(logits) == len(at) and not bool(logits.isnan().any()):
             return dict(zip(at, best_words(self.model.tokenizer, logits), strict=True))
-        filled = answer(
-            self.model,
-            verb_where(lambda verb: verb.masks),
-            [({"text": texts[sentence]}, "") for sentence in masked],
-            {"top": 1},
-        )
+        asked = [({"text": texts[sentence]}, "") for sentence in masked]
+        filled = answer(self.model, verb_where(lambda verb: verb.masks), asked, {"top": 1})
         return {
             (sentence, place): mask.guesses[0].word
             for (sentence, places), found in zip(masked.items(), filled, strict=True)

@@ -16,18 +16,10 @@ from glassformer.models.transformer import Transformer
 
 GIVEN = ("ids", "vectors", "real", "masked_words", "documents", "may_look", "labelled")
 
-FACT_AXES = {
-    "ids": "sentence token",
+PER_TOKEN = ("ids", "real", "masked_words", "documents", "positions", "segments", "labelled", "first", "mean")
+FACT_AXES = dict.fromkeys(PER_TOKEN, "sentence token") | {
     "vectors": "sentence token channel",
-    "real": "sentence token",
-    "masked_words": "sentence token",
-    "documents": "sentence token",
-    "positions": "sentence token",
-    "segments": "sentence token",
     "may_look": "sentence query key",
-    "labelled": "sentence token",
-    "first": "sentence token",
-    "mean": "sentence token",
 }
 
 
@@ -73,9 +65,8 @@ def first_real(inputs: Inputs) -> Tensor:
     batch, tokens = inputs.shape
     rows = [[True] * tokens] * batch if inputs.real is None else inputs.real.tolist()
     scored_at = [row.index(True) if any(row) else 0 for row in rows]
-    return torch.tensor(
-        [[token == one for token in range(tokens)] for one in scored_at], device=inputs.device
-    )  # [B, S]
+    flags = [[token == one for token in range(tokens)] for one in scored_at]
+    return torch.tensor(flags, device=inputs.device)  # [B, S]
 
 
 def each_real(inputs: Inputs) -> Tensor:

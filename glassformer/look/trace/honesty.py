@@ -37,9 +37,8 @@ class Honesty:
         if self.holds:
             text = f"Looking does not change the answer: {self.watched:.1e}"
         else:
-            text = (
-                f"WHAT IS SHOWN DIFFERS FROM WHAT IS RETURNED, MOST IN {self.worst or 'THE ANSWER'}: {self.watched:.1e}"
-            )
+            where = self.worst or "THE ANSWER"
+            text = f"WHAT IS SHOWN DIFFERS FROM WHAT IS RETURNED, MOST IN {where}: {self.watched:.1e}"
         text += f" of its largest number against the fast kernels in {self.traced_in} (limit {self.limit:.0e})"
         text += f"; {self.predicted:.1e} against prediction in {self.predicted_in}."
         return text + " Measured before the changes by hand." * self.before_changes
@@ -116,12 +115,9 @@ def predict(replay: Replay, original: Transformer, predicts_in: torch.dtype) -> 
     under_autocast = predicts_in not in (own, *LIMITS)
     weights = torch.float32 if under_autocast else predicts_in
     model = eval_copy(original, weights)
-    inputs, decoder_inputs = (
-        as_type(replay.inputs, weights),
-        replay.decoder_inputs and as_type(replay.decoder_inputs, weights),
-    )
+    inputs, other = as_type(replay.inputs, weights), replay.decoder_inputs
     with torch.autocast(replay.inputs.device.type, predicts_in, enabled=under_autocast):
-        return model(inputs, decoder_inputs, scored_at=replay.scored_at)
+        return model(inputs, other and as_type(other, weights), scored_at=replay.scored_at)
 
 
 def share(one: Tensor | None, two: Tensor | None) -> float:

@@ -30,11 +30,8 @@ def eval_copy(model: Transformer, dtype: torch.dtype) -> Transformer:
     """The model in eval mode in another precision; the original stays, weights that have the precision are shared."""
     weights: dict[int, object] = {}
     for parameter in model.parameters():
-        same = parameter.dtype == dtype
-        turned = (
-            parameter if same else nn.Parameter(parameter.detach().to(dtype), requires_grad=parameter.requires_grad)
-        )
-        weights[id(parameter)] = turned
+        turned = nn.Parameter(parameter.detach().to(dtype), requires_grad=parameter.requires_grad)
+        weights[id(parameter)] = parameter if parameter.dtype == dtype else turned
     copied: Transformer = copy.deepcopy(model, weights)
     return copied.eval()
 

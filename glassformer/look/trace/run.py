@@ -135,10 +135,7 @@ class Run:
         if self.options.candidates:
             known["candidates"] = torch.ones(inputs.shape[0], dtype=torch.bool, device=inputs.device)
         statement = state(config, known, at_places=self.scored_at is not None)
-        shapes = {
-            "inputs": inputs.shape,
-            "decoder_inputs": inputs.shape if decoder_inputs is None else decoder_inputs.shape,
-        }
+        shapes = {"inputs": inputs.shape, "decoder_inputs": (decoder_inputs or inputs).shape}
 
         def facts_of(name: str, tensor: Tensor) -> TensorFacts:
             """A mask is shared by heads, and by sentences and queries that have the same."""
@@ -159,7 +156,7 @@ class Run:
         replay, known = self.replay(interventions)
         statement = replay.statement
         names = statement.of_model
-        kept = dict.fromkeys([*statement.entering.values(), *([statement.memory] if statement.memory else [])])
+        kept = dict.fromkeys(filter(None, [*statement.entering.values(), statement.memory]))
         if self.options.keep is None:
             small = size_of_all(replay) <= SMALL
             kept |= dict.fromkeys(names if small else self.worth_keeping(replay))

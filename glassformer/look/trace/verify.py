@@ -125,9 +125,8 @@ def check_rounded(formula: Formula, source: Source, limit: float, pairs: Sequenc
     )
     excess = error - own - kernel.clamp(max=KERNEL_ROUNDING * float(own.max()))
     found = worst_of(formula.name, excess if float(excess.max()) > limit else error)
-    return replace(
-        found, error=float(error[found.worst]), limit=limit + float((error - excess).expand_as(error)[found.worst])
-    )
+    allowed = limit + float((error - excess).expand_as(error)[found.worst])
+    return replace(found, error=float(error[found.worst]), limit=allowed)
 
 
 def compare(name: str, stored: Tensor, value: Tensor, size: Tensor) -> Check:

@@ -95,9 +95,8 @@ class Gate(Rule):
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
         gate, x = tensors.factor(self.gate, cell), tensors.factor(self.x, cell)
         activated = value_at(self.kind, gate.value)
-        return Working(
-            (Term("gate · x", (gate, x), activated * x.value),), activated * x.value, {"activated gate": activated}
-        )
+        product = Term("gate · x", (gate, x), activated * x.value)
+        return Working((product,), product.value, {"activated gate": activated})
 
     def expression(self) -> Expression:
         return row(function(self.kind, read(self.gate), "{} of {}"), sign("·", ", times "), read(self.x))

@@ -41,9 +41,8 @@ class Rotate(Rule):
         lengths = [1.0 + max(places) for places in tensors.raw(self.position).tolist()]
         rates = [[self.rate(pair, half, tokens) for pair in range(half)] for tokens in lengths]
         found = torch.tensor(rates, dtype=torch.float64)  # [sentences or 1, pairs]
-        angle = tensors.aligned(self.position) * align(
-            found, ("sentence", self.over), tensors.axes, tensors.formula.name
-        )
+        found = align(found, ("sentence", self.over), tensors.axes, tensors.formula.name)
+        angle = tensors.aligned(self.position) * found
         first, second = x[..., :half], x[..., half:]
         sine, cosine = angle.sin() * self.size_of_turns, angle.cos() * self.size_of_turns
         turned = torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
@@ -155,16 +154,9 @@ class RotateYarn(Rotate):
         return self.attention_factor
 
 
-STRETCHED: dict[str, type[Rotate]] = {
-    "linear": RotateLinear,
-    "dynamic": RotateDynamic,
-    "llama3": RotateLlama3,
-    "yarn": RotateYarn,
-}
-
-
 def rotation(config: RotaryConfig, x: Operand, position: Operand) -> Rotate:
     if config.stretch is None:
         return Rotate(x, position, config.base)
     numbers = config.stretch.model_dump(exclude={"kind"})
-    return STRETCHED[config.stretch.kind](x, position, config.base, **numbers)
+    kinds = {"linear": RotateLinear, "dynamic": RotateDynamic, "llama3": RotateLlama3, "yarn": RotateYarn}
+    return kinds[config.stretch.kind](x, position, config.base, **numbers)

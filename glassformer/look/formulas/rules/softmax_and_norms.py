@@ -119,11 +119,8 @@ class Largest(Rule):
     def at(self, tensors: Evaluator, cell: Cell) -> Working:
         values, factor = tensors.along(self.x, self.over, cell)
         counts = [1.0] * len(values) if self.real is None else tensors.along(self.real, self.over, cell).values
-        found = [
-            Term(f"{self.over} {step}", (factor(step),), value)
-            for step, (value, real) in enumerate(zip(values, counts, strict=True))
-            if real
-        ]
+        real = (step for step, counted in enumerate(counts) if counted)
+        found = [Term(f"{self.over} {step}", (factor(step),), values[step]) for step in real]
         return Working(tuple(found), max((term.value for term in found), default=-math.inf))
 
     def expression(self) -> Expression:
