@@ -96,8 +96,8 @@ def tables(shown: str) -> list[str]:
     [
         (0.26, 0.2, "Promise kept: 1.30 x the baseline's"),
         (0.25, 0.2, "Promise broken: 1.25 x the baseline's"),
-        (0.1, 0.0, "Promise kept: 10.0% beside a baseline of 0"),
-        (0.0, 0.0, "Promise broken: 0.0% beside a baseline of 0"),
+        (0.1, 0.0, "Promise kept: 10.0% against a baseline of 0"),
+        (0.0, 0.0, "Promise broken: 0.0% against a baseline of 0"),
     ],
 )
 def test_the_promise_is_said_to_be_kept_or_broken(accuracy: float, baseline: float, told: str) -> None:
@@ -124,7 +124,7 @@ def test_the_models_that_write_are_shown_where_the_package_has_them(
     console = Console(record=True, width=80, file=io.StringIO())
     monkeypatch.setattr(travelling, "PLACE", tmp_path)
     assert not demo_writing.show_story(console)
-    assert "writer is not in this package yet" in console.export_text()
+    assert "writer is not in this package" in console.export_text()
     writing("llama").save(tmp_path / "writer")
     assert demo_writing.show_story(console)
     story = load(tmp_path / "writer").generate(demo_writing.PROMPT, max_tokens=demo_writing.TOKENS)

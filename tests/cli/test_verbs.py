@@ -91,7 +91,7 @@ def test_a_run_is_resumed_by_its_folder_alone(run: Run, tmp_path: Path) -> None:
     done = run("train", "--resume", "--out", folder)
     assert (done.code, done.out.strip()) == (0, str(folder))
     assert "already ended, after step 5" in done.err
-    assert "going on" not in done.err
+    assert "continuing" not in done.err
     other = run("train", "--resume", "--out", folder, "--set", "model.settings.dropout=0.5")
     assert (other.code, "model.settings" in other.err) == (2, True)
 

@@ -145,7 +145,7 @@ def test_a_long_question_is_cut_to_its_limit_or_to_half_of_a_short_row(words: To
         ({"text": "w1", "pair": "w1 w2", "answers": 1066}, "1066"),
         (
             {"text": "w1", "pair": "w1 w2", "answers": [{"text": "w9", "start": 3}]},
-            "'w9', said to start at character 3",
+            "'w9', stated to start at character 3",
         ),
     ],
 )

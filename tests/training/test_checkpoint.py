@@ -160,7 +160,7 @@ def test_of_a_damaged_checkpoint_the_way_out_is_told(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path, keep=2)
     for step, kind, way in (
         (1, "step", "begin again"),
-        (2, "step", "go on from step-00000001"),
+        (2, "step", "continue from step-00000001"),
         (2, "best", "end with the newest weights instead"),
     ):
         folder = checkpoints.save(step, {**TENSORS, "optimizer": TENSORS["model"]}, {}, kind=kind)

@@ -271,7 +271,7 @@ def test_without_a_compiler_there_is_no_compiling(monkeypatch: pytest.MonkeyPatc
     settings = toy_settings(compile="auto", device="cpu")
     chosen, reason = worth_compiling(settings, Budget(10**9, None), toy_model(), Toy(), 4096, machine_of(settings))
     assert not chosen
-    assert reason == "not compiled: there is no C++ compiler here"
+    assert reason == "not compiled: this machine has no C++ compiler"
 
 
 def test_a_run_goes_on_as_it_began_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,7 +89,7 @@ def test_the_best_model_is_kept(tmp_path: Path) -> None:
     kept, steps = train(tmp_path, held_out=held_out, steps=8, evaluate_every=2, said=said.append)
     assert [step.step for step in steps if step.scores] == [2, 4, 6, 8]
     assert torch.equal(kept["encoder.embed.word.weight"], held_out.seen[1])
-    assert any("of step 4" in message for message in said)
+    assert any("keeping step 4," in message for message in said)
     assert [path.name for path in (tmp_path / "checkpoints").glob("best-*")] == ["best-00000004"]
 
 
@@ -108,7 +108,7 @@ def test_the_best_of_a_run_that_was_thrown_back(tmp_path: Path) -> None:
     said: list[str] = []
     kept, _ = train(tmp_path, held_out=second, resume=True, said=said.append, **settings)
     assert torch.equal(kept["encoder.embed.word.weight"], first.seen[0])
-    assert said[-1].startswith("kept: the best model, of step 2 ")
+    assert said[-1].startswith("keeping step 2, the best, ")
     assert [path.name for path in folder.glob("best-*")] == ["best-00000002"]
 
 
@@ -186,8 +186,8 @@ def not_allowed(path: Path) -> None:
 @pytest.mark.parametrize(
     ("losses", "kept_model", "told"),
     [
-        ((4.0, 2.0, 3.0, 1.0), "mean", ("the mean of the checkpoints", "step 4, has a held-out loss of 2")),
-        ((4.0, 1.0, 3.0, 2.0), "best", ("the best model, of step 4", "steps 4, 6 has a held-out loss of 2")),
+        ((4.0, 2.0, 3.0, 1.0), "mean", ("the mean of the checkpoints", "step, 4, has a held-out loss of 2")),
+        ((4.0, 1.0, 3.0, 2.0), "best", ("step 4, the best", "steps 4, 6 has a held-out loss of 2")),
     ],
 )
 def test_of_the_mean_and_the_best_model_the_better_is_kept(
@@ -203,7 +203,7 @@ def test_of_the_mean_and_the_best_model_the_better_is_kept(
     mean = ((one.double() + two.double()) / 2).float()
     assert torch.equal(held_out.seen[3], mean)  # evaluated last, as a model of its own
     assert torch.equal(kept["encoder.embed.word.weight"], mean if kept_model == "mean" else held_out.seen[1])
-    assert said[-1].startswith(f"kept: {told[0]}")
+    assert said[-1].startswith(f"keeping {told[0]}")
     assert told[1] in said[-1]
 
 

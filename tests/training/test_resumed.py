@@ -74,7 +74,7 @@ def test_ctrl_c_changes_no_average_and_no_best(tmp_path: Path, every: int | None
             _stop_after(stop, steps)
     cut, _ = train(tmp_path / "cut", held_out=held_out, resume=True, said=told["cut"].append, **chosen)
     assert told["cut"][-1] == told["whole"][-1]
-    assert told["whole"][-1].startswith("kept: ")
+    assert told["whole"][-1].startswith("keeping ")
     assert equal(whole, cut)
 
 

@@ -92,7 +92,7 @@ def test_records_after_an_interruption_are_those_of_an_unbroken_run(tmp_path: Pa
         file.write('{"checksum":"0000')  # the line that was being written
     _, said = run(tmp_path / "cut", Looks(), resume=True, **chosen)
     assert lines(tmp_path / "cut") == lines(tmp_path / "whole")
-    assert any("1 line is not whole" in message for message in said) == (stop >= 5)
+    assert any("1 line is damaged" in message for message in said) == (stop >= 5)
     steps = list(read_watched(tmp_path / "whole" / FILE).records)
     assert steps == [0, *range(1, 21), 22, 24, 26, 28, 30]
 
@@ -138,7 +138,7 @@ def test_other_sentences_begin_anew_and_damage_is_told(tmp_path: Path) -> None:
     others = Looks()
     others.header = {"sentences": ["another"]}
     _, said = run(tmp_path, others, resume=True, **chosen)
-    assert [message for message in said if "other sentences" in message]
+    assert [message for message in said if "sentences have changed" in message]
     found = read_watched(tmp_path / FILE)
     assert found.header is not None
     assert found.header["sentences"] == ["another"]

@@ -25,7 +25,7 @@ def models(json: Json = False) -> None:
     print_table(screen, table)
     for each in found:
         about = {
-            "learned from": each.text_licence or "licence of the text not stated",
+            "trained on": each.text_licence or "licence of the text not stated",
             "measured on": each.measured_on or "nothing",
             "card": str(each.folder / "README.md"),
         }

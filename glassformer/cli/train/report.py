@@ -73,7 +73,7 @@ def _shaded(number: str, share: float, width: int) -> str:
 def _confused(pairs: Sequence[Mapping[str, Any]], screen: Console, report: Mapping[str, Any]) -> None:
     if "confusion" in report and _fits(report["confusion"], screen):
         return  # they stand there
-    table = plain_table("right", "guessed", "count")
+    table = plain_table("true", "predicted", "count")
     table.columns[2].justify = "right"
     for pair in pairs:
         table.add_row(_cut(pair["label"], 30), _cut(pair["guessed"], 30), f"{pair['count']:,}")
@@ -88,7 +88,7 @@ def _calibration(found: Mapping[str, Any], screen: Console, report: Mapping[str,
         f"Calibration: temperature {found['temperature']:.3g} ({fitted}), "
         f"expected error {found['expected_calibration_error']:.2%}",
     )
-    table = plain_table("guessed with", "count", "mean", "came true", "", right=slice(1, 4))
+    table = plain_table("probability", "count", "mean", "correct", "", right=slice(1, 4))
     for each in found["bins"]:
         between = f"{each['from']:.0%} … {each['to']:.0%}"
         table.add_row(
