@@ -3,14 +3,13 @@
 import type { VNode } from "preact";
 import { toNumber, toTensor } from "../../address/links.ts";
 import { link, state } from "../../address/state.ts";
-import { type Names, unmarked } from "../../formulas/names.ts";
+import { isMark, type Names, unmarked } from "../../formulas/names.ts";
 import { percent, short } from "../../numbers/written.ts";
 import type { Lens, LensLayer, LensPlace } from "../../record/sums.ts";
 import { isLacking, useSection } from "../../views/found.ts";
 import { useStore } from "../../views/hooks.ts";
 import { Lack } from "../../views/lack.tsx";
 import { Table, Working } from "../../views/pieces.tsx";
-import { isMark } from "../head/units.ts";
 
 export function LensView(): VNode {
   const { names } = useStore();
@@ -100,14 +99,19 @@ function TensorLink({ name, text }: { name: string; text: string }): VNode {
   );
 }
 
-/** A decoder’s place answers with what follows it. */
+/** A decoder’s place answers with what follows it; a hidden word is called as everywhere, and by the word before it. */
 function Asked({ place: { at } }: { place: LensPlace }): VNode {
   const { names } = useStore();
   const word = names.word(at.side, at.sentence, at.token);
   return (
     <>
       {answersNext(names) && <span class="quiet">after </span>}
-      <b class={word.hidden ? "hidden" : ""}>{word.hidden ? at.text : word.text}</b>
+      <b class={word.hidden ? "hidden" : ""}>{word.text}</b>
+      {word.hidden && (
+        <span class="quiet">
+          {at.token === 0 ? ", hidden" : `, hidden after ${names.word(at.side, at.sentence, at.token - 1).text}`}
+        </span>
+      )}
     </>
   );
 }
