@@ -162,7 +162,7 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
   tree: {
     chunk: CHUNKS.tree,
     View: viewIn(CHUNKS.tree, (chunk) => chunk.TreeView),
-    lacks: ({ run }) => (run.model.stacks.some(({ side }) => side === "decoder") ? "" : "it writes nothing"),
+    lacks: ({ run }) => (run.model.stacks.some(({ side }) => side === "decoder") ? "" : "no decoder"),
     Beside: { title: "The word in hand", View: viewIn(CHUNKS.tree, (chunk) => chunk.TreeBeside) },
     hint: "← where it comes from, → how it goes on, ↑ ↓ the same step. Enter or double click: open it. Escape: back",
     crumb: ({ picture }) => ({

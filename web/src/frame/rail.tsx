@@ -60,9 +60,7 @@ export function Rail(): VNode {
         </div>
         <nav class="part" aria-label="parts of the model" hidden={bare}>
           <p class="label">Looked at</p>
-          <a class="choice" href={link({ level: "model" })} aria-current={level === "model"}>
-            the whole model
-          </a>
+          <Entry level="model" text="the whole model" />
           <Entry level="heads" text="all heads" />
           {run.formulas.length > 0 &&
             SUMS.map((each) => <Entry key={each} level={each} text={LEVELS[each].sums ?? ""} />)}
@@ -86,7 +84,7 @@ export function Rail(): VNode {
             ))
           )}
         </nav>
-        <div class="part" hidden={bare}>
+        <nav class="part" aria-label="workshop" hidden={bare}>
           <p class="label">Workshop</p>
           <a class="choice" href={link({ level: "mask", options: [], at: [] })} aria-current={level === "mask"}>
             Draw a mask
@@ -94,7 +92,7 @@ export function Rail(): VNode {
           <a class="choice" href={link({ level: "pictures", picture: "" })} aria-current={level === "pictures"}>
             Pictures of the documents
           </a>
-        </div>
+        </nav>
         {!bare && <Changes />}
         {names.run.formulas.length > 0 && <Compare />}
         {Object.keys(run.left_out).length > 0 && (

@@ -116,6 +116,14 @@ function Asked({ place: { at } }: { place: LensPlace }): VNode {
   );
 }
 
+/** The place in hand, without the answer that the sentence about it ends with. */
+function Called({ place }: { place: LensPlace }): VNode {
+  const { names } = useStore();
+  const { side, sentence, token } = place.at;
+  if (!names.word(side, sentence, token).hidden) return <Asked place={place} />;
+  return <>The hidden word{token > 0 && ` after “${names.word(side, sentence, token - 1).text}”`}</>;
+}
+
 /** Where the final answer first was the first guess, and stayed it. */
 function Answer({ place }: { place: LensPlace }): VNode {
   const { layers, answer } = place;
@@ -128,7 +136,7 @@ function Answer({ place }: { place: LensPlace }): VNode {
       : `from ${from?.block == null ? "the start" : `block ${from.block}`} on`;
   return (
     <p class="answer" data-settled={wrong + 1}>
-      <Asked place={place} />: <b class="hidden">“{unmarked(answer.text)}”</b>{" "}
+      <Called place={place} />: <b class="hidden">“{unmarked(answer.text)}”</b>{" "}
       {from === undefined ? "is no first guess on the way" : `is the first guess ${where}`}.
     </p>
   );
