@@ -12,7 +12,7 @@ const SHARED = 0.95;
 /**
  * The largest shared attention weight with which the first hidden word, or else the last one, looks at another word; in
  * the sentence that was asked for, or else in that of the first hidden word. Where that is less than an even share, the
- * largest of all words. A mark, as `[CLS]`, is no word.
+ * largest of all words. Marks and punctuation are no words.
  */
 export function largestWeight(store: Store, asked?: number): Partial<State> {
   const { names, fetch } = store;
@@ -22,11 +22,13 @@ export function largestWeight(store: Store, asked?: number): Partial<State> {
   const [, heads = 1, queries = 1, keys = 1] = tensor.shape;
   // A decoder's first word can look at nothing else; its last one can look at all.
   const hidden = names.run.words.answers.find(([row]) => asked === undefined || row === asked);
-  const [sentence, query] = hidden ?? [Math.min(asked ?? 0, (tensor.shape[0] ?? 1) - 1), queries - 1];
+  const sentence = hidden?.[0] ?? Math.min(asked ?? 0, (tensor.shape[0] ?? 1) - 1);
   const row = names.run.words[formula.tokens][sentence] ?? [];
-  const words = Array.from({ length: keys }, (_, token) => token).filter(
-    (token) => names.word(formula.tokens, sentence, token).hidden || (token < row.length && !isMark(row[token] ?? "")),
-  );
+  const words = Array.from({ length: Math.min(keys, row.length) }, (_, token) => token).filter((token) => {
+    const { text, hidden } = names.word(formula.tokens, sentence, token);
+    return hidden || (/[\p{L}\p{N}]/u.test(text) && !isMark(row[token] ?? ""));
+  });
+  const query = hidden?.[1] ?? words.at(-1) ?? queries - 1;
   const largest = (those: readonly number[]) => {
     let best = { value: -1, cell: [sentence, 0, query, 0] };
     for (let head = 0; head < heads; head++) {

@@ -120,7 +120,8 @@ function Asked({ place: { at } }: { place: LensPlace }): VNode {
 function Called({ place }: { place: LensPlace }): VNode {
   const { names } = useStore();
   const { side, sentence, token } = place.at;
-  if (!names.word(side, sentence, token).hidden) return <Asked place={place} />;
+  const { text, hidden } = names.word(side, sentence, token);
+  if (!hidden) return <>{`${answersNext(names) ? "After " : ""}“${text}”`}</>;
   return <>The hidden word{token > 0 && ` after “${names.word(side, sentence, token - 1).text}”`}</>;
 }
 
