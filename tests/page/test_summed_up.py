@@ -292,7 +292,7 @@ def test_a_page_says_what_it_lacks_and_how_to_get_it(opened: Page, tmp_path: Pat
 
 
 def test_the_rail_says_what_a_model_cannot_answer(opened: Page, tmp_path: Path) -> None:  # noqa: F811
-    found = traced("distilbert, classifier")
+    found = traced("modernbert, tags")
     write_page(found, tmp_path / "page.html", sections=sections_of(found))
     reach(opened, tmp_path / "page.html", "level=heads")
     entries = opened.locator("nav a.choice[data-lacks=true] small")
