@@ -9,6 +9,7 @@ from experiments.page import NOT_YET, table
 
 ROWS = {
     "bundle": "Script and style",
+    "sizes": "Exported pages",
     "first-paint": "Opening",
     "first-view": "The first view of a large model",
     "words": "Words",

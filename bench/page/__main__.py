@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from bench.page import opening, replaying, searching, staying, touching
+from bench.page import opening, replaying, searching, sizes, staying, touching
 from bench.page.models import Models, models
 from bench.page.window import ARGUMENTS, Case, Samples
 from experiments import results
@@ -34,6 +34,7 @@ Measure = Callable[["Browser", Models, Samples], list[Case]]
 
 ROWS: dict[str, Measure] = {
     "bundle": opening.bundle,
+    "sizes": sizes.sizes,
     "first-paint": opening.first_paint,
     "memory": staying.memory_of_an_hour,
     "first-view": opening.first_view,

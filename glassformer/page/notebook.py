@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
-from glassformer.base.errors import ConfigError, MissingExtraError
-from glassformer.page.page import page
+from glassformer.base.errors import MissingExtraError
+from glassformer.base.plain import counted
+from glassformer.page.page import page, title_of
 
 if TYPE_CHECKING:
     from glassformer.look.trace.trace import Trace
@@ -47,9 +48,9 @@ class StaticPage:
 
 def show(trace: Trace, *, height: int, title: str | None, megabytes: int, live: bool) -> Shown:
     """What a notebook shows of a run; raises ConfigError, and MissingExtraError for a live one without anywidget."""
-    if height < 1:
-        raise ConfigError("a page needs a height of at least 1", got=str(height))
-    title = title or f"{trace.config.family} model"
+    height = counted(height, "the height of a page")
+    megabytes = counted(megabytes, "the most megabytes of a page")
+    title = title or title_of(trace)
     if not live:
         return StaticPage(page(trace, title=title, megabytes=megabytes), height, repr(trace))
     try:

@@ -21,8 +21,9 @@ from safetensors.torch import save
 from torch import Tensor
 
 from glassformer.base.atomic import atomic_write
-from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.errors import DataError
 from glassformer.base.outputs import output_file
+from glassformer.base.plain import counted
 from glassformer.page.sections import gradients
 from glassformer.page.sections.carried import carry, planes
 from glassformer.page.sections.editing import editing_record
@@ -111,9 +112,8 @@ def page(
     `sections` is what it carries beside the tensors, as JSON by name: see `sections.py`. A run that was traced
     with the gradients of its loss always carries them. `place` is where it opens, as its address names it.
     """
-    if megabytes < 1:
-        raise ConfigError("a page needs room for numbers: at least 1 megabyte", got=str(megabytes))
-    title = title or f"{trace.config.family} model"
+    megabytes = counted(megabytes, "the most megabytes of a page")
+    title = title or title_of(trace)
     carried = carry(trace, megabytes * 1_000_000 - SHELL)
     blocks = {
         "record": json.dumps(
@@ -137,6 +137,11 @@ def page(
             do=f"trace a shorter text, or allow more: --megabytes {len(text) // 1_000_000 + 1}",
         )
     return text
+
+
+def title_of(trace: Trace) -> str:
+    """The name of the model, else its family."""
+    return (trace.origin and trace.origin.name) or f"{trace.config.family} model"
 
 
 def document(title: str, blocks: Mapping[str, bytes], root: str = '<div id="explorer">', *, place: str = "") -> str:

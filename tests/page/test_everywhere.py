@@ -75,7 +75,16 @@ def addresses(trace: Trace) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(("model", "megabytes"), [*((model, 8) for model in TEXTS), ("english", 1)])
+_LONG = pytest.mark.long
+
+
+@pytest.mark.parametrize(
+    ("model", "megabytes"),
+    [
+        *(("slides", 8), ("en-fr", 8)),
+        *(pytest.param(*case, marks=_LONG) for case in (("chat", 8), ("writer", 8), ("english", 8), ("english", 1))),
+    ],
+)
 def test_each_level_is_a_view_at_every_address(model: str, megabytes: int, browser: Browser, tmp_path: Path) -> None:
     opened = gf.load(str(slides_model()) if model == "slides" else model)
     trace = opened.trace(TEXTS[model])

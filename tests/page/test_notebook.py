@@ -57,10 +57,10 @@ def test_a_notebook_shows_the_page_and_python_a_line() -> None:
 
 def test_what_cannot_be_shown_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     found = slides_trace()
-    with refused(ConfigError, got="0"):
-        found.show(height=0)
-    with refused(ConfigError, got="0"):
-        found.show(megabytes=0)
+    for wrong in (0, None, "5", True, 1.5):
+        for option in ("height", "megabytes"):
+            with refused(ConfigError, got=repr(wrong)):
+                found.show(**{option: wrong})  # type: ignore[arg-type]
     monkeypatch.setitem(sys.modules, "anywidget", None)
     with refused(MissingExtraError, do="glassformer[notebook]"):
         found.show(live=True)

@@ -179,8 +179,9 @@ def test_changes_by_hand_and_the_honesty_gate_are_told() -> None:
 
 def test_a_page_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     found: Trace = slides_trace()
-    with refused(ConfigError, got="0"):
-        found.to_html(tmp_path / "page.html", megabytes=0)
+    for wrong in (0, None, "5", True):
+        with refused(ConfigError, got=repr(wrong)):
+            found.to_html(tmp_path / "page.html", megabytes=wrong)  # type: ignore[arg-type]
     missing = tmp_path / "missing" / "page.html"
     with refused(DataError, wanted=str(missing)):
         found.to_html(missing)

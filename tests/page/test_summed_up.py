@@ -291,6 +291,35 @@ def test_a_page_says_what_it_lacks_and_how_to_get_it(opened: Page, tmp_path: Pat
     assert "--held-out FILE" in opened.locator(".rule-of-heads").inner_text()
 
 
+def test_the_rail_says_what_a_model_cannot_answer(opened: Page, tmp_path: Path) -> None:  # noqa: F811
+    found = traced("modernbert, tags")
+    write_page(found, tmp_path / "page.html", sections=sections_of(found))
+    reach(opened, tmp_path / "page.html", "level=heads")
+    entries = opened.locator("nav a.choice[data-lacks=true] small")
+    assert entries.all_inner_texts() == [": no vocabulary head", ": no decoder", ": not in this page"]
+
+
+def test_the_first_number_is_a_weight_between_two_words(
+    animal: tuple[Trace, Path],
+    demo_page: Path,
+    opened: Page,  # noqa: F811
+) -> None:
+    found, file = animal
+    reach(opened, file, "level=number")
+    cell = [int(index) for index in (opened.locator("article").get_attribute("data-cell") or "").split(",")]
+    value = float(opened.locator("article").get_attribute("data-value") or "nan")
+    assert value == pytest.approx(float(weights_of(found, "encoder.blocks.0.self_attention")[tuple(cell)]), abs=1e-6)
+    assert 1 / len(found.words.inputs[0]) <= value < 0.95
+    assert all(found.words.inputs[0][token].strip("▁").isalpha() for token in cell[2:])
+    sizes = "all => all.filter(e => e.children.length === 0).map(e => parseFloat(getComputedStyle(e).fontSize))"
+    assert min(opened.locator("math *").evaluate_all(sizes)) >= 11
+    # Two hidden words of one sentence are told apart, by what they are taken for.
+    reach(opened, demo_page, "level=lens")
+    assert opened.locator("tr[data-place] .hidden").all_inner_texts()[:2] == ["likes", "likes"]
+    places = opened.locator("tr[data-place] > :first-child").all_inner_texts()
+    assert places == ["likes, hidden after She", "the, hidden after likes"]
+
+
 @pytest.mark.long
 @needs_axe
 @long_too

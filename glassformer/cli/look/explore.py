@@ -110,7 +110,9 @@ def _offer(which: str, texts: list[str], pair: str | None, target: str | None, c
     seconds = None if second is None else (second,) * len(given)
     if not given:
         given, seconds = watched_texts(located(which)) or (_first_texts(which), seconds)
-    return Offer(which, which, given, seconds, tuple(choices) if choices else None)
+    name = Path(which).name
+    known = not name or name == "slides" or name in travelling()  # another model of the package has this name
+    return Offer(which if known else name, which, given, seconds, tuple(choices) if choices else None)
 
 
 def _first_texts(which: str) -> tuple[str, ...]:

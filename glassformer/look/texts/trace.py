@@ -131,6 +131,7 @@ def origin_of(
         by_word=reads_by_word(config, tokenizer),
         mask_id=tokenizer.mask_id,
         scored_by_masks=scored_by_masks,
+        name="" if source is None or where is None else Path(where).name,
     )
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 _DATA = re.compile(r'<script type="(application/(?:json|gzip))" id="([^"]*)">(.*?)</script>', re.DOTALL)
 # Parts of a page that are texts of the documents, the same for every model.
-_WORDING = {"tour", "pictures", "documents"}
+_WORDING, _OWN = {"tour", "pictures", "documents"}, {"page-style", "page-script"}
 
 
 def digest(content: bytes) -> str:
@@ -70,6 +70,8 @@ def page(text: str) -> dict[str, Any]:
     """The sections of data in a page; not its script and style."""
     found: dict[str, Any] = {}
     for kind, name, content in _DATA.findall(text):
+        if name in _OWN:
+            continue
         if name in _WORDING:
             found[name] = None
             continue

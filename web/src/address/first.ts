@@ -1,5 +1,6 @@
 /** Which number is in hand when the page opens. */
 
+import { isMark } from "../formulas/names.ts";
 import { at } from "../numbers/safetensors.ts";
 import type { Formula } from "../record/record.ts";
 import type { Store } from "../run/store.ts";
@@ -9,8 +10,9 @@ import type { Level, State } from "./state.ts";
 const SHARED = 0.95;
 
 /**
- * The largest shared attention weight with which the first hidden word, or else the last one, looks at another; in the
- * sentence that was asked for, or else in that of the first hidden word.
+ * The largest shared attention weight with which the first hidden word, or else the last one, looks at another word; in
+ * the sentence that was asked for, or else in that of the first hidden word. Where that is less than an even share, the
+ * largest of all words. Marks and punctuation are no words.
  */
 export function largestWeight(store: Store, asked?: number): Partial<State> {
   const { names, fetch } = store;
@@ -20,16 +22,29 @@ export function largestWeight(store: Store, asked?: number): Partial<State> {
   const [, heads = 1, queries = 1, keys = 1] = tensor.shape;
   // A decoder's first word can look at nothing else; its last one can look at all.
   const hidden = names.run.words.answers.find(([row]) => asked === undefined || row === asked);
-  const [sentence, query] = hidden ?? [Math.min(asked ?? 0, (tensor.shape[0] ?? 1) - 1), queries - 1];
-  let best = { value: -1, cell: [sentence, 0, query, 0] };
-  for (let head = 0; head < heads; head++) {
-    for (let key = 0; key < keys; key++) {
-      const cell = [sentence, head, query, key];
-      const value = at(tensor, cell);
-      if (key !== query && value > best.value && value < SHARED) best = { value, cell };
+  const sentence = hidden?.[0] ?? Math.min(asked ?? 0, (tensor.shape[0] ?? 1) - 1);
+  const row = names.run.words[formula.tokens][sentence] ?? [];
+  const words = Array.from({ length: Math.min(keys, row.length) }, (_, token) => token).filter((token) => {
+    const { text, hidden } = names.word(formula.tokens, sentence, token);
+    return hidden || (/[\p{L}\p{N}]/u.test(text) && !isMark(row[token] ?? ""));
+  });
+  const query = hidden?.[1] ?? words.at(-1) ?? queries - 1;
+  const largest = (those: readonly number[]) => {
+    let best = { value: -1, cell: [sentence, 0, query, 0] };
+    for (let head = 0; head < heads; head++) {
+      for (const from of those) {
+        for (const key of words) {
+          const cell = [sentence, head, from, key];
+          const value = at(tensor, cell);
+          if (key !== from && value > best.value && value < SHARED) best = { value, cell };
+        }
+      }
     }
-  }
-  return { tensor: formula.name, cell: best.cell, sentence };
+    return best;
+  };
+  const own = largest([query]);
+  const { cell } = own.value * keys >= 1 ? own : largest([query, ...words]);
+  return { tensor: formula.name, cell, sentence };
 }
 
 /** The tensor that `largestWeight` reads. */

@@ -227,3 +227,8 @@ export function lastOf(name: string): string {
 export function unmarked(token: string): string {
   return written(token.length > 1 && (token.startsWith("Ġ") || token.startsWith("▁")) ? token.slice(1) : token);
 }
+
+/** `[CLS]`, `</s>`, `<|end|>`; a byte, a hidden or an unknown word is none. */
+export function isMark(token: string): boolean {
+  return /^(\[[A-Z]+\]|<[^<>]+>)$/.test(token) && !/^([[<](mask|unk)[\]>]|<0x[0-9a-f]{2}>)$/i.test(token);
+}

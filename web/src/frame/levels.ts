@@ -13,6 +13,7 @@ import { BlockView } from "../levels/block/block_view.tsx";
 import { ModelBeside } from "../levels/model/model_beside.tsx";
 import { ModelView } from "../levels/model/model_view.tsx";
 import type { Answer } from "../run/store.ts";
+import type { Source } from "../sources/source.ts";
 import { TourButton } from "./tour_button.tsx";
 
 export interface LevelView {
@@ -24,6 +25,8 @@ export interface LevelView {
   readonly Beside?: { readonly title: string; readonly View: FunctionComponent };
   /** What the rail calls it among what sums the run up; left out: it stands elsewhere in the rail, or on the path. */
   readonly sums?: string;
+  /** Why a run has nothing to show here, in a few words; empty or left out: it has. The view itself says more. */
+  lacks?(source: Source): string;
   /** What can be done here, in one line at the foot. */
   readonly hint: string;
   /** What this place is called in the path above, and its address; null where the level above says it already. */
@@ -46,6 +49,7 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
   },
   heads: {
     chunk: CHUNKS.looking,
+    lacks: noAttention,
     View: viewIn(CHUNKS.looking, (chunk) => chunk.HeadsView),
     Beside: { title: "The head in hand", View: viewIn(CHUNKS.looking, (chunk) => chunk.HeadsBeside) },
     hint: "Click or Enter: open a head. Arrow keys: the next one. Escape: the whole model. ? all keys",
@@ -112,6 +116,7 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
   ties: {
     chunk: CHUNKS.summed_up,
     View: viewIn(CHUNKS.summed_up, (chunk) => chunk.TiesView),
+    lacks: noAttention,
     sums: "heads that tie two words",
     hint: "Arrow keys: the next head. Click or Enter: open it. Escape: all heads. ? all keys",
     crumb: () => ({ text: "heads that tie two words", href: link({ level: "ties" }) }),
@@ -120,6 +125,7 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
   rollout: {
     chunk: CHUNKS.summed_up,
     View: viewIn(CHUNKS.summed_up, (chunk) => chunk.RolloutView),
+    lacks: noAttention,
     Beside: { title: "What this shows", View: viewIn(CHUNKS.summed_up, (chunk) => chunk.AboutRollout) },
     sums: "attention through all blocks",
     hint: "Click or arrow keys: the word and block in hand. Page Down: the blocks. Escape: all heads. ? all keys",
@@ -129,6 +135,7 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
   lens: {
     chunk: CHUNKS.summed_up,
     View: viewIn(CHUNKS.summed_up, (chunk) => chunk.LensView),
+    lacks: (source) => noneOf(source, ["head.logits"], "no vocabulary head") || noWeights(source),
     Beside: { title: "The guesses in hand", View: viewIn(CHUNKS.summed_up, (chunk) => chunk.LensBeside) },
     sums: "the answer, block by block",
     hint: "Click or Enter: the guesses of a place after a block. Escape: the whole model. ? all keys",
@@ -138,6 +145,7 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
   gradients: {
     chunk: CHUNKS.summed_up,
     View: viewIn(CHUNKS.summed_up, (chunk) => chunk.GradientsView),
+    lacks: (source) => noneOf(source, SCORES, "no answer to explain") || noWeights(source),
     Beside: { title: "What this shows", View: viewIn(CHUNKS.summed_up, (chunk) => chunk.AboutGradients) },
     sums: "attention beside gradients",
     hint: "Choose an answer, a block and a head. Escape: the whole model. ? all keys",
@@ -154,6 +162,7 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
   tree: {
     chunk: CHUNKS.tree,
     View: viewIn(CHUNKS.tree, (chunk) => chunk.TreeView),
+    lacks: ({ run }) => (run.model.stacks.some(({ side }) => side === "decoder") ? "" : "no decoder"),
     Beside: { title: "The word in hand", View: viewIn(CHUNKS.tree, (chunk) => chunk.TreeBeside) },
     hint: "← where it comes from, → how it goes on, ↑ ↓ the same step. Enter or double click: open it. Escape: back",
     crumb: ({ picture }) => ({
@@ -166,12 +175,29 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
   training: {
     chunk: CHUNKS.training,
     View: viewIn(CHUNKS.training, (chunk) => chunk.TrainingView),
+    lacks: (source) => (source.lacks?.("training") ? "not in this page" : ""),
     Beside: { title: "The step in hand", View: viewIn(CHUNKS.training, (chunk) => chunk.TrainingBeside) },
     hint: "← → the record before and after. Home, End: the first and the last. Space: play. A, B: keep this step to compare",
     crumb: () => ({ text: "training", href: link({ level: "training" }) }),
     up: () => ({ level: "model", options: [], at: [] }),
   },
 };
+
+/** The scores of the heads that gradients explain. */
+const SCORES = ["head.logits", "sentence_head.logits", "token_head.logits"];
+
+function noneOf({ run }: Source, tensors: readonly string[], reason: string): string {
+  return run.formulas.some(({ name }) => tensors.includes(name)) ? "" : reason;
+}
+
+function noAttention({ run }: Source): string {
+  return run.formulas.some(({ name }) => name.endsWith("attention.weights")) ? "" : "no attention";
+}
+
+/** A trace that was saved without its model cannot be run again. */
+function noWeights({ run }: Source): string {
+  return Object.values(run.left_out).includes("not saved") ? "saved without the model" : "";
+}
 
 /** The levels that sum a run up, as the rail lists them. */
 export const SUMS = (Object.keys(LEVELS) as Level[]).filter((level) => LEVELS[level].sums !== undefined);

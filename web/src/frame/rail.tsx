@@ -2,7 +2,7 @@
 
 import type { ComponentChildren, VNode } from "preact";
 import { useState } from "preact/hooks";
-import { later, link } from "../address/state.ts";
+import { type Level, later, link } from "../address/state.ts";
 import { useSession } from "../edit/session/context.ts";
 import { Changes } from "../edit/views/changes_view.tsx";
 import { Compare } from "../edit/views/compare_view.tsx";
@@ -60,31 +60,12 @@ export function Rail(): VNode {
         </div>
         <nav class="part" aria-label="parts of the model" hidden={bare}>
           <p class="label">Looked at</p>
-          <a class="choice" href={link({ level: "model" })} aria-current={level === "model"}>
-            the whole model
-          </a>
-          <a class="choice" href={link({ level: "heads" })} aria-current={level === "heads"}>
-            all heads
-          </a>
+          <Entry level="model" text="the whole model" />
+          <Entry level="heads" text="all heads" />
           {run.formulas.length > 0 &&
-            SUMS.map((each) => (
-              <a
-                class="choice"
-                key={each}
-                href={link({ level: each, options: [], at: [] })}
-                aria-current={each === level}
-              >
-                {LEVELS[each].sums}
-              </a>
-            ))}
-          {run.model.stacks.some(({ side }) => side === "decoder") && (
-            <a class="choice" href={link({ level: "tree", picture: "", at: [] })} aria-current={level === "tree"}>
-              how it writes
-            </a>
-          )}
-          <a class="choice" href={link({ level: "training", options: [], at: [] })} aria-current={level === "training"}>
-            how it learned
-          </a>
+            SUMS.map((each) => <Entry key={each} level={each} text={LEVELS[each].sums ?? ""} />)}
+          <Entry level="tree" text="how it writes" />
+          <Entry level="training" text="how it learned" />
           {!together && <p class="label within">A part of it</p>}
           {together ? (
             <a class="choice" href={link({ level: "block", layout: [] })} aria-current={level === "block"}>
@@ -103,7 +84,7 @@ export function Rail(): VNode {
             ))
           )}
         </nav>
-        <div class="part" hidden={bare}>
+        <nav class="part" aria-label="workshop" hidden={bare}>
           <p class="label">Workshop</p>
           <a class="choice" href={link({ level: "mask", options: [], at: [] })} aria-current={level === "mask"}>
             Draw a mask
@@ -111,7 +92,7 @@ export function Rail(): VNode {
           <a class="choice" href={link({ level: "pictures", picture: "" })} aria-current={level === "pictures"}>
             Pictures of the documents
           </a>
-        </div>
+        </nav>
         {!bare && <Changes />}
         {names.run.formulas.length > 0 && <Compare />}
         {Object.keys(run.left_out).length > 0 && (
@@ -126,6 +107,23 @@ export function Rail(): VNode {
         )}
       </div>
     </aside>
+  );
+}
+
+/** What is looked at of the whole run: grey, with the reason, where there is nothing to show. */
+function Entry({ level, text }: { level: Level; text: string }): VNode {
+  const { source } = useStore();
+  const reason = LEVELS[level].lacks?.(source) ?? "";
+  return (
+    <a
+      class="choice"
+      href={link({ level, picture: "", options: [], at: [] })}
+      aria-current={level === later.value.level}
+      data-lacks={reason !== ""}
+    >
+      {text}
+      {reason !== "" && <small>: {reason}</small>}
+    </a>
   );
 }
 

@@ -52,10 +52,13 @@ export class EmbeddedSource implements Source {
     return headsOf(this.run, (name) => this.tensor(name), attention, sentence, dots);
   }
 
+  lacks(name: string): boolean {
+    return document.getElementById(`section-${name}`) === null;
+  }
+
   async section(name: string): Promise<unknown> {
-    const id = `section-${name}`;
-    if (document.getElementById(id) === null) return undefined;
-    return JSON.parse(new TextDecoder().decode(await unpacked(id)));
+    if (this.lacks(name)) return undefined;
+    return JSON.parse(new TextDecoder().decode(await unpacked(`section-${name}`)));
   }
 
   training(): Promise<unknown> {

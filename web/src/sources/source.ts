@@ -27,6 +27,8 @@ export interface Source {
   explain(formula: Formula, cell: Cell, signal?: AbortSignal): Promise<Explanation>;
   /** What a view needs beside the tensors, as `page/sections/sections.py` names it; undefined where it is not to be had. */
   section(name: string): Promise<unknown>;
+  /** Whether it is known, before it is asked for, that there is no such section. */
+  lacks?(name: string): boolean;
   /** The honesty gate, where it is measured when it is asked for and not told with the run. */
   honesty?(): Promise<Honesty | null>;
   /**

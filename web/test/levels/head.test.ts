@@ -6,20 +6,12 @@ import { headWords, toHead } from "../../src/address/links.ts";
 import type { Palette } from "../../src/draw/colour.ts";
 import { panelAt, type Scene } from "../../src/draw/scene.ts";
 import { attentionOf, cellNear, peersOf, weightsNear } from "../../src/formulas/attention.ts";
-import { Names } from "../../src/formulas/names.ts";
+import { isMark, Names } from "../../src/formulas/names.ts";
 import { handScene } from "../../src/levels/head/hand.ts";
 import { planOf, type Shown } from "../../src/levels/head/plan.ts";
 import { listed } from "../../src/levels/head/score_table.tsx";
 import { drawnOf, stillScene } from "../../src/levels/head/still.ts";
-import {
-  isMark,
-  isRightToLeft,
-  type Spans,
-  segmentsOf,
-  tokensOf,
-  type Unit,
-  wordsOf,
-} from "../../src/levels/head/units.ts";
+import { isRightToLeft, type Spans, segmentsOf, tokensOf, type Unit, wordsOf } from "../../src/levels/head/units.ts";
 import { rowsOf, strongest, Weights } from "../../src/levels/head/weights.ts";
 import type { Tensor } from "../../src/numbers/safetensors.ts";
 import type { Formula, Rule, RunRecord } from "../../src/record/record.ts";

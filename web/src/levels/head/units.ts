@@ -1,6 +1,6 @@
 /** What has a row: the tokens of a text, or its words; marks and padding are left out on request. */
 
-import type { Names } from "../../formulas/names.ts";
+import { isMark, type Names } from "../../formulas/names.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
 import type { Side } from "../../record/record.ts";
 
@@ -36,11 +36,6 @@ export function tokensOf({ names, side, sentence, count = 0, fetch }: Text): Uni
     const padding = real !== undefined && at(real, [Math.min(sentence, (real.shape[0] ?? 1) - 1), token]) === 0;
     return { tokens: [token], text, hidden, mark: padding || (!hidden && isMark(raw)) };
   });
-}
-
-/** `[CLS]`, `</s>`, `<|end|>`; a byte, a hidden or an unknown word is none. */
-export function isMark(token: string): boolean {
-  return /^(\[[A-Z]+\]|<[^<>]+>)$/.test(token) && !/^([[<](mask|unk)[\]>]|<0x[0-9a-f]{2}>)$/i.test(token);
 }
 
 const [PUNCTUATION, APART] = [

@@ -3,14 +3,13 @@
 import type { VNode } from "preact";
 import { toNumber, toTensor } from "../../address/links.ts";
 import { link, state } from "../../address/state.ts";
-import { type Names, unmarked } from "../../formulas/names.ts";
+import { isMark, type Names, unmarked } from "../../formulas/names.ts";
 import { percent, short } from "../../numbers/written.ts";
 import type { Lens, LensLayer, LensPlace } from "../../record/sums.ts";
 import { isLacking, useSection } from "../../views/found.ts";
 import { useStore } from "../../views/hooks.ts";
 import { Lack } from "../../views/lack.tsx";
 import { Table, Working } from "../../views/pieces.tsx";
-import { isMark } from "../head/units.ts";
 
 export function LensView(): VNode {
   const { names } = useStore();
@@ -100,16 +99,30 @@ function TensorLink({ name, text }: { name: string; text: string }): VNode {
   );
 }
 
-/** A decoder’s place answers with what follows it. */
+/** A decoder’s place answers with what follows it; a hidden word is called as everywhere, and by the word before it. */
 function Asked({ place: { at } }: { place: LensPlace }): VNode {
   const { names } = useStore();
   const word = names.word(at.side, at.sentence, at.token);
   return (
     <>
       {answersNext(names) && <span class="quiet">after </span>}
-      <b class={word.hidden ? "hidden" : ""}>{word.hidden ? at.text : word.text}</b>
+      <b class={word.hidden ? "hidden" : ""}>{word.text}</b>
+      {word.hidden && (
+        <span class="quiet">
+          {at.token === 0 ? ", hidden" : `, hidden after ${names.word(at.side, at.sentence, at.token - 1).text}`}
+        </span>
+      )}
     </>
   );
+}
+
+/** The place in hand, without the answer that the sentence about it ends with. */
+function Called({ place }: { place: LensPlace }): VNode {
+  const { names } = useStore();
+  const { side, sentence, token } = place.at;
+  const { text, hidden } = names.word(side, sentence, token);
+  if (!hidden) return <>{`${answersNext(names) ? "After " : ""}“${text}”`}</>;
+  return <>The hidden word{token > 0 && ` after “${names.word(side, sentence, token - 1).text}”`}</>;
 }
 
 /** Where the final answer first was the first guess, and stayed it. */
@@ -124,7 +137,7 @@ function Answer({ place }: { place: LensPlace }): VNode {
       : `from ${from?.block == null ? "the start" : `block ${from.block}`} on`;
   return (
     <p class="answer" data-settled={wrong + 1}>
-      <Asked place={place} />: <b class="hidden">“{unmarked(answer.text)}”</b>{" "}
+      <Called place={place} />: <b class="hidden">“{unmarked(answer.text)}”</b>{" "}
       {from === undefined ? "is no first guess on the way" : `is the first guess ${where}`}.
     </p>
   );
