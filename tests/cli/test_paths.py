@@ -180,7 +180,7 @@ def test_a_current_folder_that_is_gone(
     assert run("fill", trained, "a [MASK]").code == 0
 
 
-@pytest.mark.parametrize("there", [True, False], ids=["a link to a file", "a link to nothing yet"])
+@pytest.mark.parametrize("there", [True, False], ids=["a link to a file", "a broken link yet"])
 @pytest.mark.parametrize("resumable", [True, False])
 def test_results_go_to_the_file_that_a_link_names(
     run: Run, trained: Path, tmp_path: Path, there: bool, resumable: bool

@@ -190,7 +190,7 @@ def test_links_are_followed_once(tmp_path: Path) -> None:
     (folder / "self.txt").symlink_to(folder / "self.txt")
     found = find_files([folder])
     assert [path.name for path in found.used] == READ
-    assert reasons(found)["z.txt"] == reasons(found)["self.txt"] == "a link to nothing"
+    assert reasons(found)["z.txt"] == reasons(found)["self.txt"] == "a broken link"
     with pytest.raises(DataError) as caught:
         files_of([folder / "z.txt"])
     assert str(folder / "z.txt") in caught.value.wanted
