@@ -183,8 +183,9 @@ def test_the_live_page_chooses_a_model_and_reads_another_text(window: Page, tmp_
         until(window, lambda: any(run.trace.interventions for run in desk.runs.values()))  # the list is there before it
         (run,) = (run for run in desk.runs.values() if run.trace.interventions)
         assert len(run.trace.interventions) == 1
-        until(window, lambda: shown(window, f"{ATTENTION}.mixed", "0,0,2,1") == 0)
-        other = [0, 1, 2, 1]
+        head = int(place_of(window).partition("cell=")[2].split(",")[1])  # that of the number in hand
+        until(window, lambda: shown(window, f"{ATTENTION}.mixed", f"0,{head},2,1") == 0)
+        other = [0, 1 - head, 2, 1]
         value = shown(window, f"{ATTENTION}.mixed", ",".join(map(str, other)))
         assert value == float(run.trace[f"{ATTENTION}.mixed"][tuple(other)])
         assert "[MASK]" in code_of(window)
