@@ -82,8 +82,9 @@ function Page(): VNode {
   // Until the number of this address is here, the one before stays: dimmed, and without its mark.
   const asked = beside === undefined && tensor !== "" && !lost && inPicture.value;
   const stale = asked && (answer === null || answer.name !== tensor || answer.cell.join() !== held.join());
+  // A key may come before the effect below has replaced the listener of the level before: the state is read anew.
   const up = (): void => {
-    const above = LEVELS[level].up(state.value, names);
+    const above = LEVELS[state.value.level].up(state.value, names);
     if (above !== null) go(above);
   };
   const help = useRef<HTMLDialogElement>(null);
