@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +24,7 @@ from glassformer.text.library import refusing
 from glassformer.text.limits import check_added, check_settings, vocabulary_by_id
 from glassformer.text.special import SpecialTokens
 from glassformer.text.token_text import Spelling, marked
-from glassformer.text.unknown_words import unknown_word
+from glassformer.text.unknown_words import cutting_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -140,9 +141,7 @@ class Tokenizer:
         """The tokens of a text, or of two, framed by the special tokens unless `special` is False. Raises
         TokenizerError for a word outside a vocabulary that has no token for unknown words.
         """
-        with refusing(
-            lambda message: self._refusal(message, [text] if pair is None else [text, pair]), quiet=self._has_regex
-        ):
+        with self._cutting([text] if pair is None else [text, pair]):
             return self._encoding(self._backend.encode(text, pair, add_special_tokens=special))
 
     def ids(self, text: str) -> list[int]:
@@ -154,12 +153,12 @@ class Tokenizer:
 
     def raw_batch(self, texts: Sequence[str], *, special: bool = False) -> list[tokenizers.Encoding]:
         """The library's own encodings, for millions of texts; their ids need `unalias`."""
-        with refusing(lambda message: self._refusal(message, texts), quiet=self._has_regex):
+        with self._cutting(texts):
             return list(self._backend.encode_batch(texts, add_special_tokens=special))
 
     def word_ids(self, words: Sequence[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """The ids of words, each by itself, and of which word each of them is; a word may have none."""
-        with refusing(lambda message: self._refusal(message, words), quiet=self._has_regex):
+        with self._cutting(words):
             raw = self._backend.encode(list(words), is_pretokenized=True, add_special_tokens=False)
         return np.array(self.unalias(raw.ids), np.int32), np.array(raw.word_ids, np.int64)
 
@@ -194,12 +193,11 @@ class Tokenizer:
             masked_words=[id_ in hides for id_ in raw.ids],
         )
 
-    def _refusal(self, message: str, texts: Sequence[str]) -> TokenizerError:
-        """The error for a text that the library refuses with `message`, and what the user can do."""
-        refusal = TokenizerError("the tokenizer must be able to cut the text", got=message)
-        with refusing(lambda _: refusal):
-            has_unknown = self.special.unknown is not None
-            return (None if has_unknown else unknown_word(self._backend, self._vocabulary, texts, MASK)) or refusal
+    def _cutting(self, texts: Sequence[str]) -> AbstractContextManager[None]:
+        vocabulary = self._vocabulary if self.special.unknown is None else None
+        return refusing(
+            lambda message: cutting_error(message, self._backend, vocabulary, texts, MASK), quiet=self._has_regex
+        )
 
     def token(self, id_: int) -> str:
         """The token with this id; raises TokenizerError outside the vocabulary."""

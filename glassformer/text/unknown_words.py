@@ -6,14 +6,24 @@ import tokenizers
 from tokenizers import models
 
 from glassformer.base.errors import TokenizerError
+from glassformer.text.library import refusing
 
 
-def unknown_word(
+def cutting_error(
+    message: str, backend: tokenizers.Tokenizer, vocabulary: Sequence[str] | None, texts: Sequence[str], mask: str
+) -> TokenizerError:
+    """The error for texts that the library refuses with `message`, and what the user can do; `vocabulary` is None where
+    it has a token for unknown words.
+    """
+    error = TokenizerError("the tokenizer must be able to cut the text", got=message)
+    with refusing(lambda _: error):
+        return (None if vocabulary is None else _unknown_word(backend, vocabulary, texts, mask)) or error
+
+
+def _unknown_word(
     backend: tokenizers.Tokenizer, vocabulary: Sequence[str], texts: Sequence[str], mask: str
 ) -> TokenizerError | None:
-    """The error for the first such word in the texts, None for a vocabulary of another kind; `mask` stands in texts for
-    a masked word.
-    """
+    """The error for the first such word in the texts, None for a vocabulary of another kind."""
     if not isinstance(backend.model, models.WordLevel):
         return None
     for text in texts:

@@ -19,9 +19,21 @@ def until(page: Page, expression: str | Callable[[], object], given: object = No
     page's content policy forbids that: whether such a test passed was a matter of speed.
     """
     end = time.monotonic() + timeout / 1000
-    while not (page.evaluate(expression, given) if isinstance(expression, str) else expression()):
+    while not (_evaluated(page, expression, given) if isinstance(expression, str) else expression()):
         assert time.monotonic() < end, f"not true after {timeout / 1000:.0f} s: {expression}"
         page.wait_for_timeout(10)
+
+
+def _evaluated(page: Page, expression: str, given: object) -> object:
+    """What the page answers; None where it reads an element that is not drawn at this moment."""
+    from playwright.sync_api import Error
+
+    try:
+        return page.evaluate(expression, given)
+    except Error as error:
+        if "of null" in error.message:
+            return None
+        raise
 
 
 def at_rest(page: Page) -> None:
