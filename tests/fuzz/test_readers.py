@@ -55,7 +55,7 @@ def an_index(folder: Path, chance: random.Random) -> Callable[[], object]:
         told = exchanged(told, chance)
     (index / "index.json").write_text(sealed_json(told) if isinstance(told, dict) else json.dumps(told))
     top = chance.choice((1, 100, None, 1.5))
-    return lambda: gf.SearchIndex.open(index, _words(folder)).ask("the cat", top=top)  # type: ignore[arg-type]
+    return lambda: gf.SearchIndex.open(index, _words(folder)).ask("the cat", top=top)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def a_model(folder: Path, chance: random.Random) -> Callable[[], object]:

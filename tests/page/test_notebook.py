@@ -60,7 +60,7 @@ def test_what_cannot_be_shown_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     for wrong in (0, None, "5", True, 1.5):
         for option in ("height", "megabytes"):
             with refused(ConfigError, got=repr(wrong)):
-                found.show(**{option: wrong})  # type: ignore[arg-type]
+                found.show(**{option: wrong})  # type: ignore[arg-type]  # wrong on purpose
     monkeypatch.setitem(sys.modules, "anywidget", None)
     with refused(MissingExtraError, do="glassformer[notebook]"):
         found.show(live=True)

@@ -181,7 +181,7 @@ def test_a_page_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     found: Trace = slides_trace()
     for wrong in (0, None, "5", True):
         with refused(ConfigError, got=repr(wrong)):
-            found.to_html(tmp_path / "page.html", megabytes=wrong)  # type: ignore[arg-type]
+            found.to_html(tmp_path / "page.html", megabytes=wrong)  # type: ignore[arg-type]  # wrong on purpose
     missing = tmp_path / "missing" / "page.html"
     with refused(DataError, wanted=str(missing)):
         found.to_html(missing)

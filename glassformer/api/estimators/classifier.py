@@ -48,13 +48,8 @@ class TextClassifier(Tuned, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         out: str | Path | None = None,
         verbose: bool = False,
     ) -> None:
-        self.model, self.epochs, self.learning_rate, self.batch, self.length = (
-            model,
-            epochs,
-            learning_rate,
-            batch,
-            length,
-        )
+        self.model, self.epochs, self.learning_rate = model, epochs, learning_rate
+        self.batch, self.length = batch, length
         self.validation, self.class_weight, self.seed, self.device = validation, class_weight, seed, device
         self.settings, self.out, self.verbose = settings, out, verbose
 

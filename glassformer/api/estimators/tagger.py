@@ -41,13 +41,8 @@ class Tagger(Tuned, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears 
         out: str | Path | None = None,
         verbose: bool = False,
     ) -> None:
-        self.model, self.epochs, self.learning_rate, self.batch, self.length = (
-            model,
-            epochs,
-            learning_rate,
-            batch,
-            length,
-        )
+        self.model, self.epochs, self.learning_rate = model, epochs, learning_rate
+        self.batch, self.length = batch, length
         self.validation, self.crf, self.seed, self.device = validation, crf, seed, device
         self.settings, self.out, self.verbose = settings, out, verbose
 

@@ -117,7 +117,7 @@ def signed(function: Callable[..., Any], command: Callable[..., Any], parameters
     """The function with a command's name and help, and these parameters."""
     every = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
     function.__name__, function.__doc__ = command.__name__, command.__doc__
-    function.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+    function.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]  # typer reads it
     function.__annotations__ = {each.name: each.annotation for each in every}
     return function
 

@@ -21,7 +21,7 @@ def impatient(seconds: float = SECONDS_FOR_HEADERS, most: int = MOST_SILENT) -> 
     silent: dict[H11Protocol, asyncio.TimerHandle] = {}
 
     class Impatient(H11Protocol):
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
             super().connection_made(transport)
             self.wait()
 
