@@ -146,9 +146,10 @@ class Writing(Artefact):
         `content`.
 
         A decoder reads them as its chat template says, by default the one called "default"; `system` is the system
-        message. Tokens are sampled as by `generate`, and the other options are the same. Raises DataError where there
-        is no turn and where the template refuses the conversation, CheckpointError for a template that is wrong,
-        ConfigError for a model that does not chat, and for options that exclude each other.
+        message. The likeliest token is taken each time, or as an imported model says; `sample`, `temperature`, `top_k`,
+        `top_p`, `min_p` or `seed` draw tokens as `generate` does; the other options are the same. Raises DataError
+        where there is no turn and where the template refuses the conversation, CheckpointError for a template that is
+        wrong, ConfigError for a model that does not chat, and for options that exclude each other.
         """
         found: Reply = answers(self, "chat", [{"turns": turns_of(turns)}], WritingOptions(**options))[0]
         return found

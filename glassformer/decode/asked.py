@@ -7,7 +7,7 @@ from typing import Any
 from glassformer.base.errors import ConfigError
 from glassformer.base.settings import read_settings
 from glassformer.decode.options import WritingOptions
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.settings import USUAL, DecodeSettings
 
 # The search, where neither the model's own settings nor options ask for another one.
 BEAMS, LENGTH_PENALTY = 5, 0.6
@@ -50,6 +50,12 @@ def search_settings(
         groups = _count(asked, "groups")
         asked["beams"] = -(-needed // groups) * groups
     return read_settings(DecodeSettings, asked, where=where, called=called)
+
+
+def reply_search(options: WritingOptions) -> DecodeSettings:
+    """The default search for a reply: greedy, or sampling where one of its options is given."""
+    sampling = options.sample or any(getattr(options, name) is not None for name in (*_SAMPLING, "seed"))
+    return USUAL if sampling else DecodeSettings()
 
 
 def asked_search(

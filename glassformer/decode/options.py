@@ -47,9 +47,7 @@ class WritingOptions:
     chosen (`decode/asked.py`), all others here: raises ConfigError.
     """
 
-    beams: int | None = _option(
-        f"{_LIKELIEST}  [default: as trained, 5]", f"{_LIKELIEST}  [default: none, tokens are sampled]", least=1
-    )
+    beams: int | None = _option(f"{_LIKELIEST}  [default: as trained, 5]", f"{_LIKELIEST}  [default: none]", least=1)
     length_penalty: float | None = _option(f"{_LONG}  [default: as trained, 0.6]", f"{_LONG}  [default: 0.6]")
     coverage_penalty: float | None = _option(
         "Higher values penalize translations that skip words (β of Wu et al. 2016).  [default: 0]",

@@ -189,6 +189,8 @@ def _vocabulary(checked: Checked, start: Start, earlier: Tokenizer | None, progr
     # A resumed run keeps its split, also where the text has changed since.
     shares = kind.resolve_shares(recipe.data) if earlier is None else recipe.data.shares
     data = recipe.data.model_copy(update=dict(shares))
+    if recipe.data.holds_out and not data.holds_out:
+        progress.note("so few records are all learned, and none is held out; hold out a part with --validation 0.3")
     tokenizer = learn_tokenizer(section, kind, data, shares, checked.size, progress) if known is None else known
     if start.model is None:
         body = body_config(recipe.model, data.length, *sizes_of(tokenizer), pad_id=tokenizer.pad_id)

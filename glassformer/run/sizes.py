@@ -35,6 +35,7 @@ _OPTIONS = {
     "tokenizer.vocabulary": "--vocabulary",
     "train.batch": "--batch",
     "train.batch_tokens": "--set train.batch_tokens",
+    "train.steps": "--steps",
     "model.settings.dropout": "--set model.settings.dropout",
 }
 # Sizes of a translator, target tokens that a core learns from in a second, and from how many minutes on one core it is
@@ -46,6 +47,8 @@ SHARED_VOCABULARIES = ((1000, 0.0), (2000, 2e5), (4000, 1e6), (8000, 3e6), (1600
 # seen often is learned by heart without it.
 _STEP_TOKENS, _STEPS = (512, 1024, 2048, 4096), 2500.0
 _DROPOUTS = ((0.1, 0.0), (0.2, 8.0), (0.3, 30.0))
+# Fewer bytes of pairs than this are learned in so many steps, long before the minutes of the recipe end.
+_FEW, _STEPS_OF_FEW = 4000, 600
 # Bytes of a target token, and of a text by each byte of its archive.
 _BYTES_OF_A_TOKEN, _UNPACKED = 4.3, 3.3
 
@@ -114,6 +117,8 @@ def translator_sizes(
     paths = find_files(files).used
     text = sum(path.stat().st_size * (_UNPACKED if path.suffix.lower() == ".gz" else 1.0) for path in paths)
     settings: dict[str, object] = {}
+    if text < _FEW and core_minutes is not None and steps is epochs is None:
+        settings["train.steps"] = steps = _STEPS_OF_FEW
     if core_minutes is not None and size is None:
         size = next(name for name, _, least in reversed(TRANSLATORS) if core_minutes >= least)
         settings["model.size"] = size

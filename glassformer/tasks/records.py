@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, Self
 
@@ -132,6 +132,8 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     reads_tables = True
     fits_baselines = True
     axes: ClassVar[Mapping[str, Any]]
+    # Of fewer different texts none is held out, where the share asked for is less than one of them.
+    held_out_from: ClassVar[int] = 0
 
     @classmethod
     @abstractmethod
@@ -183,9 +185,12 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     @classmethod
     def resolve_shares(cls, data: DataSection) -> dict[str, float]:
         shares = {"validation": 0.0 if data.validation_files else data.validation, "test": data.test}
-        texts = (cls.split_text(record) for record in cls.records(data, data.files, on_bad(data)))
+        texts = map(cls.split_text, cls.records(data, data.files, on_bad(data)))
+        first = dict.fromkeys(islice(texts, 100 * cls.held_out_from))
+        if len(first) < min(cls.held_out_from, 1 / (shares["validation"] or 1)):
+            return {**shares, "validation": 0.0}
         try:
-            return shares_for(texts, shares, seed=data.seed)
+            return shares_for(chain(first, texts), shares, seed=data.seed)
         except TooFewError as error:
             named = ", ".join(data.files)
             raise DataError(

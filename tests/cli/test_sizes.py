@@ -105,6 +105,16 @@ def test_a_run_by_steps_has_the_steps_of_one_by_its_minutes(tmp_path: Path, step
     assert f"{steps:,} steps" in chosen.sentence(chosen.settings)
 
 
+def test_a_few_pairs_are_learned_in_few_steps_unless_an_end_is_chosen(tmp_path: Path) -> None:
+    pairs = tmp_path / "turns.tsv"
+    pairs.write_text("turn\treply\nHi how are you\tI am fine\n")
+    ends: list[dict[str, object]] = [{}, {"train.minutes": 2.0}, {"train.epochs": 3}, {"train.steps": 7}]
+    steps = [requested_recipe("chat", [str(pairs)], settings=end, assignments=()).train.steps for end in ends]
+    assert steps == [600, None, None, 7]
+    pairs.write_text("turn\treply\n" + "Hi how are you\tI am fine\n" * 400)
+    assert requested_recipe("chat", [str(pairs)], settings={}, assignments=()).train.steps is None
+
+
 def test_a_step_is_asked_for_in_tokens(tmp_path: Path) -> None:
     """--batch counts rows, which the tokens of a step would make idle."""
     pairs = tmp_path / "pairs.tsv"

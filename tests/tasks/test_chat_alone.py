@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,9 +19,11 @@ from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.readers.dialogues import Dialogue, read_dialogues
 from glassformer.models.inputs import Inputs
 from glassformer.scoring.score import THIS_MODEL, Unigram
+from glassformer.tasks.records import RecordTask
 from glassformer.tasks.writing.chat.alone import ChatAlone
 from glassformer.tasks.writing.chat.records import DialogueSource, Exchanges
-from glassformer.tasks.writing.chat.settings import ChatSection
+from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
+from glassformer.tasks.writing.chat.task import Chat
 from glassformer.tasks.writing.chat.turns import TurnWriter, lessons, messages_of, told_apart
 from glassformer.tasks.writing.next_token_scores import NEXT
 from glassformer.text.chat_template import ChatTemplate, ChatTemplates, Message, own_templates, template_tokens
@@ -131,6 +134,22 @@ def test_the_loss_is_that_of_each_reply_alone_after_its_turns(family: str) -> No
     assert float(task.losses(model.module, batch)[NEXT].detach()) == pytest.approx(total, abs=ORDER * count)
     assert len(source.examples) == sum(sum(each.replies) for each in dialogues)
     assert source.examples[0].before[-1].role == "user"
+
+
+@pytest.mark.parametrize("kind", [Chat, ChatAlone])
+def test_few_dialogues_are_all_learned_unless_a_whole_one_is_asked_for(
+    kind: type[RecordTask[Any, Any]], tmp_path: Path
+) -> None:
+    path = tmp_path / "dialogues.txt"
+    texts = [f"How is number {n}\nNumber {n} is fine" for n in range(20)]
+    shares = []
+    for count, validation in ((1, 0.05), (19, 0.05), (4, 0.5), (20, 0.05)):
+        path.write_text("\n\n".join(texts[:count]) + "\n")
+        data = ChatData(files=(str(path),), validation=validation)
+        shares.append(kind.resolve_shares(data)["validation"])
+    assert shares[:2] == [0.0, 0.0]
+    assert shares[2] >= 0.5
+    assert shares[3] >= 0.05
 
 
 def test_a_trigram_stands_beside_it_as_beside_a_language_model() -> None:

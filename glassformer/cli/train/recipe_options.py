@@ -233,6 +233,7 @@ def _sized(recipe: Recipe, changes: Mapping[str, object], recorded: Recipe | Non
     except DataError:  # raised again, with all that is wrong, where the files are read
         return dict(changes)
     given = {*changes, *("model.settings.dropout" for name in changes if name == "model.settings")}
+    given |= {"train.steps" for name in ("train.minutes", "train.epochs") if name in changes}
     chosen = {name: value for name, value in choice.settings.items() if name not in given}
     if chosen:
         note(choice.sentence(chosen))

@@ -155,7 +155,15 @@ class Generate(Writer[Prompt, Generation]):
             raise ConfigError(f"at most {room} tokens are read at once", got=f"min_tokens = {search.min_tokens}")
 
     @classmethod
-    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context, *, where: str = "generate") -> Self:
+    def of(
+        cls,
+        model: Transformer,
+        tokenizer: Tokenizer,
+        context: Context,
+        *,
+        where: str = "generate",
+        usual: DecodeSettings = USUAL,
+    ) -> Self:
         """For a decoder; raises ConfigError for options that exclude each other, or leave an imported setting out."""
         check_writes(model.config)
         options, default = context.writing, context.search
@@ -166,7 +174,7 @@ class Generate(Writer[Prompt, Generation]):
                 got=reason,
                 do="choose how tokens are chosen: --beams 1, or --temperature 1 (search= in Python)",
             )
-        search = asked_search(options, default=USUAL if default is None else default.settings, where=where)
+        search = asked_search(options, default=usual if default is None else default.settings, where=where)
         asked = options.max_tokens is not None or options.search is not None
         return cls(
             tokenizer,

@@ -54,6 +54,7 @@ class ChatAlone(RecordTask[Talk, Reply]):
     weights: ClassVar[Mapping[str, float]] = {NEXT: 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {NEXT: "token"}
     fits_baselines = True
+    held_out_from = Chat.held_out_from
     in_one_pass = False
     baseline_names = ("unigram", "trigram", "right_replies")
     of_tokens = ("loss", "perplexity", "accuracy")

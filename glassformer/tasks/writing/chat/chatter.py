@@ -12,9 +12,8 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.shown import Part, Written
 from glassformer.config import ModelConfig
 from glassformer.data.readers.dialogues import in_a_line
-from glassformer.decode.asked import asked_search
+from glassformer.decode.asked import asked_search, reply_search
 from glassformer.decode.request import Hypothesis
-from glassformer.decode.settings import USUAL
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.answered import Answered
@@ -120,7 +119,8 @@ class Chatter(Writer[Conversation, Reply]):
                 got=f"{model.config.family}, an encoder–decoder, which reads turns alone",
                 do="leave it out",
             )
-        search = asked_search(options, default=USUAL if default is None else default.settings, where="chat")
+        usual = reply_search(options) if default is None else default.settings
+        search = asked_search(options, default=usual, where="chat")
         ids = None if default is None else default.ids
         translator = Translator(
             tokenizer, length=context.length, ids=ids or special_ids(tokenizer.target), search=search, default=default

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple, Self
 
 from glassformer.base.errors import ConfigError, DataError
+from glassformer.decode.asked import reply_search
 from glassformer.decode.request import Hypothesis
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
@@ -51,7 +52,7 @@ class Talker(Writer[Talk, Reply]):
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
         """For a decoder with a chat template; raises ConfigError, also for options that exclude each other."""
-        writer = Generate.of(model, tokenizer, context, where="chat")
+        writer = Generate.of(model, tokenizer, context, where="chat", usual=reply_search(context.writing))
         if context.search is None:  # it has learned what begins a turn: none of its replies contains that
             marks = (tokenizer.id(mark) for mark in MARKS.values())
             ends = dict.fromkeys([*writer.ids.end, *(id_ for id_ in marks if id_ is not None)])

@@ -162,6 +162,7 @@ class Chat(TargetTask):
     fits_baselines = True
     baseline_names = ("unigram", "trigram", "right_replies")
     of_tokens = ("loss", "perplexity", "accuracy")
+    held_out_from = 20
     section: ChatSection
 
     def searching(self, beams: int) -> Translator:
