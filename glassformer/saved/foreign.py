@@ -134,19 +134,20 @@ def searched(model: Artefact) -> Searched:
             got=f"token {pad} of {model.tokenizer.vocabulary_size}",
             do="train with a tokenizer.vocabulary that both sides reach",
         )
+    beams = 1 if section.greedy else section.beams
     tokens: dict[str, Any] = {"eos_token_id": ids.end[0], "decoder_start_token_id": ids.begin}
     generation: dict[str, Any] = {
         **tokens,
         "max_length": model.config.output_stack.embed.position.max_length,
-        "num_beams": section.beams,
+        "num_beams": beams,
         "length_penalty": section.length_penalty,
         # Our search is exact; theirs warns of "never" where it is greedy.
-        "early_stopping": "never" if section.beams > 1 else False,
+        "early_stopping": "never" if beams > 1 else False,
     }
     if pad is not None:
         generation |= {"pad_token_id": pad, "bad_words_ids": [[pad]]}
     told = []
-    if section.beams > 1 and section.length_penalty:
+    if beams > 1 and section.length_penalty:
         told.append(
             f"the length penalty {section.length_penalty:g} divides scores by ((5 + n) / 6)^{section.length_penalty:g} "
             f"here and by n^{section.length_penalty:g} there, for an answer of n tokens: some translations differ"
@@ -159,18 +160,17 @@ def searched(model: Artefact) -> Searched:
 
 
 def _written(model: Artefact) -> Searched:
-    """How a decoder that was trained here draws its tokens."""
+    """How a decoder that was trained here chooses its tokens."""
     talks = next(verb for verb, entry in VERBS.items() if entry.turns)
     writes = verb_of(str(task_where(lambda kind: kind.of_imported == "decoder")))
     kind = predictor_of(writes if model.templates is None else talks, model.task_name, model.config)
     writer: Any = kind.of(model.module, model.tokenizer, model.context({}))
     writer = getattr(writer, "writer", writer)
     ends, never, settings = writer.ids.end, writer.ids.never, writer.settings
+    drawn = {"temperature": settings.temperature, "top_p": settings.top_p, "top_k": 0}
     generation: dict[str, Any] = {
-        "do_sample": True,
-        "temperature": settings.temperature,
-        "top_p": settings.top_p,
-        "top_k": 0,
+        "do_sample": settings.method == "sample",
+        **(drawn if settings.method == "sample" else {}),
         "max_new_tokens": settings.max_tokens,
         "bos_token_id": writer.ids.begin,
         **({"eos_token_id": list(ends) if len(ends) > 1 else ends[0]} if ends else {}),

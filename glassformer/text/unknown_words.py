@@ -32,7 +32,8 @@ def _unknown_word(
                 return TokenizerError(
                     "each word must be in the vocabulary, which has no token for unknown words",
                     got=repr(word),
-                    do=f"use words such as {', '.join(vocabulary[:5])}, or train with special tokens",
+                    do=f"use words such as {', '.join(vocabulary[:5])}, or train on your own words: "
+                    "glassformer train annotated-masks FILE",
                 )
     return None
 

@@ -17,6 +17,7 @@ class TargetSection(TaskSection):
     """
 
     found: ClassVar[tuple[str, ...]] = ()
+    greedy: ClassVar[bool] = False  # answers are found without beams, unless these are asked for
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
     beams: int = Field(default=BEAMS, ge=1, le=1000)
     length_penalty: LengthPenalty = LENGTH_PENALTY

@@ -11,6 +11,7 @@ class ChatSection(TargetSection):
     """As for translation, but without label smoothing."""
 
     compared_by: ClassVar[str] = "-bits_per_byte"  # losses per token are of different tokens where vocabularies differ
+    greedy: ClassVar[bool] = True
     card: ClassVar[CardWords] = CardWords(
         "reply",
         cut="cut at their beginning: the last turns are read",
