@@ -89,9 +89,7 @@ class WritingOptions:
     min_tokens: int | None = _option("Minimum tokens of an answer.  [default: 0]", least=0)
     paragraphs: bool = _option("Translate the sentences of each text one by one.", default=False, of="translation")
     alignment: bool | None = _option(
-        "Show the word alignment.  [default: with --json]",
-        flags=("--alignment/--no-alignment",),
-        of="translation",
+        "Show the word alignment.  [default: with --json]", flags=("--alignment/--no-alignment",), of="translation"
     )
     system: str | None = _option("System message, for a decoder.  [default: none]", of="reply")
     template: str | None = _option(

@@ -116,9 +116,7 @@ def _check_shares(recipe: Recipe, known: Recipe) -> None:
 
 def _changed(name: str, was: object, got: str) -> ConfigError:
     return ConfigError(
-        f"a resumed run must keep {name} = {was!r}",
-        got=got,
-        do="leave the setting as it was, or choose another --out",
+        f"a resumed run must keep {name} = {was!r}", got=got, do="leave the setting as it was, or choose another --out"
     )
 
 

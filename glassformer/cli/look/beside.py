@@ -26,17 +26,10 @@ ProbeFile = Annotated[
 IndexFolder = Annotated[
     Path | None,
     typer.Option(
-        "--index",
-        help="Add the nearest texts of an index to the page: a folder from search build.  [default: none]",
+        "--index", help="Add the nearest texts of an index to the page: a folder from search build.  [default: none]"
     ),
 ]
-StartModel = Annotated[
-    str | None,
-    typer.Option(
-        "--start",
-        help=f"{START}  [default: none]",
-    ),
-]
+StartModel = Annotated[str | None, typer.Option("--start", help=f"{START}  [default: none]")]
 
 
 def beside(opened: Model, probe: Path | None, index: Path | None, start: str | None) -> Mapping[str, Maker]:

@@ -68,29 +68,15 @@ def explain(
     ] = None,
     word: Word = None,
     sentence: Annotated[
-        int,
-        typer.Option("--sentence", min=0, help="Number of the text, or candidate, that has the word, from 0."),
+        int, typer.Option("--sentence", min=0, help="Number of the text, or candidate, that has the word, from 0.")
     ] = 0,
     notes: Notes = False,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            "--html",
-            writable=True,
-            help=HTML,
-        ),
-    ] = None,
+    html: Annotated[Path | None, typer.Option("--html", writable=True, help=HTML)] = None,
     megabytes: Annotated[
-        int,
-        typer.Option(
-            "--megabytes",
-            min=1,
-            help="Maximum size of the page; beyond it numbers are left out.",
-        ),
+        int, typer.Option("--megabytes", min=1, help="Maximum size of the page; beyond it numbers are left out.")
     ] = 8,
     gradients: Annotated[
-        bool,
-        typer.Option("--gradients", help="Add the gradients of the loss to the page, back to each word."),
+        bool, typer.Option("--gradients", help="Add the gradients of the loss to the page, back to each word.")
     ] = False,
     held_out: HeldOutTexts = None,
     probe: ProbeFile = None,

@@ -22,14 +22,7 @@ if TYPE_CHECKING:
     from glassformer.look.texts.written import Looks
     from glassformer.look.trace.trace import Trace
 
-Write = Annotated[
-    int | None,
-    typer.Option(
-        "--write",
-        min=1,
-        help=f"{WRITE}  [default: none]",
-    ),
-]
+Write = Annotated[int | None, typer.Option("--write", min=1, help=f"{WRITE}  [default: none]")]
 LooksOf = Annotated[
     str | None,
     typer.Option(

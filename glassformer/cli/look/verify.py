@@ -49,11 +49,7 @@ def verify(
     ] = "float32",
     write: Annotated[
         int | None,
-        typer.Option(
-            "--write",
-            min=0,
-            help=f"{WRITE}  [default: 8 for a model that generates text, else 0]",
-        ),
+        typer.Option("--write", min=0, help=f"{WRITE}  [default: 8 for a model that generates text, else 0]"),
     ] = None,
     fast: Fast = False,
     json: Json = False,

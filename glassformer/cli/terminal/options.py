@@ -20,15 +20,10 @@ Texts = Annotated[
     ),
 ]
 NamedModel = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        help="The model.  [default: the first word, else a bundled model]",
-    ),
+    str | None, typer.Option("--model", help="The model.  [default: the first word, else a bundled model]")
 ]
 Pair = Annotated[
-    str | None,
-    typer.Option("--pair", help="The second text of a pair, or the passage of a question.  [default: none]"),
+    str | None, typer.Option("--pair", help="The second text of a pair, or the passage of a question.  [default: none]")
 ]
 Target = Annotated[
     str | None,
@@ -71,25 +66,12 @@ SEED = "Seed of all random choices."
 DATA_FILES = ".jsonl, .csv, .tsv, .parquet, for tag also .conll and .conllu, for answer also SQuAD's .json; each also "
 ".gz"
 OUT = "Where to write: a folder for a run or an index, a file for results (.jsonl, .csv, .tsv, .parquet, else text)."
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        "-o",
-        writable=True,
-        help=f"{OUT}  [default: the screen]",
-    ),
-]
+Out = Annotated[Path | None, typer.Option("--out", "-o", writable=True, help=f"{OUT}  [default: the screen]")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue a stopped command from what it left in --out.")]
 REJECTS = "Write records that cannot be used to this file (JSON lines: file, line, reason, record), and continue."
 START = "The model to start from, or that this one was tuned from."
 Rejects = Annotated[
-    Path | None,
-    typer.Option(
-        "--rejects",
-        writable=True,
-        help=f"{REJECTS}  [default: stop at the first]",
-    ),
+    Path | None, typer.Option("--rejects", writable=True, help=f"{REJECTS}  [default: stop at the first]")
 ]
 COLUMNS = {
     "text": "Column with the text: a name, or a number from 0.",
@@ -158,22 +140,8 @@ LAYERS = (
     "-2), sum:1..4, mean:5,6, concat:-4..-1, mix:FILE, for embed compare also mix, which is learned (repeatable)."
 )
 POOLING = "How tokens become one vector: first, mean, max, last-token (repeatable)."
-Strategies = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--strategy",
-        "-s",
-        help=f"{LAYERS}  [default: last]",
-    ),
-]
-Poolings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--pooling",
-        "-p",
-        help=f"{POOLING}  [default: mean]",
-    ),
-]
+Strategies = Annotated[list[str] | None, typer.Option("--strategy", "-s", help=f"{LAYERS}  [default: last]")]
+Poolings = Annotated[list[str] | None, typer.Option("--pooling", "-p", help=f"{POOLING}  [default: mean]")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON record per line, whatever the suffix of the file.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:1 ...")]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads.  [default: all]")]

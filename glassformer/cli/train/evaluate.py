@@ -41,8 +41,7 @@ def evaluate(
     model: NamedModel = None,
     split: HeldOut = None,
     examples: Annotated[
-        bool,
-        typer.Option("--examples/--no-examples", help="Quote the worst predictions, which are rows of the data."),
+        bool, typer.Option("--examples/--no-examples", help="Quote the worst predictions, which are rows of the data.")
     ] = True,
     rejects: Rejects = None,
     out: Out = None,

@@ -74,11 +74,7 @@ def embed_compare(
     ] = None,
     pooling: Annotated[
         list[str] | None,
-        typer.Option(
-            "--pooling",
-            "-p",
-            help=f"{POOLING}  [default: first, mean and max; with --words first and mean]",
-        ),
+        typer.Option("--pooling", "-p", help=f"{POOLING}  [default: first, mean and max; with --words first and mean]"),
     ] = None,
     rows: Annotated[int, typer.Option("--rows", min=10, help=ROWS)] = MOST_ROWS,
     folds: Annotated[int, typer.Option("--folds", min=2, help="Number of folds of the cross-validation.")] = 5,

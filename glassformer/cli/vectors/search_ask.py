@@ -28,8 +28,7 @@ def search_ask(
     text_column: TextColumn = "text",
     top: Top = 5,
     model: Annotated[
-        str | None,
-        typer.Option("--model", help="The model.  [default: the one that the index names]"),
+        str | None, typer.Option("--model", help="The model.  [default: the one that the index names]")
     ] = None,
     backend: Annotated[
         Literal["auto", "exact", "faiss"],

@@ -47,19 +47,12 @@ def search_build(
         ),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", file_okay=False, help=f"{OUT}  [default: none; required]"),
+        Path | None, typer.Option("--out", "-o", file_okay=False, help=f"{OUT}  [default: none; required]")
     ] = None,
     model: NamedModel = None,
     text_column: TextColumn = "text",
-    strategy: Annotated[
-        list[str] | None,
-        typer.Option("--strategy", "-s", help=f"{LAYERS}  [default: last]"),
-    ] = None,
-    pooling: Annotated[
-        list[str] | None,
-        typer.Option("--pooling", "-p", help=f"{POOLING}  [default: mean]"),
-    ] = None,
+    strategy: Annotated[list[str] | None, typer.Option("--strategy", "-s", help=f"{LAYERS}  [default: last]")] = None,
+    pooling: Annotated[list[str] | None, typer.Option("--pooling", "-p", help=f"{POOLING}  [default: mean]")] = None,
     resume: Resume = False,
     rejects: Rejects = None,
     fast: Fast = False,

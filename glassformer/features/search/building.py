@@ -85,9 +85,7 @@ def building(
     path = Path(path)
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise DataError(
-            "an index is written to a new folder",
-            got=f"{path}, which exists",
-            do="delete it, or choose another --out",
+            "an index is written to a new folder", got=f"{path}, which exists", do="delete it, or choose another --out"
         )
     maker = vectors_of(model, [strategy], [pooling])
     (feature,) = maker.features
