@@ -15,27 +15,10 @@ from glassformer.cli.ask.request import Request, Way, request_typed
 from glassformer.cli.ask.show import show_trees
 from glassformer.cli.ask.story import write_story
 from glassformer.cli.ask.stream_words import stream_words
+from glassformer.cli.terminal import options
 from glassformer.cli.terminal.destination import counted, destination, set_aside
 from glassformer.cli.terminal.inputs import find_inputs
 from glassformer.cli.terminal.opened import second_text
-from glassformer.cli.terminal.options import (
-    Choices,
-    Device,
-    Fast,
-    Int8,
-    Json,
-    NamedModel,
-    Out,
-    Pair,
-    Rejects,
-    Resume,
-    Target,
-    TextFiles,
-    Texts,
-    Threads,
-    Top,
-    column_option,
-)
 from glassformer.cli.terminal.readers import Reader, reader_of
 from glassformer.cli.terminal.texts import records
 from glassformer.data.readers.lines import stop_unless
@@ -65,8 +48,8 @@ _WAYS: Mapping[Way, Callable[[Job], None]] = {
 
 def _options(entry: VerbEntry) -> dict[str, tuple[Any, object]]:
     return {
-        **({"top": (Top, 5)} if entry.top else {}),
-        **({"target": (Target, None)} if "target" in entry.of_pairs else {}),
+        **({"top": (options.Top, 5)} if entry.top else {}),
+        **({"target": (options.Target, None)} if "target" in entry.of_pairs else {}),
         **_WRITING.get(entry.writes, {}),
     }
 
@@ -75,21 +58,24 @@ def asking(verb: str) -> Callable[..., None]:
     entry = VERBS[verb]
     own = _options(entry)
     shared: dict[str, tuple[Any, object]] = {
-        "text": (Texts, None),
-        "model": (NamedModel, None),
-        **({"pair": (Pair, None)} if "pair" in entry.columns else {}),
-        **({"choice": (Choices, None)} if "choices" in entry.columns else {}),
-        "file": (TextFiles, None),
-        **{f"{role}_column": (column_option(role, _UNNAMED.get(role, _TRAINED)), None) for role in entry.columns},
+        "text": (options.Texts, None),
+        "model": (options.NamedModel, None),
+        **({"pair": (options.Pair, None)} if "pair" in entry.columns else {}),
+        **({"choice": (options.Choices, None)} if "choices" in entry.columns else {}),
+        "file": (options.TextFiles, None),
+        **{
+            f"{role}_column": (options.column_option(role, _UNNAMED.get(role, _TRAINED)), None)
+            for role in entry.columns
+        },
         **own,
-        "out": (Out, None),
-        "resume": (Resume, False),
-        "rejects": (Rejects, None),
-        "json": (Json, False),
-        "fast": (Fast, False),
-        **({"int8": (Int8, False)} if entry.writes else {}),
-        "device": (Device, "auto"),
-        "threads": (Threads, None),
+        "out": (options.Out, None),
+        "resume": (options.Resume, False),
+        "rejects": (options.Rejects, None),
+        "json": (options.Json, False),
+        "fast": (options.Fast, False),
+        **({"int8": (options.Int8, False)} if entry.writes else {}),
+        "device": (options.Device, "auto"),
+        "threads": (options.Threads, None),
     }
 
     def command(**typed: Any) -> None:
@@ -125,8 +111,8 @@ def _answer(asked: Request) -> None:
     second_text(opened, None, asked.target)
     reader = _reader(asked.verb, opened, asked.columns, asked.same)
     inputs, output = find_inputs(asked.texts, asked.files, reader, asked.same), asked.output
-    verb, options = asked.verb.name, asked.options
-    depends = {"verb": verb, **(options if isinstance(options, Mapping) else vars(options)), **asked.machine.options}
+    verb, given = asked.verb.name, asked.options
+    depends = {"verb": verb, **(given if isinstance(given, Mapping) else vars(given)), **asked.machine.options}
     with (
         set_aside(output.rejects, inputs.order) as bad,
         destination(opened, inputs, output, depends) as out,
@@ -136,7 +122,7 @@ def _answer(asked: Request) -> None:
             opened=opened,
             verb=verb,
             texts=records(inputs, bad=bad or stop_unless("rejects")),
-            options=options,
+            options=given,
             out=out,
             advance=advance,
             bad=bad,

@@ -11,35 +11,11 @@ import typer
 
 from glassformer.base.errors import ConfigError
 from glassformer.base.wrapping import in_one_line
+from glassformer.cli.look import explain_writing as writing
 from glassformer.cli.look.beside import IndexFolder, ProbeFile, StartModel, beside
 from glassformer.cli.look.explain_word import looks_of, place_of, tell
-from glassformer.cli.look.explain_writing import (
-    Beams,
-    LooksOf,
-    Seed,
-    Temperature,
-    TopK,
-    TopP,
-    Write,
-    explain_writing,
-    refuse_beside_write,
-    refuse_without,
-)
+from glassformer.cli.terminal import options
 from glassformer.cli.terminal.opened import open_model, second_text, split_model
-from glassformer.cli.terminal.options import (
-    HTML,
-    Choices,
-    Device,
-    HeldOutTexts,
-    Json,
-    NamedModel,
-    Notes,
-    Pair,
-    Target,
-    Texts,
-    Threads,
-    Word,
-)
 from glassformer.cli.terminal.screen import note, record
 from glassformer.cli.terminal.texts import texts_to_explain
 
@@ -53,11 +29,11 @@ if TYPE_CHECKING:
 
 
 def explain(
-    text: Texts = None,
-    model: NamedModel = None,
-    pair: Pair = None,
-    target: Target = None,
-    choice: Choices = None,
+    text: options.Texts = None,
+    model: options.NamedModel = None,
+    pair: options.Pair = None,
+    target: options.Target = None,
+    choice: options.Choices = None,
     cell: Annotated[
         str | None,
         typer.Option(
@@ -66,32 +42,32 @@ def explain(
             "[default: none]",
         ),
     ] = None,
-    word: Word = None,
+    word: options.Word = None,
     sentence: Annotated[
         int, typer.Option("--sentence", min=0, help="Number of the text, or candidate, that has the word, from 0.")
     ] = 0,
-    notes: Notes = False,
-    html: Annotated[Path | None, typer.Option("--html", writable=True, help=HTML)] = None,
+    notes: options.Notes = False,
+    html: Annotated[Path | None, typer.Option("--html", writable=True, help=options.HTML)] = None,
     megabytes: Annotated[
         int, typer.Option("--megabytes", min=1, help="Maximum size of the page; beyond it numbers are left out.")
     ] = 8,
     gradients: Annotated[
         bool, typer.Option("--gradients", help="Add the gradients of the loss to the page, back to each word.")
     ] = False,
-    held_out: HeldOutTexts = None,
+    held_out: options.HeldOutTexts = None,
     probe: ProbeFile = None,
     index: IndexFolder = None,
     start: StartModel = None,
-    write: Write = None,
-    looks: LooksOf = None,
-    beams: Beams = None,
-    temperature: Temperature = None,
-    top_k: TopK = None,
-    top_p: TopP = None,
-    seed: Seed = None,
-    json: Json = False,
-    device: Device = "auto",
-    threads: Threads = None,
+    write: writing.Write = None,
+    looks: writing.LooksOf = None,
+    beams: writing.Beams = None,
+    temperature: writing.Temperature = None,
+    top_k: writing.TopK = None,
+    top_p: writing.TopP = None,
+    seed: writing.Seed = None,
+    json: options.Json = False,
+    device: options.Device = "auto",
+    threads: options.Threads = None,
 ) -> None:
     """Show all steps from words to predictions, with every number of one word's row; or trace one number back to its
     inputs. --html writes a page on which every number can be opened. With --choice the text is read with each
@@ -101,14 +77,14 @@ def explain(
     which, texts = split_model("explain", text, model)
     searched = {"beams": beams, "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     if write is None:
-        refuse_without({"looks": looks, **searched})
+        writing.refuse_without({"looks": looks, **searched})
     else:
-        refuse_beside_write(
+        writing.refuse_beside_write(
             pair=pair, target=target, choice=choice, cell=cell, gradients=gradients, held_out=held_out, probe=probe,
             index=index, start=start,
         )  # fmt: skip
         opened = open_model(which, device=device, threads=threads)
-        explain_writing(
+        writing.explain_writing(
             opened,
             list(texts_to_explain(texts)),
             write,

@@ -7,20 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from glassformer.cli.look.info import note_changed
+from glassformer.cli.terminal import options
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model, second_text, split_model
-from glassformer.cli.terminal.options import (
-    WRITE,
-    Choices,
-    Device,
-    Fast,
-    Json,
-    NamedModel,
-    Pair,
-    Target,
-    Texts,
-    Threads,
-)
 from glassformer.cli.terminal.screen import console, escaped, plain_table, record
 from glassformer.cli.terminal.texts import texts_to_explain
 from glassformer.decode.options import WritingOptions
@@ -39,22 +28,22 @@ _WRITTEN = 8
 
 
 def verify(
-    text: Texts = None,
-    model: NamedModel = None,
-    pair: Pair = None,
-    target: Target = None,
-    choice: Choices = None,
+    text: options.Texts = None,
+    model: options.NamedModel = None,
+    pair: options.Pair = None,
+    target: options.Target = None,
+    choice: options.Choices = None,
     dtype: Annotated[
         Literal["float32", "float64"], typer.Option("--dtype", help="Precision of the check.")
     ] = "float32",
     write: Annotated[
         int | None,
-        typer.Option("--write", min=0, help=f"{WRITE}  [default: 8 for a model that generates text, else 0]"),
+        typer.Option("--write", min=0, help=f"{options.WRITE}  [default: 8 for a model that generates text, else 0]"),
     ] = None,
-    fast: Fast = False,
-    json: Json = False,
-    device: Device = "auto",
-    threads: Threads = None,
+    fast: options.Fast = False,
+    json: options.Json = False,
+    device: options.Device = "auto",
+    threads: options.Threads = None,
 ) -> None:
     """Check every tensor against its formula, and that tracing, padding and batch mates do not change the output; of a
     model that generates text, also that its attention at each step is that of one run over the text. Exit code 1 when a

@@ -4,39 +4,29 @@ from typing import Annotated, Any
 import typer
 
 from glassformer.base.wrapping import printable
+from glassformer.cli.terminal import options
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model
-from glassformer.cli.terminal.options import (
-    DATA_FILES,
-    Device,
-    Fast,
-    HeldOut,
-    Json,
-    ModelFolder,
-    Out,
-    Threads,
-    with_column_options,
-)
 from glassformer.cli.terminal.screen import console, escaped, plain_table, record, results
 
 
-@with_column_options
+@options.with_column_options
 def compare(
-    model: ModelFolder,
-    other: ModelFolder,
+    model: options.ModelFolder,
+    other: options.ModelFolder,
     files: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[FILES]",
-            help=f"Data to measure both on ({DATA_FILES}); by default what both held out in training.",
+            help=f"Data to measure both on ({options.DATA_FILES}); by default what both held out in training.",
         ),
     ] = None,
-    split: HeldOut = None,
-    out: Out = None,
-    json: Json = False,
-    fast: Fast = False,
-    device: Device = "auto",
-    threads: Threads = None,
+    split: options.HeldOut = None,
+    out: options.Out = None,
+    json: options.Json = False,
+    fast: options.Fast = False,
+    device: options.Device = "auto",
+    threads: options.Threads = None,
     columns: Mapping[str, Any] | None = None,
 ) -> None:
     """Test which of two models is better, by a paired bootstrap of their scores on the same examples."""

@@ -7,48 +7,37 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from glassformer.cli.terminal import options
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model, split_model
-from glassformer.cli.terminal.options import (
-    DATA_FILES,
-    Device,
-    Fast,
-    HeldOut,
-    Json,
-    NamedModel,
-    Out,
-    Rejects,
-    Threads,
-    with_column_options,
-)
 from glassformer.cli.terminal.screen import console, escaped, plain_table, record, results
 
 if TYPE_CHECKING:
     from glassformer.scoring.score import Scores
 
 
-@with_column_options
+@options.with_column_options
 def evaluate(
     files: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[MODEL] FILES",
             help="The model (a folder, hub:owner/name or a name that `glassformer models` lists; default: a bundled "
-            f"model), then data to measure on (.txt, .md, {DATA_FILES}); by default what was held out in "
+            f"model), then data to measure on (.txt, .md, {options.DATA_FILES}); by default what was held out in "
             "training.",
         ),
     ] = None,
-    model: NamedModel = None,
-    split: HeldOut = None,
+    model: options.NamedModel = None,
+    split: options.HeldOut = None,
     examples: Annotated[
         bool, typer.Option("--examples/--no-examples", help="Quote the worst predictions, which are rows of the data.")
     ] = True,
-    rejects: Rejects = None,
-    out: Out = None,
-    json: Json = False,
-    fast: Fast = False,
-    device: Device = "auto",
-    threads: Threads = None,
+    rejects: options.Rejects = None,
+    out: options.Out = None,
+    json: options.Json = False,
+    fast: options.Fast = False,
+    device: options.Device = "auto",
+    threads: options.Threads = None,
     columns: Mapping[str, Any] | None = None,
 ) -> None:
     """Measure a model on its task, compared with baselines. The result is one record, known only after the last text is

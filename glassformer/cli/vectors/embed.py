@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glassformer.base.errors import ConfigError, DataError
+from glassformer.cli.terminal import options
 from glassformer.cli.terminal.destination import (
     Answers,
     Output,
@@ -17,23 +18,6 @@ from glassformer.cli.terminal.destination import (
 )
 from glassformer.cli.terminal.inputs import find_inputs
 from glassformer.cli.terminal.opened import Machine, split_model
-from glassformer.cli.terminal.options import (
-    Device,
-    Fast,
-    Json,
-    NamedModel,
-    Out,
-    Poolings,
-    Rejects,
-    Resume,
-    Strategies,
-    TextColumn,
-    TextFiles,
-    Texts,
-    Threads,
-    Word,
-    Words,
-)
 from glassformer.cli.terminal.readers import Text, reader_of
 from glassformer.cli.terminal.screen import Few, note, note_windows, results
 from glassformer.cli.terminal.texts import batches, records
@@ -51,21 +35,21 @@ if TYPE_CHECKING:
 
 
 def embed(
-    text: Texts = None,
-    model: NamedModel = None,
-    file: TextFiles = None,
-    text_column: TextColumn = "text",
-    strategy: Strategies = None,
-    pooling: Poolings = None,
-    words: Words = False,
-    word: Word = None,
-    out: Out = None,
-    resume: Resume = False,
-    rejects: Rejects = None,
-    json: Json = False,
-    fast: Fast = False,
-    device: Device = "auto",
-    threads: Threads = None,
+    text: options.Texts = None,
+    model: options.NamedModel = None,
+    file: options.TextFiles = None,
+    text_column: options.TextColumn = "text",
+    strategy: options.Strategies = None,
+    pooling: options.Poolings = None,
+    words: options.Words = False,
+    word: options.Word = None,
+    out: options.Out = None,
+    resume: options.Resume = False,
+    rejects: options.Rejects = None,
+    json: options.Json = False,
+    fast: options.Fast = False,
+    device: options.Device = "auto",
+    threads: options.Threads = None,
 ) -> None:
     """Turn texts or words into vectors, the hidden states of a model, in .npy, .parquet, .safetensors or JSON lines.
     embed compare ranks the ways to make them on your labelled data: glassformer embed compare --help.
@@ -92,7 +76,7 @@ def embed(
 
     maker = vectors_of(opened, strategy or ("last",), pooling or ("mean",), words=words)
     maker.streamed = words
-    options = {
+    depends = {
         "features": [feature.name for feature in maker.features],
         "mixes": [str(feature.strategy.mix) for feature in maker.features],
         "words": words,
@@ -107,13 +91,13 @@ def embed(
         them = at_least_one(usable(maker, read(bad or stop_unless("rejects")), bad), bad)
         if json or out is None:
             output = Output(out, json, resume, rejects)
-            with destination(opened, inputs, output, {"verb": "embed", **options}) as answers:
+            with destination(opened, inputs, output, {"verb": "embed", **depends}) as answers:
                 _answer(opened, maker, them, answers, out, json=json)
         else:
             if resume and inputs.once:
                 raise DataError("--resume needs files that can be read again", got="standard input or a pipe")
             total = None if inputs.once else sum(1 for _ in read(_ignore, _ignore))
-            request = None if inputs.once else request_of(opened, inputs, options)
+            request = None if inputs.once else request_of(opened, inputs, depends)
             with told_to_go_on():
                 _write(opened, maker, them, out, request, total, resume=resume)
 

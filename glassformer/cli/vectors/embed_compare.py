@@ -7,25 +7,10 @@ import typer
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.wrapping import printable
+from glassformer.cli.terminal import options
 from glassformer.cli.terminal.destination import set_aside
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model, split_model
-from glassformer.cli.terminal.options import (
-    COLUMNS,
-    LAYERS,
-    POOLING,
-    ROWS,
-    SEED,
-    Device,
-    Fast,
-    Json,
-    NamedModel,
-    Out,
-    Rejects,
-    TextColumn,
-    Threads,
-    Words,
-)
 from glassformer.cli.terminal.screen import console, note, plain_table, record, results
 from glassformer.cli.vectors.embed import told_of
 from glassformer.cli.vectors.embed_compare_out import Made, write_mix_of, write_probe_of
@@ -52,37 +37,39 @@ def embed_compare(
             show_default=False,
         ),
     ] = None,
-    model: NamedModel = None,
-    text_column: TextColumn = "text",
-    label_column: Annotated[str, typer.Option("--label-column", help=COLUMNS["label"])] = "label",
-    words: Words = False,
+    model: options.NamedModel = None,
+    text_column: options.TextColumn = "text",
+    label_column: Annotated[str, typer.Option("--label-column", help=options.COLUMNS["label"])] = "label",
+    words: options.Words = False,
     words_column: Annotated[
-        str | None, typer.Option("--words-column", help=f"{COLUMNS['words']}  [default: the first, or FORM]")
+        str | None, typer.Option("--words-column", help=f"{options.COLUMNS['words']}  [default: the first, or FORM]")
     ] = None,
     tags_column: Annotated[
-        str | None, typer.Option("--tags-column", help=f"{COLUMNS['tags']}  [default: the last, or UPOS]")
+        str | None, typer.Option("--tags-column", help=f"{options.COLUMNS['tags']}  [default: the last, or UPOS]")
     ] = None,
     strategy: Annotated[
         list[str] | None,
         typer.Option(
             "--strategy",
             "-s",
-            help=f"{LAYERS}  "
+            help=f"{options.LAYERS}  "
             "[default: embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4 and mix, those that the "
             "model has layers for]",
         ),
     ] = None,
     pooling: Annotated[
         list[str] | None,
-        typer.Option("--pooling", "-p", help=f"{POOLING}  [default: first, mean and max; with --words first and mean]"),
+        typer.Option(
+            "--pooling", "-p", help=f"{options.POOLING}  [default: first, mean and max; with --words first and mean]"
+        ),
     ] = None,
-    rows: Annotated[int, typer.Option("--rows", min=10, help=ROWS)] = MOST_ROWS,
+    rows: Annotated[int, typer.Option("--rows", min=10, help=options.ROWS)] = MOST_ROWS,
     folds: Annotated[int, typer.Option("--folds", min=2, help="Number of folds of the cross-validation.")] = 5,
     repeats: Annotated[
         int, typer.Option("--repeats", min=1, help="Number of times that the cross-validation is repeated.")
     ] = 1,
     score: Annotated[Literal["accuracy", "macro F1"], typer.Option("--score", help="Score to rank by.")] = "accuracy",
-    seed: Annotated[int, typer.Option("--seed", min=0, help=SEED)] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help=options.SEED)] = 0,
     mix_out: Annotated[
         Path | None,
         typer.Option(
@@ -100,12 +87,12 @@ def embed_compare(
             "explore show it with --probe FILE.  [default: none]",
         ),
     ] = None,
-    out: Out = None,
-    rejects: Rejects = None,
-    json: Json = False,
-    fast: Fast = False,
-    device: Device = "auto",
-    threads: Threads = None,
+    out: options.Out = None,
+    rejects: options.Rejects = None,
+    json: options.Json = False,
+    fast: options.Fast = False,
+    device: options.Device = "auto",
+    threads: options.Threads = None,
 ) -> None:
     """Rank strategies and poolings on your own labels, by cross-validation of a logistic regression on each. By default
     the six strategies of the BERT paper and a learned mix are ranked, with the poolings first, mean and, for texts,

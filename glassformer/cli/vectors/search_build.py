@@ -7,21 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from glassformer.base.errors import ConfigError, DataError
+from glassformer.cli.terminal import options
 from glassformer.cli.terminal.destination import counted, request_of, set_aside, told_to_go_on
 from glassformer.cli.terminal.inputs import find_inputs
 from glassformer.cli.terminal.opened import Machine, split_model
-from glassformer.cli.terminal.options import (
-    LAYERS,
-    OUT,
-    POOLING,
-    Device,
-    Fast,
-    NamedModel,
-    Rejects,
-    Resume,
-    TextColumn,
-    Threads,
-)
 from glassformer.cli.terminal.readers import Text, reader_of
 from glassformer.cli.terminal.screen import note
 from glassformer.cli.terminal.texts import records
@@ -47,17 +36,17 @@ def search_build(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", file_okay=False, help=f"{OUT}  [default: none; required]")
+        Path | None, typer.Option("--out", "-o", file_okay=False, help=f"{options.OUT}  [default: none; required]")
     ] = None,
-    model: NamedModel = None,
-    text_column: TextColumn = "text",
-    strategy: Annotated[list[str] | None, typer.Option("--strategy", "-s", help=f"{LAYERS}  [default: last]")] = None,
-    pooling: Annotated[list[str] | None, typer.Option("--pooling", "-p", help=f"{POOLING}  [default: mean]")] = None,
-    resume: Resume = False,
-    rejects: Rejects = None,
-    fast: Fast = False,
-    device: Device = "auto",
-    threads: Threads = None,
+    model: options.NamedModel = None,
+    text_column: options.TextColumn = "text",
+    strategy: options.Strategies = None,
+    pooling: options.Poolings = None,
+    resume: options.Resume = False,
+    rejects: options.Rejects = None,
+    fast: options.Fast = False,
+    device: options.Device = "auto",
+    threads: options.Threads = None,
 ) -> None:
     """Make an index of texts by their vectors: a folder that names its model, written whole or not at all."""
     which, paths = split_model(
@@ -82,10 +71,10 @@ def search_build(
         return records(inputs, bad=bad, tell=tell)
 
     blank: list[str] = []
-    options = {"strategy": layers, "pooling": pooled, "rejects": rejects is not None, **machine.options}
+    depends = {"strategy": layers, "pooling": pooled, "rejects": rejects is not None, **machine.options}
     named = which if travels(which) or which.startswith("hub:") else str(Path(which).resolve())
     with set_aside(rejects, inputs.order) as bad:
-        request = None if inputs.once else request_of(opened, inputs, options)
+        request = None if inputs.once else request_of(opened, inputs, depends)
         total = None if inputs.once else sum(1 for _ in read(lambda error: None, lambda said: None))
         with (
             told_to_go_on(),

@@ -23,17 +23,7 @@ from glassformer.base.settings import read_settings
 from glassformer.features.embed import embed, vectors_of
 from glassformer.features.mix import Mix
 from glassformer.features.pooling import Reals
-from glassformer.features.search.building import (
-    AT_ONCE,
-    INDEX,
-    PLACES,
-    TEXTS,
-    VECTORS,
-    IndexFacts,
-    build,
-    model_digest,
-    normalized,
-)
+from glassformer.features.search import building
 from glassformer.features.search.nearest import Backend, Floats, nearest
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.recipe import HUB
@@ -56,7 +46,7 @@ class Hit:
 class SearchIndex:
     """Texts that can be searched by meaning, with the model that made their vectors."""
 
-    def __init__(self, path: Path, facts: IndexFacts, model: Artefact, backend: Backend = "auto") -> None:
+    def __init__(self, path: Path, facts: building.IndexFacts, model: Artefact, backend: Backend = "auto") -> None:
         self.path, self.facts, self.model = path, facts, model
         self.maker = vectors_of(model, [facts.mix or facts.strategy], [facts.pooling])
         try:
@@ -94,7 +84,7 @@ class SearchIndex:
         records: Iterator[tuple[dict[str, object], str, object]] = (
             ({"text": check_text(each, f"text {number}")}, "", None) for number, each in enumerate(texts, 1)
         )
-        build(path, records, model, strategy=strategy, pooling=pooling, named=named)
+        building.build(path, records, model, strategy=strategy, pooling=pooling, named=named)
         return cls.open(path, model, backend=backend)
 
     @classmethod
@@ -126,7 +116,7 @@ class SearchIndex:
                     do="give its present folder with --model, in Python with model=",
                 ) from None
         model = _opened(model, device)
-        if model_digest(model) != facts.digest:
+        if building.model_digest(model) != facts.digest:
             raise CheckpointError(
                 f"{path} must be searched with the model that made it ({facts.model or 'a model in memory'})",
                 got="another model: its weights, settings or tokenizer differ",
@@ -172,7 +162,7 @@ class SearchIndex:
             raise ShapeError(f"questions to this index must be vectors [Q, {width}]", got=str(list(asked.shape)))
         if not np.isfinite(asked).all():
             raise ShapeError("vectors of questions must be finite numbers", got="NaN or infinity")
-        scores, rows = self.nearest.find(normalized(asked), counted(top, "top"))
+        scores, rows = self.nearest.find(building.normalized(asked), counted(top, "top"))
         return [
             [
                 Hit(rank, float(score), int(row), *self._text(int(row)))
@@ -188,7 +178,7 @@ class SearchIndex:
     def _text(self, row: int) -> tuple[str, Any]:
         """A text of the index and its id."""
         begin, end = int(self._places[row]), int(self._places[row + 1])
-        with (self.path / TEXTS).open("rb") as file:
+        with (self.path / building.TEXTS).open("rb") as file:
             file.seek(begin)
             line = file.read(end - begin)
         try:
@@ -200,17 +190,17 @@ class SearchIndex:
             raise _damaged(self.path, error) from None
 
 
-def read_facts(path: str | Path) -> IndexFacts:
+def read_facts(path: str | Path) -> building.IndexFacts:
     """The facts of an index; raises CheckpointError for no index, an empty or a damaged one."""
     check_path(path, CheckpointError)
     path = Path(path)
-    if not (path / INDEX).is_file():
+    if not (path / building.INDEX).is_file():
         got = "no such folder" if not path.exists() else "a folder without index.json" if path.is_dir() else "a file"
         raise CheckpointError(
             f"an index is needed at {path}", got=got, do=f"make one: glassformer search build MODEL FILE --out {path}"
         )
     try:
-        facts = read_settings(IndexFacts, read_sealed_json(path / INDEX), where=INDEX)
+        facts = read_settings(building.IndexFacts, read_sealed_json(path / building.INDEX), where=building.INDEX)
         for name, checksum in facts.checksums.items():
             if file_checksum(path / name) != checksum:
                 raise ValueError(f"the checksum of {name} does not match")
@@ -225,22 +215,22 @@ def _damaged(path: Path, why: Exception) -> CheckpointError:
     return CheckpointError(f"{path} must be a whole index", got=str(why), do="build it again")
 
 
-def _arrays(path: Path, facts: IndexFacts) -> tuple[Floats, npt.NDArray[np.int64]]:
+def _arrays(path: Path, facts: building.IndexFacts) -> tuple[Floats, npt.NDArray[np.int64]]:
     """The vectors of an index and the places of its texts, mapped; raises ValueError unless they fit each other."""
-    vectors = _mapped(path / VECTORS, "<f4", (facts.texts, facts.width))
-    places = _mapped(path / PLACES, "<i8", (facts.texts + 1,))
-    if places[0] != 0 or places[-1] != (path / TEXTS).stat().st_size or not (places[:-1] < places[1:]).all():
-        raise ValueError(f"{PLACES}, which does not match {TEXTS}")
+    vectors = _mapped(path / building.VECTORS, "<f4", (facts.texts, facts.width))
+    places = _mapped(path / building.PLACES, "<i8", (facts.texts + 1,))
+    if places[0] != 0 or places[-1] != (path / building.TEXTS).stat().st_size or not (places[:-1] < places[1:]).all():
+        raise ValueError(f"{building.PLACES}, which does not match {building.TEXTS}")
     empty: list[int] = []
-    for start in range(0, facts.texts, AT_ONCE):
-        some = vectors[start : start + AT_ONCE]
+    for start in range(0, facts.texts, building.AT_ONCE):
+        some = vectors[start : start + building.AT_ONCE]
         squares = np.einsum("nw,nw->n", some, some)
         zero = squares == 0
         empty += (start + np.flatnonzero(zero)).tolist()
         if not (zero | (np.abs(squares - 1) < 1e-3)).all():
-            raise ValueError(f"{VECTORS}, whose vectors are not of length 1")
+            raise ValueError(f"{building.VECTORS}, whose vectors are not of length 1")
     if tuple(empty) != facts.empty:
-        raise ValueError(f"{INDEX}, whose empty rows are not those of {VECTORS}")
+        raise ValueError(f"{building.INDEX}, whose empty rows are not those of {building.VECTORS}")
     return vectors, places
 
 

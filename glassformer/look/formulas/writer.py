@@ -12,18 +12,11 @@ from glassformer.config import (
     VocabularyHeadConfig,
 )
 from glassformer.look.formulas.named import Operand
+from glassformer.look.formulas.rules import softmax_and_norms as rules
 from glassformer.look.formulas.rules.activations import Activation
 from glassformer.look.formulas.rules.chains import BestPath, ChainBest, ChainBestEnd, ChainEnd, ChainSum, Difference
 from glassformer.look.formulas.rules.evaluator import Formula, Rule
 from glassformer.look.formulas.rules.masks import FillSet
-from glassformer.look.formulas.rules.softmax_and_norms import (
-    CrossEntropy,
-    Largest,
-    LayerNorm,
-    LogSoftmax,
-    RMSNorm,
-    Softmax,
-)
 from glassformer.look.formulas.rules.sums import ActivatedLinear, DotProduct, Linear
 
 STREAM = "sentence token channel"
@@ -64,7 +57,7 @@ class Writer:
 
     def norm(self, name: str, config: NormConfig, x: str, axes: str) -> str:
         bias = weight(f"{name}.bias", "channel") if config.kind == "layer" and config.bias else None
-        kind = LayerNorm if config.kind == "layer" else RMSNorm
+        kind = rules.LayerNorm if config.kind == "layer" else rules.RMSNorm
         rule = kind(Operand(x, axes), weight(f"{name}.weight", "channel"), bias, epsilon=config.epsilon)
         return self.add(name, axes, rule)
 
@@ -105,12 +98,12 @@ class Writer:
     def choice(self, scores: Operand) -> None:
         """Each sentence is a text with one of its candidates: their scores as probabilities that sum to 1."""
         axes = "candidate label"
-        self.add("choice.log_probabilities", axes, LogSoftmax(scores, "candidate"))
-        self.add("choice.probabilities", axes, Softmax(scores, "candidate"))
+        self.add("choice.log_probabilities", axes, rules.LogSoftmax(scores, "candidate"))
+        self.add("choice.probabilities", axes, rules.Softmax(scores, "candidate"))
 
     def vector(self, config: SentenceHeadConfig, states: Operand) -> str:
         if config.pooling == "max":
-            rule: Rule = Largest(states, over="token", real=self.fact("real", "sentence token"))
+            rule: Rule = rules.Largest(states, over="token", real=self.fact("real", "sentence token"))
             return self.add("sentence_head.max", "sentence channel", rule)
         vector = "mean" if config.pooling in ("mean", "mean_pooler") else "first"
         rule = DotProduct(Operand(f"{self.side}.{vector}", "sentence token"), states, over="token")
@@ -157,7 +150,9 @@ class Writer:
 
     def probabilities(self, path: str, axes: str, over: str, last: str = "logits") -> None:
         logits = Operand(f"{path}.{last}", axes)
-        self.add(f"{path}.log_probabilities", axes, LogSoftmax(logits, over))
-        self.add(f"{path}.probabilities", axes, Softmax(logits, over))
+        self.add(f"{path}.log_probabilities", axes, rules.LogSoftmax(logits, over))
+        self.add(f"{path}.probabilities", axes, rules.Softmax(logits, over))
         if path == "head" and self.at_places and "labels" in self.given:
-            self.add("loss", "", CrossEntropy(Operand("head.log_probabilities", axes), Operand("labels", "place")))
+            self.add(
+                "loss", "", rules.CrossEntropy(Operand("head.log_probabilities", axes), Operand("labels", "place"))
+            )

@@ -1,17 +1,7 @@
 """BERT (Devlin et al. 2019): an encoder that guesses masked words."""
 
-from glassformer.config import (
-    Activation,
-    EmbedConfig,
-    FeedForwardConfig,
-    FillConfig,
-    ModelConfig,
-    NormConfig,
-    PositionConfig,
-    StackConfig,
-    VocabularyHeadConfig,
-)
-from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, known_size
+import glassformer.config as config
+from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, of_size
 from glassformer.models.families.heads import with_label_heads
 
 BERT_WIDTHS = {"tiny": (2, 128), "mini": (4, 256), "small": (4, 512), "medium": (8, 512), "base": (12, 768)}
@@ -30,7 +20,7 @@ def bert(
     width: int | None = None,
     heads: int | None = None,
     feed_forward: int | None = None,
-    activation: Activation = "gelu",
+    activation: config.Activation = "gelu",
     max_length: int = 512,
     segments: int = 2,
     epsilon: float = 1e-12,
@@ -44,48 +34,44 @@ def bert(
     token_dropout: float = 0.0,
     vocabulary_head: bool = True,
     tied: bool = True,
-) -> ModelConfig:
+) -> config.ModelConfig:
     """BERT (Devlin et al. 2019): learned positions, segments, norm after, a tied head with its own transform. `size` is
     one of the published sizes (`tiny` … `large`, or layers x width such as `6x256`); other keywords override it.
     `sentence_labels` adds the pooler's head (2 = next sentence, 0 = the pooler alone), `token_labels` one for the
     labels of each token.
     """
-    known_layers, known_width = known_size(size, BERT_SIZES)
-    layers, width = chosen(layers, known_layers), chosen(width, known_width)
-    norm = NormConfig(epsilon=epsilon)
+    layers, width = of_size(size, BERT_SIZES, layers, width)
+    norm = config.NormConfig(epsilon=epsilon)
     attention = attention_of(
         width,
         chosen(heads, max(1, width // 64)),
-        fill=FillConfig(rule="add", value=fill),
+        fill=config.FillConfig(rule="add", value=fill),
         dropout=dropout if attention_dropout is None else attention_dropout,
     )
     block = block_of(
         attention,
-        FeedForwardConfig(width=chosen(feed_forward, 4 * width), activation=activation),
+        config.FeedForwardConfig(width=chosen(feed_forward, 4 * width), activation=activation),
         norm=norm,
         norm_at="after",
         dropout=dropout,
     )
-    model = ModelConfig(
+    model = config.ModelConfig(
         family="bert",
-        encoder=StackConfig(
+        encoder=config.StackConfig(
             width=width,
-            embed=EmbedConfig(
+            embed=config.EmbedConfig(
                 vocabulary=vocabulary,
-                position=PositionConfig(kind="learned", max_length=max_length),
+                position=config.PositionConfig(kind="learned", max_length=max_length),
                 segments=segments,
                 norm=norm,
                 dropout=dropout,
             ),
             blocks=(block,) * feasible(layers),
         ),
-        head=VocabularyHeadConfig(transform=True, activation=activation, norm=norm, tied=tied, bias=True)
+        head=config.VocabularyHeadConfig(transform=True, activation=activation, norm=norm, tied=tied, bias=True)
         if vocabulary_head
         else None,
     )
     return with_label_heads(
-        model,
-        sentence=None if sentence_labels is None else (sentence_labels, sentence_dropout),
-        pooling="pooler" if pooler else "first",
-        token=None if token_labels is None else (token_labels, token_dropout),
+        model, sentence_labels, sentence_dropout, token_labels, token_dropout, "pooler" if pooler else "first"
     )

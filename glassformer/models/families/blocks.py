@@ -1,22 +1,12 @@
 """What the families are put together from: an attention, a block, a size by name."""
 
 from collections.abc import Mapping
-from typing import Literal, TypeVar
+from typing import Literal
 
+import glassformer.config as config
 from glassformer.base.errors import ConfigError, did_you_mean
-from glassformer.config import (
-    AttentionConfig,
-    AttentionSublayerConfig,
-    BlockConfig,
-    FeedForwardConfig,
-    FeedForwardSublayerConfig,
-    FillConfig,
-    NormConfig,
-    RotaryConfig,
-)
 
 NormAt = Literal["after", "before", "branch", "none"]
-SizeOf = TypeVar("SizeOf")
 
 # About ten times the deepest published Transformer.
 MOST_LAYERS = 10_000
@@ -52,46 +42,43 @@ def attention_of(
     query_size: int | None = None,
     value_size: int | None = None,
     bias: bool = True,
-    output_bias: bool | None = None,
     scaled: bool = True,
-    fill: FillConfig = FillConfig(),  # noqa: B008 - frozen
-    rotary: RotaryConfig | None = None,
+    fill: config.FillConfig = config.FillConfig(),  # noqa: B008 - frozen
+    rotary: config.RotaryConfig | None = None,
     window: int | None = None,
-    relative_bias: bool = False,
     dropout: float = 0.0,
-) -> AttentionConfig:
+) -> config.AttentionConfig:
     """An attention whose heads share the width evenly where no sizes are given."""
-    return AttentionConfig(
+    return config.AttentionConfig(
         heads=heads,
         key_value_heads=heads if key_value_heads is None else key_value_heads,
         query_size=head_size(width, heads) if query_size is None else query_size,
         value_size=head_size(width, heads) if value_size is None else value_size,
         bias=bias,
-        output_bias=bias if output_bias is None else output_bias,
+        output_bias=bias,
         scaled=scaled,
         fill=fill,
         rotary=rotary,
         window=window,
-        relative_bias=relative_bias,
         dropout=dropout,
     )
 
 
 def block_of(
-    attention: AttentionConfig,
-    feed_forward: FeedForwardConfig,
+    attention: config.AttentionConfig,
+    feed_forward: config.FeedForwardConfig,
     *,
-    norm: NormConfig | None,
+    norm: config.NormConfig | None,
     norm_at: NormAt,
     dropout: float,
-    cross: AttentionConfig | None = None,
+    cross: config.AttentionConfig | None = None,
     first_norm: bool = True,
     feed_forward_residual: bool = True,
     attention_update_dropout: float | None = None,
-) -> BlockConfig:
+) -> config.BlockConfig:
     """One block whose sublayers treat norm and dropout alike, as nearly all published families do."""
-    return BlockConfig(
-        self_attention=AttentionSublayerConfig(
+    return config.BlockConfig(
+        self_attention=config.AttentionSublayerConfig(
             body=attention,
             norm=norm if first_norm else None,
             norm_at=norm_at,
@@ -99,15 +86,15 @@ def block_of(
         ),
         cross_attention=None
         if cross is None
-        else AttentionSublayerConfig(body=cross, norm=norm, norm_at=norm_at, dropout=dropout),
-        feed_forward=FeedForwardSublayerConfig(
+        else config.AttentionSublayerConfig(body=cross, norm=norm, norm_at=norm_at, dropout=dropout),
+        feed_forward=config.FeedForwardSublayerConfig(
             body=feed_forward, norm=norm, norm_at=norm_at, dropout=dropout, residual=feed_forward_residual
         ),
     )
 
 
-def known_size(name: str, sizes: Mapping[str, SizeOf]) -> SizeOf:
-    """What a published size is made of; raises ConfigError where there is none of that name."""
+def of_size(name: str, sizes: Mapping[str, tuple[int, ...]], *given: int | None) -> tuple[int, ...]:
+    """The numbers of a published size, each replaced by the given one; raises ConfigError for a name without a size."""
     if name not in sizes:
         raise ConfigError(f"there is no size {name!r}", do=did_you_mean(name, sizes))
-    return sizes[name]
+    return tuple(known if each is None else each for each, known in zip(given, sizes[name], strict=True))

@@ -48,6 +48,8 @@ def distilbert(
     encoder = model.encoder.model_copy(update={"blocks": blocks})
     return with_label_heads(
         model.model_copy(update={"family": "distilbert", "encoder": encoder}),
-        sentence=None if sentence_labels is None else (sentence_labels, sentence_dropout),
-        token=None if token_labels is None else (token_labels, token_dropout),
+        sentence_labels,
+        sentence_dropout,
+        token_labels,
+        token_dropout,
     )

@@ -1,16 +1,6 @@
 """Two stacks with one table of word vectors, or one each: what the paper, Marian and BART have in common."""
 
-from glassformer.config import (
-    Activation,
-    EmbedConfig,
-    FeedForwardConfig,
-    InitialConfig,
-    ModelConfig,
-    NormConfig,
-    PositionConfig,
-    StackConfig,
-    VocabularyHeadConfig,
-)
+import glassformer.config as config
 from glassformer.models.families.blocks import NormAt, attention_of, block_of, chosen, feasible
 
 
@@ -23,10 +13,10 @@ def encoder_decoder(
     heads: int,
     feed_forward: int,
     layers: tuple[int, int],
-    activation: Activation,
+    activation: config.Activation,
     norm_at: NormAt,
     dropout: float,
-    position: PositionConfig,
+    position: config.PositionConfig,
     embed_scaled: bool,
     decoder_heads: int | None = None,
     decoder_feed_forward: int | None = None,
@@ -36,27 +26,27 @@ def encoder_decoder(
     embed_norm: bool = False,
     last_norm: bool = False,
     epsilon: float = 1e-5,
-    head: VocabularyHeadConfig | None = VocabularyHeadConfig(tied=True),  # noqa: B008 - frozen
-) -> ModelConfig:
+    head: config.VocabularyHeadConfig | None = config.VocabularyHeadConfig(tied=True),  # noqa: B008 - frozen
+) -> config.ModelConfig:
     """Two stacks of one width that share their word vectors with each other and with the output. With a
     `target_vocabulary` the decoder and the output have their own.
     """
-    norm = NormConfig(epsilon=epsilon)
+    norm = config.NormConfig(epsilon=epsilon)
     weights_dropout = dropout if attention_dropout is None else attention_dropout
 
-    def stack(vocabulary: int, count: int, heads: int, inner: int, *, decoder: bool) -> StackConfig:
+    def stack(vocabulary: int, count: int, heads: int, inner: int, *, decoder: bool) -> config.StackConfig:
         attention = attention_of(width, heads, bias=attention_bias, dropout=weights_dropout)
         block = block_of(
             attention,
-            FeedForwardConfig(width=inner, activation=activation, dropout=activation_dropout),
+            config.FeedForwardConfig(width=inner, activation=activation, dropout=activation_dropout),
             norm=norm,
             norm_at=norm_at,
             dropout=dropout,
             cross=attention if decoder else None,
         )
-        return StackConfig(
+        return config.StackConfig(
             width=width,
-            embed=EmbedConfig(
+            embed=config.EmbedConfig(
                 vocabulary=vocabulary,
                 position=position,
                 scaled=embed_scaled,
@@ -68,7 +58,7 @@ def encoder_decoder(
             causal=decoder,
         )
 
-    return ModelConfig(
+    return config.ModelConfig(
         family=family,
         encoder=stack(vocabulary, layers[0], heads, feed_forward, decoder=False),
         decoder=stack(
@@ -80,5 +70,5 @@ def encoder_decoder(
         ),
         share_embeddings=target_vocabulary is None,
         head=head,
-        initial=InitialConfig(kind="normal", deviation=0.02),
+        initial=config.InitialConfig(kind="normal", deviation=0.02),
     )

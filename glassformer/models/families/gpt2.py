@@ -1,18 +1,7 @@
 """GPT-2 (Radford et al. 2019): a decoder for text generation."""
 
-from glassformer.config import (
-    Activation,
-    BlockConfig,
-    EmbedConfig,
-    FeedForwardConfig,
-    InitialConfig,
-    ModelConfig,
-    NormConfig,
-    PositionConfig,
-    StackConfig,
-    VocabularyHeadConfig,
-)
-from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, known_size
+import glassformer.config as config
+from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, of_size
 
 # The published ones are small to xl; tiny and mini are those of BERT.
 GPT2_SIZES = {
@@ -33,7 +22,7 @@ def gpt2(
     width: int | None = None,
     heads: int | None = None,
     feed_forward: int | None = None,
-    activation: Activation = "gelu_tanh",
+    activation: config.Activation = "gelu_tanh",
     max_length: int = 1024,
     epsilon: float = 1e-5,
     dropout: float = 0.1,
@@ -43,13 +32,12 @@ def gpt2(
     divided_by_layer: bool = False,
     vocabulary_head: bool = True,
     tied: bool = True,
-) -> ModelConfig:
+) -> config.ModelConfig:
     """GPT-2 (Radford et al. 2019): a causal stack, learned positions, norm before, a last norm. `divided_by_layer`
     divides the scores of each layer by its number, from 1, also.
     """
-    known_layers, known_width = known_size(size, GPT2_SIZES)
-    layers, width = chosen(layers, known_layers), chosen(width, known_width)
-    norm = NormConfig(epsilon=epsilon)
+    layers, width = of_size(size, GPT2_SIZES, layers, width)
+    norm = config.NormConfig(epsilon=epsilon)
     attention = attention_of(
         width,
         chosen(heads, max(1, width // 64)),
@@ -57,28 +45,28 @@ def gpt2(
         dropout=dropout if attention_dropout is None else attention_dropout,
     )
 
-    def block(layer: int) -> BlockConfig:
+    def block(layer: int) -> config.BlockConfig:
         return block_of(
             attention.model_copy(update={"divided_by": layer + 1}) if divided_by_layer else attention,
-            FeedForwardConfig(width=chosen(feed_forward, 4 * width), activation=activation),
+            config.FeedForwardConfig(width=chosen(feed_forward, 4 * width), activation=activation),
             norm=norm,
             norm_at="before",
             dropout=dropout,
         )
 
-    return ModelConfig(
+    return config.ModelConfig(
         family="gpt2",
-        decoder=StackConfig(
+        decoder=config.StackConfig(
             width=width,
-            embed=EmbedConfig(
+            embed=config.EmbedConfig(
                 vocabulary=vocabulary,
-                position=PositionConfig(kind="learned", max_length=max_length),
+                position=config.PositionConfig(kind="learned", max_length=max_length),
                 dropout=dropout if embed_dropout is None else embed_dropout,
             ),
             blocks=tuple(block(layer) for layer in range(feasible(layers))),
             norm=norm,
             causal=True,
         ),
-        head=VocabularyHeadConfig(tied=tied) if vocabulary_head else None,
-        initial=InitialConfig(kind="normal"),
+        head=config.VocabularyHeadConfig(tied=tied) if vocabulary_head else None,
+        initial=config.InitialConfig(kind="normal"),
     )

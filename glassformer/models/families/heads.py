@@ -5,7 +5,6 @@ a token, DistilBERT one with ReLU for a text, ModernBERT one with its activation
 trained here with such a head is one that `transformers` has a class for.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from glassformer.config import Activation, ModelConfig, NormConfig, SentenceHeadConfig, TokenHeadConfig
@@ -32,20 +31,11 @@ def _modernbert(body: ModelConfig) -> HeadLayer:
     return HeadLayer(activation, bias=False, norm=stack.norm, averages=True, of_tokens=True)
 
 
-def _bert(body: ModelConfig) -> HeadLayer:
-    return HeadLayer()
-
-
-def _distilbert(body: ModelConfig) -> HeadLayer:
-    return HeadLayer("relu")
-
-
-LAYERS: dict[str, Callable[[ModelConfig], HeadLayer]] = {"distilbert": _distilbert, "modernbert": _modernbert}
-
-
 def layer_of(body: ModelConfig) -> HeadLayer:
     """The layer of a family's heads for labels: BERT's where it has none of its own."""
-    return LAYERS.get(body.family, _bert)(body)
+    if body.family == "modernbert":
+        return _modernbert(body)
+    return HeadLayer("relu" if body.family == "distilbert" else "tanh")
 
 
 def sentence_head_of(
@@ -85,15 +75,18 @@ def token_head_of(
 
 def with_label_heads(
     body: ModelConfig,
-    *,
-    sentence: tuple[int, float] | None = None,
+    sentence_labels: int | None,
+    sentence_dropout: float,
+    token_labels: int | None,
+    token_dropout: float,
     pooling: str = "pooler",
-    token: tuple[int, float] | None = None,
 ) -> ModelConfig:
-    """The body with a head for a text's labels and one for each token's, each given as (labels, dropout)."""
+    """The body with a head for a text's labels and one for each token's, where their number is given."""
     heads: dict[str, object] = {}
-    if sentence is not None:
-        heads["sentence_head"] = sentence_head_of(body, labels=sentence[0], pooling=pooling, dropout=sentence[1])
-    if token is not None:
-        heads["token_head"] = token_head_of(body, labels=token[0], dropout=token[1])
+    if sentence_labels is not None:
+        heads["sentence_head"] = sentence_head_of(
+            body, labels=sentence_labels, pooling=pooling, dropout=sentence_dropout
+        )
+    if token_labels is not None:
+        heads["token_head"] = token_head_of(body, labels=token_labels, dropout=token_dropout)
     return body.model_copy(update=heads)

@@ -1,19 +1,8 @@
 """Llama (Touvron et al. 2023): a decoder with rotary positions, RMSNorm and a gated feed-forward network."""
 
-from glassformer.config import (
-    Activation,
-    EmbedConfig,
-    FeedForwardConfig,
-    InitialConfig,
-    ModelConfig,
-    NormConfig,
-    PositionConfig,
-    RotaryConfig,
-    StackConfig,
-    VocabularyHeadConfig,
-)
+import glassformer.config as config
 from glassformer.config.parts import Stretch
-from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, known_size
+from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, of_size
 
 # Layers, width, feed-forward width, heads, and those of keys and values. 1b is published; the small ones are ours, with
 # as many weights a layer as those of ModernBERT (modernbert.py).
@@ -36,7 +25,7 @@ def llama(
     key_value_heads: int | None = None,
     query_size: int | None = None,
     feed_forward: int | None = None,
-    activation: Activation = "silu",
+    activation: config.Activation = "silu",
     rotary_base: float = 10000.0,
     stretch: Stretch | None = None,
     epsilon: float = 1e-5,
@@ -45,43 +34,39 @@ def llama(
     dropout: float = 0.0,
     vocabulary_head: bool = True,
     tied: bool = False,
-) -> ModelConfig:
+) -> config.ModelConfig:
     """Llama (Touvron et al. 2023): a causal stack, rotary, RMSNorm before, gated SiLU, fewer key-value heads. `stretch`
     changes the rotary positions so that longer texts are read (Llama 3.1: kind `llama3`). With `heads` there are by
     default as many of keys and values, else those of the size.
     """
-    known_layers, known_width, known_feed_forward, known_heads, known_shared = known_size(size, LLAMA_SIZES)
-    layers, width = chosen(layers, known_layers), chosen(width, known_width)
-    if heads is None:
-        heads, key_value_heads = known_heads, chosen(key_value_heads, known_shared)
-    norm = NormConfig(kind="rms", epsilon=epsilon, bias=False)
+    shared = key_value_heads if heads is None else chosen(key_value_heads, heads)
+    layers, width, feed_forward, heads, shared = of_size(size, LLAMA_SIZES, layers, width, feed_forward, heads, shared)
+    norm = config.NormConfig(kind="rms", epsilon=epsilon, bias=False)
     block = block_of(
         attention_of(
             width,
             heads,
-            key_value_heads=key_value_heads,
+            key_value_heads=shared,
             query_size=query_size,
             value_size=query_size,
             bias=attention_bias,
-            rotary=RotaryConfig(base=rotary_base, stretch=stretch),
+            rotary=config.RotaryConfig(base=rotary_base, stretch=stretch),
             dropout=dropout,
         ),
-        FeedForwardConfig(
-            width=chosen(feed_forward, known_feed_forward), activation=activation, gated=True, bias=feed_forward_bias
-        ),
+        config.FeedForwardConfig(width=feed_forward, activation=activation, gated=True, bias=feed_forward_bias),
         norm=norm,
         norm_at="before",
         dropout=0.0,
     )
-    return ModelConfig(
+    return config.ModelConfig(
         family="llama",
-        decoder=StackConfig(
+        decoder=config.StackConfig(
             width=width,
-            embed=EmbedConfig(vocabulary=vocabulary, position=PositionConfig(kind="none")),
+            embed=config.EmbedConfig(vocabulary=vocabulary, position=config.PositionConfig(kind="none")),
             blocks=(block,) * feasible(layers),
             norm=norm,
             causal=True,
         ),
-        head=VocabularyHeadConfig(tied=tied) if vocabulary_head else None,
-        initial=InitialConfig(kind="normal"),
+        head=config.VocabularyHeadConfig(tied=tied) if vocabulary_head else None,
+        initial=config.InitialConfig(kind="normal"),
     )

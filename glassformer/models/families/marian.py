@@ -1,7 +1,7 @@
 """Marian (Junczys-Dowmunt et al. 2018): small encoder–decoders that translate."""
 
 from glassformer.config import Activation, ModelConfig, PositionConfig, VocabularyHeadConfig
-from glassformer.models.families.blocks import chosen, known_size
+from glassformer.models.families.blocks import chosen, of_size
 from glassformer.models.families.encoder_decoder import encoder_decoder
 
 # Layers of each stack, width, heads, feed-forward width. base is that of Marian, the others fit a processor's minutes.
@@ -33,9 +33,7 @@ def marian(
     activation_dropout: float = 0.0,
 ) -> ModelConfig:
     """Marian's translation models (Junczys-Dowmunt et al. 2018): sines before cosines, norm after, an output bias."""
-    of_size = known_size(size, MARIAN_SIZES)
-    layers, width = chosen(layers, of_size[0]), chosen(width, of_size[1])
-    heads, feed_forward = chosen(heads, of_size[2]), chosen(feed_forward, of_size[3])
+    layers, width, heads, feed_forward = of_size(size, MARIAN_SIZES, layers, width, heads, feed_forward)
     return encoder_decoder(
         "marian",
         vocabulary=vocabulary,

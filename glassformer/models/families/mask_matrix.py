@@ -1,17 +1,7 @@
 """The encoder whose attention mask is the mask-matrix post's, in one of the three readings of its text."""
 
-from glassformer.config import (
-    Activation,
-    EmbedConfig,
-    FeedForwardConfig,
-    ModelConfig,
-    NormConfig,
-    PositionConfig,
-    RotaryConfig,
-    StackConfig,
-    VocabularyHeadConfig,
-)
-from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, known_size
+import glassformer.config as config
+from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, of_size
 from glassformer.models.families.modernbert import MODERNBERT_SIZES
 from glassformer.parts.activity import Reading
 
@@ -25,48 +15,48 @@ def mask_matrix(
     width: int | None = None,
     heads: int | None = None,
     feed_forward: int | None = None,
-    activation: Activation = "gelu",
+    activation: config.Activation = "gelu",
     rotary_base: float = 10000.0,
     epsilon: float = 1e-5,
     dropout: float = 0.0,
     tied: bool = True,
-) -> ModelConfig:
+) -> config.ModelConfig:
     """The mask of the post (Xiong 2023) in an encoder of ModernBERT's parts; the readings differ in nothing else.
 
     `reading` says who may look at whom, as in `gf.activity_matrix`: `code`, each word at itself alone; `stated`, each
     at itself and at those before it, never at a masked one; `pairs`, each at every word that is not masked. A word with
     nothing to look at gathers nothing (`nothing_to_see="zero"`). Words' vectors are learned, as the post's text says.
     """
-    known_layers, known_width, known_feed_forward = known_size(size, MODERNBERT_SIZES)
-    layers, width = chosen(layers, known_layers), chosen(width, known_width)
-    heads, feed_forward = chosen(heads, max(1, width // 64)), chosen(feed_forward, known_feed_forward)
-    norm = NormConfig(epsilon=epsilon, bias=False)
+    layers, width, feed_forward = of_size(size, MODERNBERT_SIZES, layers, width, feed_forward)
+    norm = config.NormConfig(epsilon=epsilon, bias=False)
     attention = attention_of(
         width,
-        heads,
+        chosen(heads, max(1, width // 64)),
         bias=False,
-        rotary=RotaryConfig(base=rotary_base),
+        rotary=config.RotaryConfig(base=rotary_base),
         window=0 if reading == "code" else None,
         dropout=dropout,
     )
     block = block_of(
         attention,
-        FeedForwardConfig(width=feed_forward, activation=activation, gated=True, bias=False, dropout=dropout),
+        config.FeedForwardConfig(width=feed_forward, activation=activation, gated=True, bias=False, dropout=dropout),
         norm=norm,
         norm_at="before",
         dropout=dropout,
     )
-    return ModelConfig(
+    return config.ModelConfig(
         family="mask_matrix",
-        encoder=StackConfig(
+        encoder=config.StackConfig(
             width=width,
-            embed=EmbedConfig(vocabulary=vocabulary, position=PositionConfig(kind="none"), norm=norm, dropout=dropout),
+            embed=config.EmbedConfig(
+                vocabulary=vocabulary, position=config.PositionConfig(kind="none"), norm=norm, dropout=dropout
+            ),
             blocks=(block,) * feasible(layers),
             norm=norm,
             causal=reading == "stated",
             hide_masked=reading != "code",
         ),
-        head=VocabularyHeadConfig(
+        head=config.VocabularyHeadConfig(
             transform=True, transform_bias=False, activation=activation, norm=norm, tied=tied, bias=True
         ),
     )

@@ -2,21 +2,10 @@
 
 from typing import Literal
 
+import glassformer.config as config
 from glassformer.base.errors import ConfigError
-from glassformer.config import (
-    Activation,
-    BlockConfig,
-    EmbedConfig,
-    FeedForwardConfig,
-    ModelConfig,
-    NormConfig,
-    PositionConfig,
-    RotaryConfig,
-    StackConfig,
-    VocabularyHeadConfig,
-)
 from glassformer.config.parts import Stretch
-from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, known_size
+from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, of_size
 from glassformer.models.families.heads import with_label_heads
 
 # The published ones are base and large. The small ones are ours: BERT's small sizes with as many weights a layer; mini
@@ -39,7 +28,7 @@ def modernbert(
     width: int | None = None,
     heads: int | None = None,
     feed_forward: int | None = None,
-    activation: Activation = "gelu",
+    activation: config.Activation = "gelu",
     reach: int = 64,
     global_every: int = 3,
     global_base: float = 160000.0,
@@ -57,7 +46,7 @@ def modernbert(
     token_dropout: float = 0.0,
     vocabulary_head: bool = True,
     tied: bool = True,
-) -> ModelConfig:
+) -> config.ModelConfig:
     """ModernBERT (Warner et al. 2024): rotary, norm before, gated GELU, windows except in every third layer. `dropout`
     falls inside the feed-forward network; `attention_dropout` on the weights and on what attention adds.
     `sentence_labels` adds a classifier's head: a dense layer without bias, the activation and a norm, then the labels;
@@ -67,15 +56,14 @@ def modernbert(
         raise ConfigError(f"global_every must be greater than or equal to 1, got {global_every}")
     if reach < 1:  # with 0 a token would see itself alone in most layers
         raise ConfigError("modernbert: reach must be greater than or equal to 1", got=str(reach))
-    known_layers, known_width, known_feed_forward = known_size(size, MODERNBERT_SIZES)
-    layers, width = chosen(layers, known_layers), chosen(width, known_width)
-    heads, feed_forward = chosen(heads, max(1, width // 64)), chosen(feed_forward, known_feed_forward)
+    layers, width, feed_forward = of_size(size, MODERNBERT_SIZES, layers, width, feed_forward)
+    heads = chosen(heads, max(1, width // 64))
     attention_dropout = dropout if attention_dropout is None else attention_dropout
-    norm = NormConfig(epsilon=epsilon, bias=False)
-    turned_everywhere = RotaryConfig(base=global_base, stretch=global_stretch)
-    turned_nearby = RotaryConfig(base=local_base, stretch=local_stretch)
+    norm = config.NormConfig(epsilon=epsilon, bias=False)
+    turned_everywhere = config.RotaryConfig(base=global_base, stretch=global_stretch)
+    turned_nearby = config.RotaryConfig(base=local_base, stretch=local_stretch)
 
-    def block(layer: int) -> BlockConfig:
+    def block(layer: int) -> config.BlockConfig:
         everywhere = layer % global_every == 0
         return block_of(
             attention_of(
@@ -86,7 +74,9 @@ def modernbert(
                 window=None if everywhere else reach,
                 dropout=attention_dropout,
             ),
-            FeedForwardConfig(width=feed_forward, activation=activation, gated=True, bias=False, dropout=dropout),
+            config.FeedForwardConfig(
+                width=feed_forward, activation=activation, gated=True, bias=False, dropout=dropout
+            ),
             norm=norm,
             norm_at="before",
             dropout=0.0,
@@ -94,28 +84,23 @@ def modernbert(
             first_norm=layer > 0,
         )
 
-    model = ModelConfig(
+    model = config.ModelConfig(
         family="modernbert",
-        encoder=StackConfig(
+        encoder=config.StackConfig(
             width=width,
-            embed=EmbedConfig(
+            embed=config.EmbedConfig(
                 vocabulary=vocabulary,
-                position=PositionConfig(kind="none"),
+                position=config.PositionConfig(kind="none"),
                 norm=norm,
                 dropout=dropout if embed_dropout is None else embed_dropout,
             ),
             blocks=tuple(block(layer) for layer in range(feasible(layers))),
             norm=norm,
         ),
-        head=VocabularyHeadConfig(
+        head=config.VocabularyHeadConfig(
             transform=True, transform_bias=False, activation=activation, norm=norm, tied=tied, bias=True
         )
         if vocabulary_head
         else None,
     )
-    return with_label_heads(
-        model,
-        sentence=None if sentence_labels is None else (sentence_labels, sentence_dropout),
-        pooling=sentence_pooling,
-        token=None if token_labels is None else (token_labels, token_dropout),
-    )
+    return with_label_heads(model, sentence_labels, sentence_dropout, token_labels, token_dropout, sentence_pooling)

@@ -2,18 +2,7 @@
 
 from typing import Literal
 
-from glassformer.config import (
-    Activation,
-    EmbedConfig,
-    FeedForwardConfig,
-    FillConfig,
-    InitialConfig,
-    ModelConfig,
-    NormConfig,
-    PositionConfig,
-    StackConfig,
-    VocabularyHeadConfig,
-)
+import glassformer.config as config
 from glassformer.models.families.blocks import attention_of, block_of, feasible
 
 SLIDES_DO_NOT_DRAW = {
@@ -38,7 +27,7 @@ def slides(
     value_size: int = 4,
     feed_forward: int = 12,
     layers: int = 1,
-    activation: Activation = "relu",
+    activation: config.Activation = "relu",
     positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal",
     max_length: int = 512,
     fill: float | Literal["-inf", "lowest"] = -1000.0,
@@ -50,7 +39,7 @@ def slides(
     feed_forward_residual: bool = False,
     biases: bool = False,
     dropout: float = 0.0,
-) -> ModelConfig:
+) -> config.ModelConfig:
     """The encoder that the slides draw: 2 heads of 4 on a width of 6, no scaling, -1000, no norm, one residual.
 
     `fill` is what a forbidden score is set to; with `fill_rule="add"` it is added to the score (C-34).
@@ -58,7 +47,7 @@ def slides(
     `hide=False` lets words look at masked words and keeps their vectors (the leak that the slides warn of).
     What the slides do not draw (`SLIDES_DO_NOT_DRAW`) is off and can be switched on.
     """
-    normed = NormConfig(epsilon=1e-5) if norm else None
+    normed = config.NormConfig(epsilon=1e-5) if norm else None
     attention = attention_of(
         width,
         heads,
@@ -66,30 +55,30 @@ def slides(
         value_size=value_size,
         bias=biases,
         scaled=scaled,
-        fill=FillConfig(rule=fill_rule, value=fill),
+        fill=config.FillConfig(rule=fill_rule, value=fill),
         dropout=dropout,
     )
     block = block_of(
         attention,
-        FeedForwardConfig(width=feed_forward, activation=activation, bias=biases, dropout=dropout),
+        config.FeedForwardConfig(width=feed_forward, activation=activation, bias=biases, dropout=dropout),
         norm=normed,
         norm_at="after" if norm else "none",
         dropout=dropout,
         feed_forward_residual=feed_forward_residual,
     )
-    return ModelConfig(
+    return config.ModelConfig(
         family="slides",
-        encoder=StackConfig(
+        encoder=config.StackConfig(
             width=width,
-            embed=EmbedConfig(
+            embed=config.EmbedConfig(
                 vocabulary=vocabulary,
-                position=PositionConfig(kind=positions, max_length=max_length),
+                position=config.PositionConfig(kind=positions, max_length=max_length),
                 dropout=dropout,
                 masked_words=("zero_word" if zero == "word" else "zero_sum") if hide else "token",
             ),
             blocks=(block,) * feasible(layers),
             hide_masked=hide,
         ),
-        head=VocabularyHeadConfig(tied=False, bias=biases),
-        initial=InitialConfig(kind="xavier_uniform"),
+        head=config.VocabularyHeadConfig(tied=False, bias=biases),
+        initial=config.InitialConfig(kind="xavier_uniform"),
     )

@@ -1,19 +1,7 @@
 """T5 (Raffel et al. 2020): an encoder–decoder whose positions are distances."""
 
-from glassformer.config import (
-    Activation,
-    AttentionConfig,
-    EmbedConfig,
-    FeedForwardConfig,
-    InitialConfig,
-    ModelConfig,
-    NormConfig,
-    PositionConfig,
-    RelativeBiasConfig,
-    StackConfig,
-    VocabularyHeadConfig,
-)
-from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, known_size
+import glassformer.config as config
+from glassformer.models.families.blocks import attention_of, block_of, chosen, feasible, of_size
 
 T5_SIZES = {"small": (512, 6, 8, 2048), "base": (768, 12, 12, 3072), "large": (1024, 24, 16, 4096)}
 
@@ -28,7 +16,7 @@ def t5(
     heads: int | None = None,
     query_size: int = 64,
     feed_forward: int | None = None,
-    activation: Activation = "relu",
+    activation: config.Activation = "relu",
     gated: bool = False,
     buckets: int = 32,
     max_distance: int = 128,
@@ -37,40 +25,41 @@ def t5(
     vocabulary_head: bool = True,
     tied: bool = True,
     scaled_head: bool | None = None,
-) -> ModelConfig:
+) -> config.ModelConfig:
     """T5 (Raffel et al. 2020): relative bias, unscaled scores, RMSNorm before. `gated`, untied: version 1.1.
     `scaled_head` divides the last states by the root of the width, as version 1.0 does (default: where it is tied).
     """
-    known_width, known_layers, known_heads, known_feed_forward = known_size(size, T5_SIZES)
-    width, heads, layers = chosen(width, known_width), chosen(heads, known_heads), chosen(layers, known_layers)
-    norm = NormConfig(kind="rms", epsilon=epsilon, bias=False)
+    width, layers, heads, feed_forward = of_size(size, T5_SIZES, width, layers, heads, feed_forward)
+    norm = config.NormConfig(kind="rms", epsilon=epsilon, bias=False)
     attention = attention_of(
         width, heads, query_size=query_size, value_size=query_size, bias=False, scaled=False, dropout=dropout
     )
     biased = attention.model_copy(update={"relative_bias": True})
-    feed_forward_config = FeedForwardConfig(
-        width=chosen(feed_forward, known_feed_forward), activation=activation, gated=gated, bias=False, dropout=dropout
+    feed_forward_config = config.FeedForwardConfig(
+        width=feed_forward, activation=activation, gated=gated, bias=False, dropout=dropout
     )
 
-    def stack(count: int, cross: AttentionConfig | None) -> StackConfig:
+    def stack(count: int, cross: config.AttentionConfig | None) -> config.StackConfig:
         block = block_of(biased, feed_forward_config, norm=norm, norm_at="before", dropout=dropout, cross=cross)
-        return StackConfig(
+        return config.StackConfig(
             width=width,
-            embed=EmbedConfig(vocabulary=vocabulary, position=PositionConfig(kind="none"), dropout=dropout),
+            embed=config.EmbedConfig(
+                vocabulary=vocabulary, position=config.PositionConfig(kind="none"), dropout=dropout
+            ),
             blocks=(block,) * feasible(count),
             norm=norm,
             dropout=dropout,
             causal=cross is not None,
-            relative_bias=RelativeBiasConfig(buckets=buckets, max_distance=max_distance),
+            relative_bias=config.RelativeBiasConfig(buckets=buckets, max_distance=max_distance),
         )
 
-    return ModelConfig(
+    return config.ModelConfig(
         family="t5",
         encoder=stack(layers, None),
         decoder=stack(chosen(decoder_layers, layers), attention),
         share_embeddings=True,
-        head=VocabularyHeadConfig(tied=tied, scaled=tied if scaled_head is None else scaled_head)
+        head=config.VocabularyHeadConfig(tied=tied, scaled=tied if scaled_head is None else scaled_head)
         if vocabulary_head
         else None,
-        initial=InitialConfig(kind="normal"),
+        initial=config.InitialConfig(kind="normal"),
     )

@@ -1,23 +1,11 @@
 """*Attention Is All You Need* (Vaswani et al. 2017): as the paper draws it, and as its authors released it."""
 
 from glassformer.config import Activation, ModelConfig, PositionConfig
-from glassformer.models.families.blocks import chosen, known_size
+from glassformer.models.families.blocks import chosen, of_size
 from glassformer.models.families.encoder_decoder import encoder_decoder
 
-VASWANI_SIZES = {"base": (512, 8, 2048, 0.1), "big": (1024, 16, 4096, 0.3)}
-
-
-def _vaswani(
-    size: str, width: int | None, heads: int | None, feed_forward: int | None, dropout: float | None
-) -> tuple[int, int, int, float]:
-    """The paper's width, heads, feed-forward width and dropout, where they are not given."""
-    known_width, known_heads, known_feed_forward, known_dropout = known_size(size, VASWANI_SIZES)
-    return (
-        chosen(width, known_width),
-        chosen(heads, known_heads),
-        chosen(feed_forward, known_feed_forward),
-        known_dropout if dropout is None else dropout,
-    )
+VASWANI_SIZES = {"base": (512, 8, 2048), "big": (1024, 16, 4096)}
+DROPOUT = {"base": 0.1, "big": 0.3}
 
 
 def vaswani2017(
@@ -36,7 +24,7 @@ def vaswani2017(
     bias: bool = False,
 ) -> ModelConfig:
     """*Attention Is All You Need*: sinusoids in the paper's layout, norm after, one vocabulary table for three uses."""
-    width, heads, feed_forward, dropout = _vaswani(size, width, heads, feed_forward, dropout)
+    width, heads, feed_forward = of_size(size, VASWANI_SIZES, width, heads, feed_forward)
     return encoder_decoder(
         "vaswani2017",
         vocabulary=vocabulary,
@@ -47,7 +35,7 @@ def vaswani2017(
         layers=(layers, chosen(decoder_layers, layers)),
         activation=activation,
         norm_at="after",
-        dropout=dropout,
+        dropout=DROPOUT[size] if dropout is None else dropout,
         attention_bias=bias,
         position=PositionConfig(kind="sinusoidal", layout="paper", max_length=max_length),
         embed_scaled=True,
@@ -71,7 +59,7 @@ def tensor2tensor(
     bias: bool = False,
 ) -> ModelConfig:
     """The paper's authors' released code: norm before each sublayer and after each stack, and its own sinusoids."""
-    width, heads, feed_forward, dropout = _vaswani(size, width, heads, feed_forward, dropout)
+    width, heads, feed_forward = of_size(size, VASWANI_SIZES, width, heads, feed_forward)
     return encoder_decoder(
         "tensor2tensor",
         vocabulary=vocabulary,
@@ -82,7 +70,7 @@ def tensor2tensor(
         layers=(layers, chosen(decoder_layers, layers)),
         activation=activation,
         norm_at="before",
-        dropout=dropout,
+        dropout=DROPOUT[size] if dropout is None else dropout,
         attention_bias=bias,
         position=PositionConfig(kind="sinusoidal", layout="tensor2tensor", max_length=max_length),
         embed_scaled=True,

@@ -21,17 +21,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.answered import Answered
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row, located
-from glassformer.tasks.writing.writers import (
-    Writer,
-    answered,
-    check_writes,
-    in_precision,
-    number_of,
-    opening_of,
-    refuse_several,
-    room_of,
-    special_ids_of,
-)
+from glassformer.tasks.writing import writers
 from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
 
@@ -129,7 +119,7 @@ class Prompt(NamedTuple):
     left_out: int
 
 
-class Generate(Writer[Prompt, Generation]):
+class Generate(writers.Writer[Prompt, Generation]):
     """The decoder reads the prompt and continues it, token by token (`decode/`)."""
 
     usual_search = USUAL
@@ -165,7 +155,7 @@ class Generate(Writer[Prompt, Generation]):
         usual: DecodeSettings = USUAL,
     ) -> Self:
         """For a decoder; raises ConfigError for options that exclude each other, or leave an imported setting out."""
-        check_writes(model.config)
+        writers.check_writes(model.config)
         options, default = context.writing, context.search
         if default is not None and default.aside and not any(getattr(options, name) for name in _CHOOSING):
             name, reason = next(iter(default.aside.items()))
@@ -178,9 +168,9 @@ class Generate(Writer[Prompt, Generation]):
         asked = options.max_tokens is not None or options.search is not None
         return cls(
             tokenizer,
-            ids=special_ids_of(tokenizer, default),
-            opening=opening_of(tokenizer, context),
-            room=room_of(model, context),
+            ids=writers.special_ids_of(tokenizer, default),
+            opening=writers.opening_of(tokenizer, context),
+            room=writers.room_of(model, context),
             search=search,
             forbidden=() if default is None else default.forbidden,
             whole=None if default is None or asked else default.whole,
@@ -230,10 +220,10 @@ class Generate(Writer[Prompt, Generation]):
             most = min(most, self.room + 1 - len(ids))
         if self.whole is not None:
             most = min(most, self.whole - len(ids))
-        return Request(number_of(ids), prompt=tuple(ids), max_tokens=max(1, most), forbidden=self.forbidden)
+        return Request(writers.number_of(ids), prompt=tuple(ids), max_tokens=max(1, most), forbidden=self.forbidden)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
-        return answered(batches, self.request, lambda asked: self.steps(model, asked, slots=SLOTS))
+        return writers.answered(batches, self.request, lambda asked: self.steps(model, asked, slots=SLOTS))
 
     def steps(
         self, model: Transformer, requests: Iterable[Request], *, slots: int, recorder: Recorder | None = None
@@ -251,14 +241,14 @@ class Generate(Writer[Prompt, Generation]):
 
     def stream(self, model: Transformer, example: Prompt, *, fast: bool = False) -> Generator[str, None, Generation]:
         """The characters after a prompt as soon as no later token can change them, blanks included."""
-        refuse_several(self.settings, "text")
+        writers.refuse_several(self.settings, "text")
         return self._words(model, example, fast=fast)
 
     def _words(self, model: Transformer, example: Prompt, *, fast: bool) -> Generator[str, None, Generation]:
         def text_of(ids: Sequence[int]) -> str:
             return text_behind(self.tokenizer, example.ids, ids)
 
-        steps = in_precision(self.steps(model, [self.request(example.ids)], slots=1), model, fast=fast)
+        steps = writers.in_precision(self.steps(model, [self.request(example.ids)], slots=1), model, fast=fast)
         for part in stream(steps, text_of, stop=self.settings.stop):
             if part.text:
                 yield part.text

@@ -24,6 +24,7 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row, located
+from glassformer.tasks.writing import writers
 from glassformer.tasks.writing.pair_source import TextPair
 from glassformer.tasks.writing.translation import (
     Alternative,
@@ -32,16 +33,6 @@ from glassformer.tasks.writing.translation import (
     links_of,
     token_spans,
     unknown_characters,
-)
-from glassformer.tasks.writing.writers import (
-    Writer,
-    answered,
-    check_translates,
-    in_precision,
-    number_of,
-    of_sentence,
-    refuse_several,
-    special_ids,
 )
 from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
@@ -53,7 +44,7 @@ _LONGER, _MORE = 2, 16
 SLOTS = 64
 
 
-class Translator(Writer[TextPair, Translation]):
+class Translator(writers.Writer[TextPair, Translation]):
     """The source goes through the encoder; the decoder writes the translation token by token (`decode/`)."""
 
     read_ahead = 4096
@@ -96,7 +87,7 @@ class Translator(Writer[TextPair, Translation]):
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
         """For an encoder–decoder; raises ConfigError for another model and for options that exclude each other."""
-        check_translates(model.config)
+        writers.check_translates(model.config)
         options, section, default = context.writing, context.section, context.search
         search = asked_search(
             options,
@@ -109,7 +100,7 @@ class Translator(Writer[TextPair, Translation]):
         return cls(
             tokenizer,
             length=context.length,
-            ids=ids or special_ids(tokenizer.target),
+            ids=ids or writers.special_ids(tokenizer.target),
             search=search,
             options=options,
             default=default,
@@ -166,13 +157,13 @@ class Translator(Writer[TextPair, Translation]):
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
         """The best translations of each row; equal rows are translated once, and so have the same samples."""
         limit = model.output_stack.max_length
-        return answered(
+        return writers.answered(
             batches, lambda source: self.request(source, limit), lambda asked: self.steps(model, asked, slots=SLOTS)
         )
 
     def stream(self, model: Transformer, example: TextPair, *, fast: bool = False) -> Generator[str, None, Translation]:
         """The characters of a translation as they are decided, sentence by sentence."""
-        refuse_several(self.settings, "translation")
+        writers.refuse_several(self.settings, "translation")
         return self._words(model, example, fast=fast)
 
     def _words(self, model: Transformer, example: TextPair, *, fast: bool) -> Generator[str, None, Translation]:
@@ -182,7 +173,7 @@ class Translator(Writer[TextPair, Translation]):
         for sentence in sentences:
             if between := example.text[end : sentence.start]:
                 yield between
-            found.append((yield from of_sentence(parts)))
+            found.append((yield from writers.of_sentence(parts)))
             end = sentence.end
         if sentences and end < len(example.text):
             yield example.text[end:]
@@ -192,7 +183,7 @@ class Translator(Writer[TextPair, Translation]):
         """What is written for each of these rows, one after another, as it is decided."""
         limit = model.output_stack.max_length
         steps = self.steps(model, (self.request(row.ids, limit) for row in rows), slots=1)
-        return stream(in_precision(steps, model, fast=fast), self.text_of, stop=self.settings.stop)
+        return stream(writers.in_precision(steps, model, fast=fast), self.text_of, stop=self.settings.stop)
 
     def steps(
         self, model: Transformer, requests: Iterable[Request], *, slots: int, recorder: Recorder | None = None
@@ -228,7 +219,7 @@ class Translator(Writer[TextPair, Translation]):
         """What is asked for a row: as many tokens as wanted, else by the length of the source; at most `limit`."""
         most = self.most or self.likely(source)
         return Request(
-            number_of(source),
+            writers.number_of(source),
             source=source,
             prefix=self.prefix,
             following=self.following,
