@@ -38,23 +38,19 @@ def refuse_strange(values: object, where: str) -> None:
         elif isinstance(value, list | tuple):
             waiting += [(inner, (*path, number)) for number, inner in enumerate(value)]
         else:
-            _check_one(value, where, path)
-
-
-def _check_one(value: Any, where: str, path: tuple[str | int, ...]) -> None:
-    if isinstance(value, str):
-        _check_string(value, where, path)
-    elif isinstance(value, int):
-        if not SMALLEST <= value <= LARGEST:
-            raise ConfigError(
-                f"{_setting_path(where, path)}: a whole number of at most 64 bits is needed",
-                got=f"one of {value.bit_length():,} bits",
-            )
-    elif not (value is None or isinstance(value, float)):
-        raise ConfigError(
-            f"{_setting_path(where, path)}: a number, a string, a list or a group is needed",
-            got=f"{value} ({type(value).__name__})",
-        )
+            if isinstance(value, str):
+                _check_string(value, where, path)
+            elif isinstance(value, int):
+                if not SMALLEST <= value <= LARGEST:
+                    raise ConfigError(
+                        f"{_setting_path(where, path)}: a whole number of at most 64 bits is needed",
+                        got=f"one of {value.bit_length():,} bits",
+                    )
+            elif not (value is None or isinstance(value, float)):
+                raise ConfigError(
+                    f"{_setting_path(where, path)}: a number, a string, a list or a group is needed",
+                    got=f"{value} ({type(value).__name__})",
+                )
 
 
 def _check_string(word: str, where: str, path: tuple[str | int, ...]) -> None:

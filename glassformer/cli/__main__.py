@@ -60,7 +60,9 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt as stopped:
         return _stopped(stopped)
     except (MemoryError, RuntimeError) as error:
-        if not _is_of_memory(error):
+        # Whether memory ran out: torch has a separate error type for this only on a GPU.
+        said = str(error)
+        if not (isinstance(error, MemoryError) or "out of memory" in said or "can't allocate memory" in said):
             raise
         return _report(_NO_MEMORY, FAILED)
     except OSError as error:  # a path that cannot be written to, or a full disk
@@ -75,7 +77,11 @@ def _answer(arguments: Sequence[str]) -> int:
     known = [verb for group in VERBS.values() for verb in group]
     verb = arguments[0] if arguments else "--help"
     if verb in ("--help", "-h", "help"):
-        print(help_text())
+        lines = ["Transformers you can see through.", "", "Usage: glassformer VERB ...", ""]
+        for purpose, verbs in VERBS.items():
+            lines += [purpose, *(f"  {verb:<10}{line}" for verb, line in verbs.items()), ""]
+        lines += ["glassformer VERB --help explains a verb; glassformer --version prints the version."]
+        print("\n".join(lines))
         return DONE
     if verb == "--version":
         from glassformer import __version__
@@ -88,37 +94,6 @@ def _answer(arguments: Sequence[str]) -> int:
     if verb not in known:
         raise GlassformerError(f"there is no verb {verb!r}", do=did_you_mean(verb, known))
     verb, rest = verb_and_rest(arguments)
-    return _run(verb, rest)
-
-
-def verb_and_rest(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """The verb of a command, with its second word where this is a part of it, and the words after it."""
-    verb, *rest = arguments
-    if rest and rest[0] in PARTS.get(verb, ()):
-        return f"{verb} {rest[0]}", rest[1:]
-    return verb, rest
-
-
-def _is_of_memory(error: Exception) -> bool:
-    """Whether memory ran out: torch has a separate error type for this only on a GPU."""
-    said = str(error)
-    return isinstance(error, MemoryError) or "out of memory" in said or "can't allocate memory" in said
-
-
-def _report(sentence: str, code: int) -> int:
-    print(for_stream(f"glassformer: {in_one_line(sentence)}", sys.stderr), file=sys.stderr)
-    return code
-
-
-def help_text() -> str:
-    lines = ["Transformers you can see through.", "", "Usage: glassformer VERB ...", ""]
-    for purpose, verbs in VERBS.items():
-        lines += [purpose, *(f"  {verb:<10}{line}" for verb, line in verbs.items()), ""]
-    lines += ["glassformer VERB --help explains a verb; glassformer --version prints the version."]
-    return "\n".join(lines)
-
-
-def _run(verb: str, arguments: Sequence[str]) -> int:
     import typer
 
     from glassformer.cli.terminal.outputs import checking_outputs
@@ -129,12 +104,25 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
     command = _command(verb)
     app.command()(_reporting_interrupts(_quietly(checking_outputs(command))))
     try:
-        code = app(args=list(arguments), prog_name=f"glassformer {verb}", standalone_mode=False)
+        code = app(args=list(rest), prog_name=f"glassformer {verb}", standalone_mode=False)
     except wrong_usage as error:
         raise _readable(verb, error, options_of(command)) from None
     except DataError as error:
         raise _advised(_with_its_columns(error, command), inspect.signature(command).parameters) from None
     return code if isinstance(code, int) else DONE
+
+
+def verb_and_rest(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The verb of a command, with its second word where this is a part of it, and the words after it."""
+    verb, *rest = arguments
+    if rest and rest[0] in PARTS.get(verb, ()):
+        return f"{verb} {rest[0]}", rest[1:]
+    return verb, rest
+
+
+def _report(sentence: str, code: int) -> int:
+    print(for_stream(f"glassformer: {in_one_line(sentence)}", sys.stderr), file=sys.stderr)
+    return code
 
 
 def options_of(command: Callable[..., None]) -> dict[str, Any]:

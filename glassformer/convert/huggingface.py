@@ -128,7 +128,10 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
     tokenizer = load_tokenizer(directory) if has_tokenizer(directory) else None
     alone = config.encoder is None and config.decoder is not None
     templates = read_templates(directory, tokenizer) if alone and tokenizer is not None else None
-    return Imported(with_use(config, use), _with_shared(config, state), tokenizer, report, templates)
+    # The state under all names that `load_state_dict` asks for: shared tables stand twice.
+    if config.share_embeddings:
+        state["decoder.embed.word.weight"] = state["encoder.embed.word.weight"]
+    return Imported(with_use(config, use), state, tokenizer, report, templates)
 
 
 class Described(NamedTuple):
@@ -215,7 +218,14 @@ def describe(
         values = {"max_position_embeddings": length, **values}  # a stretch may have said it
     values |= write_use(family, config, use)
     roles = {**role_ids(None if tokenizer is None else tokenizer.target), **(token_settings or {})}
-    _check_roles(family, values, roles)
+    # RoBERTa's positions start after the id of its padding: there a tokenizer has no choice.
+    for key, id_ in roles.items():
+        if values.get(key, id_) != id_:
+            raise ConfigError(
+                f"{key} must be {values[key]} in Hugging Face's {family.name}, which numbers its positions from there",
+                got=f"{id_} in the tokenizer",
+                do="train with a position_offset of one more than the id of the padding",
+            )
     settings = {
         "architectures": [named],
         "model_type": family.name,
@@ -226,13 +236,6 @@ def describe(
         **roles,
     }
     return Described(settings, tensors, left_behind(whole, back))
-
-
-def _with_shared(config: ModelConfig, state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The state under all names that `load_state_dict` asks for: shared tables stand twice."""
-    if config.share_embeddings:
-        state["decoder.embed.word.weight"] = state["encoder.embed.word.weight"]
-    return state
 
 
 def _check_nothing_lost(
@@ -257,14 +260,3 @@ def _check_nothing_lost(
             else "",
         )
     return back
-
-
-def _check_roles(family: Family, values: Mapping[str, Any], roles: Mapping[str, Any]) -> None:
-    """RoBERTa's positions start after the id of its padding: there a tokenizer has no choice."""
-    for key, id_ in roles.items():
-        if values.get(key, id_) != id_:
-            raise ConfigError(
-                f"{key} must be {values[key]} in Hugging Face's {family.name}, which numbers its positions from there",
-                got=f"{id_} in the tokenizer",
-                do="train with a position_offset of one more than the id of the padding",
-            )

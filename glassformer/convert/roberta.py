@@ -7,7 +7,7 @@ from glassformer.config import ModelConfig
 from glassformer.convert.bert import BODY_SETTINGS, BODY_TENSORS, IDLE_POOLER, head_rows
 from glassformer.convert.family import Family, Presence, dropout_as, with_label_head, without
 from glassformer.convert.settings import Joint, Setting, Values
-from glassformer.convert.table import Ignore, Same, TensorRow
+from glassformer.convert.table import Ignore, Same
 
 
 def _read_positions(values: Values) -> dict[str, Any]:
@@ -20,10 +20,6 @@ def _write_positions(config: ModelConfig) -> dict[str, Any]:
     assert config.encoder is not None
     position = config.encoder.embed.position
     return {"max_position_embeddings": position.max_length + position.offset, "pad_token_id": position.offset - 1}
-
-
-def _renamed(row: TensorRow) -> TensorRow:
-    return replace(row, theirs=row.theirs.replace("bert.", "roberta.", 1))
 
 
 _ROBERTA = Family(
@@ -47,7 +43,7 @@ _ROBERTA = Family(
         Same(
             "encoder.embed.word.weight", "roberta.embeddings.word_embeddings.weight", copies=("lm_head.decoder.weight",)
         ),
-        *(_renamed(row) for row in BODY_TENSORS),
+        *(replace(row, theirs=row.theirs.replace("bert.", "roberta.", 1)) for row in BODY_TENSORS),
     ),
 )
 

@@ -73,7 +73,17 @@ def search_of(
     if alone and _whole(said, "min_length", 0) and "min_new_tokens" not in said:
         aside["min_length"] = "it counts the prompt; min_new_tokens does not"
     if method == "beam":
-        settings |= {"beams": beams, **_of_beams(said)}
+        stops = said.get("early_stopping", False)
+        if not isinstance(stops, bool | str) or stops not in _EARLY:
+            raise CheckpointError("early_stopping must be true, false or 'never'", got=repr(stops)[:80])
+        groups = _whole(said, "num_beam_groups", 1)
+        settings |= {
+            "beams": beams,
+            "length_penalty": said.get("length_penalty", 1.0),
+            "length_penalty_form": "power",
+            "early_stopping": _EARLY[stops],
+            **({"groups": groups, "diversity": said.get("diversity_penalty", 0.0)} if groups > 1 else {}),
+        }
     if method == "sample":
         settings |= _of_samples(said)
     if method != "greedy":
@@ -128,19 +138,6 @@ def _length(said: Mapping[str, Any], *, alone: bool) -> dict[str, int]:
     if least:
         found["min_tokens"] = min(least, found.get("max_tokens", least))
     return found
-
-
-def _of_beams(said: Mapping[str, Any]) -> dict[str, Any]:
-    stops = said.get("early_stopping", False)
-    if not isinstance(stops, bool | str) or stops not in _EARLY:
-        raise CheckpointError("early_stopping must be true, false or 'never'", got=repr(stops)[:80])
-    groups = _whole(said, "num_beam_groups", 1)
-    return {
-        "length_penalty": said.get("length_penalty", 1.0),
-        "length_penalty_form": "power",
-        "early_stopping": _EARLY[stops],
-        **({"groups": groups, "diversity": said.get("diversity_penalty", 0.0)} if groups > 1 else {}),
-    }
 
 
 def _of_samples(said: Mapping[str, Any]) -> dict[str, Any]:

@@ -66,31 +66,6 @@ def decode(
         requests = (
             replace(each, forced=each.forced + words, forbidden=each.forbidden + forbidden) for each in requests
         )
-    _refuse_impossible(model, settings, slots, attention, head, text_of)
-    if settings.coverage_penalty and not attention:
-        attention = (len(model.output_stack.blocks) - 1,)
-    search = Search(settings, ids, text_of, forced=forced or bool(settings.forced), recorder=recorder)
-    loop = Loop(model, iter(requests), search, slots, attention, head)
-    with ExitStack() as prepared:
-        for number in count():
-            with torch.inference_mode():
-                if number == LAID_OUT_AFTER:
-                    prepared.enter_context(laid_out(model))
-                step = loop.step()
-            if step is None:
-                return
-            yield step
-
-
-def _refuse_impossible(
-    model: Transformer,
-    settings: DecodeSettings,
-    slots: int,
-    attention: Collection[int],
-    head: int | None,
-    text_of: TextOf | None,
-) -> None:
-    """Refuse what this model cannot do with these settings. Raises ConfigError."""
     family, blocks = model.config.family, len(model.output_stack.blocks)
     if model.head is None:
         raise ConfigError("decoding needs a model with a vocabulary head", got=family)
@@ -111,6 +86,19 @@ def _refuse_impossible(
         assert crossing is not None
         if head is not None and not 0 <= head < crossing.body.heads:
             raise ConfigError(f"a head of block {block} is one of 0 to {crossing.body.heads - 1}", got=str(head))
+    if settings.coverage_penalty and not attention:
+        attention = (len(model.output_stack.blocks) - 1,)
+    search = Search(settings, ids, text_of, forced=forced or bool(settings.forced), recorder=recorder)
+    loop = Loop(model, iter(requests), search, slots, attention, head)
+    with ExitStack() as prepared:
+        for number in count():
+            with torch.inference_mode():
+                if number == LAID_OUT_AFTER:
+                    prepared.enter_context(laid_out(model))
+                step = loop.step()
+            if step is None:
+                return
+            yield step
 
 
 @dataclass(frozen=True)

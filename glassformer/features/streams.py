@@ -132,10 +132,6 @@ class VectorsFile:
 
     def commit(self) -> None:
         """Make whole what was put."""
-        self._commit()
-        self.kept = self.texts
-
-    def _commit(self) -> None:
         for stream in self.streams.values():
             stream.flush()
         state = {
@@ -148,6 +144,7 @@ class VectorsFile:
         }
         with atomic_write(self.folder / STATE) as draft:
             draft.write_text(sealed_json(state), encoding="utf-8")
+        self.kept = self.texts
 
     def content(self) -> Content:
         """What the file is written from."""

@@ -186,18 +186,14 @@ def _in_their_rows(scored_at: Tensor, rows: Tensor, length: int) -> bool:
 def build(config: ModelConfig, *, seed: int = 0) -> Transformer:
     """A model with fresh weights, the same for the same seed and the same version of torch."""
     model = Transformer(config)
-    draw_weights(model, config.initial, torch.Generator().manual_seed(seed))
-    return model
-
-
-def draw_weights(model: nn.Module, initial: InitialConfig, generator: torch.Generator) -> None:
-    """Matrices and tables as the config says; biases 0; norms keep their 1 and 0."""
+    generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.dim() > 1:
-                _draw(parameter, initial, generator)
+                _draw(parameter, config.initial, generator)
             elif name.endswith("bias"):
                 parameter.zero_()
+    return model
 
 
 def _draw(parameter: Tensor, initial: InitialConfig, generator: torch.Generator) -> None:

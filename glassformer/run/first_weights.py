@@ -116,12 +116,9 @@ def student_of(teacher: Artefact, section: DistilSection) -> tuple[Artefact, str
     config = ModelConfig.model_validate_json(config.model_dump_json())  # once more: blocks depend on each other
     module, theirs = Transformer(config), teacher.module.state_dict()
 
-    def name_in_teacher(name: str) -> str:
-        return _BLOCK.sub(lambda found: f"encoder.blocks.{chosen[int(found[1])]}.", name)
-
     with torch.no_grad():
         for name, tensor in module.state_dict().items():
-            tensor.copy_(theirs[name_in_teacher(name)])
+            tensor.copy_(theirs[_BLOCK.sub(lambda found: f"encoder.blocks.{chosen[int(found[1])]}.", name)])
     student = Artefact(
         module,
         teacher.tokenizer,

@@ -262,7 +262,21 @@ def write_onnx(
                 tuple(scores),
                 left,
             )
-            _write_beside(draft, exported, head, report, directory.name)
+            write_tokenizer_of(draft, exported.config, exported.tokenizer, exported.length)
+            write_json(draft / FACTS, {**report.to_dict(), **facts(exported, head), "opset": OPSET})
+            with contextlib.suppress(ConfigError):  # a model that transformers has no class for
+                state = dict(exported.module.named_parameters())
+                described = describe(
+                    exported.config,
+                    state,
+                    exported.tokenizer,
+                    token_settings=exported.token_settings,
+                    use=use_of(exported),
+                    length=exported.length,
+                )
+                write_json(draft / "config.json", described.settings)
+            text = write_card(exported, head, list(report.bytes), report.left_behind, directory.name)
+            (draft / CARD).write_text(text, encoding="utf-8")
     except OSError as error:
         raise CheckpointError(f"{directory} must be written", got=error.strerror or str(error)) from None
     return report
@@ -314,21 +328,3 @@ def _bytes(folder: Path) -> dict[str, int]:
         for name in (GRAPH, INT8)
         if (folder / name).exists()
     }
-
-
-def _write_beside(folder: Path, model: Artefact, head: ExportedHead, report: OnnxExport, title: str) -> None:
-    write_tokenizer_of(folder, model.config, model.tokenizer, model.length)
-    write_json(folder / FACTS, {**report.to_dict(), **facts(model, head), "opset": OPSET})
-    with contextlib.suppress(ConfigError):  # a model that transformers has no class for
-        state = dict(model.module.named_parameters())
-        described = describe(
-            model.config,
-            state,
-            model.tokenizer,
-            token_settings=model.token_settings,
-            use=use_of(model),
-            length=model.length,
-        )
-        write_json(folder / "config.json", described.settings)
-    text = write_card(model, head, list(report.bytes), report.left_behind, title)
-    (folder / CARD).write_text(text, encoding="utf-8")

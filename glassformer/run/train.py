@@ -49,7 +49,14 @@ def finish(prepared: Prepared, fitted: Fitted, out: Path, log: Log) -> Artefact:
     if is_held_out:
         task = prepared.task.fitted(module, source, log)
         final = str(next(module.parameters()).dtype).removeprefix("torch.")
-        _note_other_scores(len(source), "bfloat16" if fitted.bfloat16 else final, final, log)
+        there = len(source)
+        during = "bfloat16" if fitted.bfloat16 else final
+        some, more = (min(there, rows) for rows in (EVALUATION_ROWS, _MEASURED_ROWS))
+        if during != final or some < more:
+            log(
+                f"the final scores are measured again, on {more:,} of {there:,} held-out examples in {final}; those "
+                f"during training were on {some:,} of them in {during}, and may differ"
+            )
     else:
         task = prepared.task
     own = task.evaluate(module, source, limit=_MEASURED_ROWS)
@@ -105,16 +112,6 @@ def _measured(source: Any, length: int, *, tables: bool) -> dict[str, Any]:
         "of": there,
         "unit": "records" if tables else f"rows of {length} tokens",
     }
-
-
-def _note_other_scores(there: int, during: str, final: str, log: Log) -> None:
-    """Log why the scores of the steps and of the end differ, for one model on one held-out text."""
-    some, more = (min(there, rows) for rows in (EVALUATION_ROWS, _MEASURED_ROWS))
-    if during != final or some < more:
-        log(
-            f"the final scores are measured again, on {more:,} of {there:,} held-out examples in {final}; those "
-            f"during training were on {some:,} of them in {during}, and may differ"
-        )
 
 
 def train(

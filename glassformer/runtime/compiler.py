@@ -45,13 +45,14 @@ def compiled(losses: Losses) -> Losses:
     """The same function of a batch, compiled as one graph at the first batch of each shape."""
 
     def inside(batch: Batch) -> dict[str, Tensor]:
-        return losses(_flags_back(batch))
+        return losses(_with_real(batch, lambda real: real != 0))
 
     kernels = torch.compile(inside, backend=_build, fullgraph=True, dynamic=False)
 
     def call(batch: Batch) -> dict[str, Tensor]:
         # Python numbers that differ between batches stay outside: torch would compile a new graph for each value.
-        without_numbers = replace(_flags_as_numbers(batch), counts={}, present=None, tokens=0)
+        # `real` as int32: kernels read it in vectors, but booleans one by one.
+        without_numbers = replace(_with_real(batch, Tensor.int), counts={}, present=None, tokens=0)
         with functorch_config.patch(_SWITCHES), _many_shapes():
             answer: dict[str, Tensor] = kernels(without_numbers)
         return answer
@@ -106,15 +107,6 @@ def _bias_apart(
     # In float32, because torch would fuse the two again otherwise.
     wide = torch.promote_types(one.dtype, torch.float32)
     return ((one @ two).to(wide) + bias.to(wide)).to(one.dtype)
-
-
-def _flags_as_numbers(batch: Batch) -> Batch:
-    """The batch with `real` as int32: kernels read it in vectors, but booleans one by one."""
-    return _with_real(batch, Tensor.int)
-
-
-def _flags_back(batch: Batch) -> Batch:
-    return _with_real(batch, lambda real: real != 0)
 
 
 def _with_real(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:

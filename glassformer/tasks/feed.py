@@ -134,7 +134,14 @@ class TaskFeed:
         chosen = here if len(here) else np.zeros(1, np.int64)
         batch = self.source.batch(examples[chosen], epochs[chosen], shape=(count, *lengths))
         numbered = mine[:1] * each + np.arange(count)  # [B]
-        batch = batch if len(here) else _without_labels(batch)
+        if not len(here):  # no example is left for this part of the step: its shape is that of the others
+            batch = replace(
+                batch,
+                labels={name: torch.full_like(labels, IGNORED) for name, labels in batch.labels.items()},
+                counts=dict.fromkeys(batch.counts, 0.0),
+                weights=torch.zeros_like(batch.weights),
+                tokens=0,
+            )
         counts = {**batch.counts, **{name: count * len(mine) for name, count in self._counts.items()}}
         return replace(batch, counts=counts, present=batch.counts, row_ids=torch.from_numpy(numbered.astype(np.int32)))
 
@@ -170,17 +177,6 @@ class TaskFeed:
             return [self._order.batch, *self._lengths[0].tolist()]
         bucket = self._order.bucket_of_step(step)
         return [int(self._order.rows[bucket]), *self._lengths[bucket].tolist()]
-
-
-def _without_labels(batch: Batch) -> Batch:
-    """A part of a step for which no example is left: its shape is that of the others, and it has no labels."""
-    return replace(
-        batch,
-        labels={name: torch.full_like(labels, IGNORED) for name, labels in batch.labels.items()},
-        counts=dict.fromkeys(batch.counts, 0.0),
-        weights=torch.zeros_like(batch.weights),
-        tokens=0,
-    )
 
 
 @dataclass(frozen=True)

@@ -85,10 +85,6 @@ class Optimizers:
     def param_groups(self) -> list[dict[str, Any]]:
         return [group for one in self.each for group in one.param_groups]
 
-    def state_of(self, parameter: nn.Parameter) -> dict[str, Tensor]:
-        """The optimizer's state for a parameter; {} where none steps it."""
-        return next((one.state[parameter] for one in self.each if parameter in one.state), {})
-
     def step(self) -> None:
         for one in self.each:
             one.step()
@@ -153,7 +149,7 @@ def optimizer_tensors(model: nn.Module, optimizer: Optimizers) -> dict[str, Tens
     return {
         f"{kind}.{name}": value
         for name, parameter in model.named_parameters()
-        for kind, value in optimizer.state_of(parameter).items()
+        for kind, value in next((one.state[parameter] for one in optimizer.each if parameter in one.state), {}).items()
     }
 
 

@@ -69,13 +69,9 @@ class ToldOnce:
 def standard_error() -> Console:
     """A console on standard error that draws only on a terminal, not in a notebook or a program started by one."""
     console = Console(stderr=True, highlight=False, force_jupyter=False)
-    drawn = console.file.isatty() and not _of_a_notebook()
+    # Whether this process, or the one that has started it, is a Jupyter kernel: it gives this variable to both.
+    drawn = console.file.isatty() and "JPY_PARENT_PID" not in os.environ
     return console if drawn else Console(stderr=True, highlight=False, force_jupyter=False, force_terminal=False)
-
-
-def _of_a_notebook() -> bool:
-    """Whether this process, or the one that has started it, is a Jupyter kernel: it gives this variable to both."""
-    return "JPY_PARENT_PID" in os.environ
 
 
 class ConsoleProgress:

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from glassformer.base.errors import DataError
 from glassformer.cli.ask.conversation import converse, refuse_beside
@@ -19,14 +19,11 @@ from glassformer.cli.terminal import options
 from glassformer.cli.terminal.destination import counted, destination, set_aside
 from glassformer.cli.terminal.inputs import find_inputs
 from glassformer.cli.terminal.opened import second_text
-from glassformer.cli.terminal.readers import Reader, reader_of
+from glassformer.cli.terminal.readers import reader_of
 from glassformer.cli.terminal.texts import records
 from glassformer.data.readers.lines import stop_unless
 from glassformer.decode.options import WritingOptions
-from glassformer.tasks import TASKS, VERBS, VerbEntry, data_of
-
-if TYPE_CHECKING:
-    from glassformer.api.model import Model
+from glassformer.tasks import TASKS, VERBS, data_of
 
 # The options of verbs that write, by what they write.
 _WRITING = {"reply": CHATTING, "text": WRITING, "translation": DECODING}
@@ -46,17 +43,13 @@ _WAYS: Mapping[Way, Callable[[Job], None]] = {
 }
 
 
-def _options(entry: VerbEntry) -> dict[str, tuple[Any, object]]:
-    return {
+def asking(verb: str) -> Callable[..., None]:
+    entry = VERBS[verb]
+    own = {
         **({"top": (options.Top, 5)} if entry.top else {}),
         **({"target": (options.Target, None)} if "target" in entry.of_pairs else {}),
         **_WRITING.get(entry.writes, {}),
     }
-
-
-def asking(verb: str) -> Callable[..., None]:
-    entry = VERBS[verb]
-    own = _options(entry)
     shared: dict[str, tuple[Any, object]] = {
         "text": (options.Texts, None),
         "model": (options.NamedModel, None),
@@ -109,7 +102,27 @@ def _answer(asked: Request) -> None:
         )
     predictor_for(opened, asked.verb.name, asked.options)  # refuses a model that does not answer
     second_text(opened, None, asked.target)
-    reader = _reader(asked.verb, opened, asked.columns, asked.same)
+    task = opened.task_name
+    pairs = task is not None and task in TASKS and TASKS[task].pairs
+    roles = [role for role in asked.verb.columns if pairs or role not in asked.verb.of_pairs]
+    trained = {role: getattr(opened.data, role, None) for role in roles}
+    known = {role: name for role, name in trained.items() if name is not None}
+    learned = data_of(task)
+    fields = learned.model_fields if learned.reads == "pairs" else {}
+    of_pairs = {role: fields[role].default for role in roles if role in fields}
+    columns = {"text": "text", **asked.verb.usual, **of_pairs, **known, **asked.columns}
+    reader = reader_of(
+        {
+            role: of if isinstance(of, str) else of[0] if len(of) == 1 else tuple(of)
+            for role, of in columns.items()
+            if role == "pair" or role not in asked.same
+        },
+        asked.verb.usual,
+        blank=asked.verb.blank,
+        pairs=bool(of_pairs) and not asked.columns,
+        turns=asked.verb.turns,
+        words="words" in asked.verb.columns,
+    )
     inputs, output = find_inputs(asked.texts, asked.files, reader, asked.same), asked.output
     verb, given = asked.verb.name, asked.options
     depends = {"verb": verb, **(given if isinstance(given, Mapping) else vars(given)), **asked.machine.options}
@@ -131,28 +144,3 @@ def _answer(asked: Request) -> None:
             title=Path(asked.model).name,
         )
         _WAYS[asked.way](job)
-
-
-def _reader(entry: VerbEntry, opened: Model, named: Mapping[str, str | Sequence[str]], same: Iterable[str]) -> Reader:
-    """How files are read: by the columns that are `named`, else by those of the training tables."""
-    task = opened.task_name
-    pairs = task is not None and task in TASKS and TASKS[task].pairs
-    roles = [role for role in entry.columns if pairs or role not in entry.of_pairs]
-    trained = {role: getattr(opened.data, role, None) for role in roles}
-    known = {role: name for role, name in trained.items() if name is not None}
-    learned = data_of(task)
-    fields = learned.model_fields if learned.reads == "pairs" else {}
-    of_pairs = {role: fields[role].default for role in roles if role in fields}
-    columns = {"text": "text", **entry.usual, **of_pairs, **known, **named}
-    return reader_of(
-        {
-            role: of if isinstance(of, str) else of[0] if len(of) == 1 else tuple(of)
-            for role, of in columns.items()
-            if role == "pair" or role not in same
-        },
-        entry.usual,
-        blank=entry.blank,
-        pairs=bool(of_pairs) and not named,
-        turns=entry.turns,
-        words="words" in entry.columns,
-    )

@@ -90,10 +90,15 @@ def told_to_go_on() -> Iterator[None]:
 
 def request_of(model: Model, inputs: Inputs, options: Mapping[str, Any]) -> dict[str, Any]:
     """What the answers of a command depend on; reads the files, in bounded memory."""
+    from glassformer.base.json_text import file_checksum
+
+    found = {f"text {number}": text for number, text in enumerate(inputs.texts, start=1)}
+    for number, path in enumerate(inputs.files, start=1):
+        found[f"file {number}"] = f"{path.name}, {path.stat().st_size:,} bytes, checksum {file_checksum(path)}"
     return {
         "version": _version(),
         "model": digest_of(model),
-        "input": _input(inputs),
+        "input": found,
         "options": {**options, "columns": inputs.reader.columns, **inputs.same},
     }
 
@@ -153,13 +158,3 @@ def digest_of(model: Model) -> str:
     task = None if model.task is None else model.task.model_dump(mode="json")
     facts = [fingerprint(model.module), model.tokenizer.fingerprint, task, model.row_tokens]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
-
-
-def _input(inputs: Inputs) -> dict[str, str]:
-    """Each input with what tells it from another one; reads the files, in bounded memory."""
-    from glassformer.base.json_text import file_checksum
-
-    found = {f"text {number}": text for number, text in enumerate(inputs.texts, start=1)}
-    for number, path in enumerate(inputs.files, start=1):
-        found[f"file {number}"] = f"{path.name}, {path.stat().st_size:,} bytes, checksum {file_checksum(path)}"
-    return found

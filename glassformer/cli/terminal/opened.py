@@ -107,7 +107,15 @@ def _split(
 
 
 def _told(verb: str) -> str:
-    name = default_model(verb)
+    tasks = VERBS[verb if verb in VERBS else verb_where(lambda entry: entry.masks)].tasks
+    name = answering(tasks)
+    if name is None:
+        there = ", ".join(travelling()) or "none"
+        raise ConfigError(
+            f"{verb} needs a model of the task {' or '.join(tasks)}",
+            got=f"none named, and no bundled model for it (bundled: {there})",
+            do=f"glassformer train {tasks[0]} FILES makes one; glassformer {verb} FOLDER ... uses it",
+        )
     note(f"answered by the bundled model {name}; see glassformer models")
     return name
 
@@ -132,20 +140,6 @@ def _nearest(word: str, verb: str) -> str:
         return hint.replace("mean '", f"mean '{verb} ") + " "
     hint = did_you_mean(word, travelling())
     return f"{hint} " if hint.startswith("did") else ""
-
-
-def default_model(verb: str) -> str:
-    """The name of the bundled model that answers a verb; raises ConfigError where none does."""
-    tasks = VERBS[verb if verb in VERBS else verb_where(lambda entry: entry.masks)].tasks
-    name = answering(tasks)
-    if name is None:
-        there = ", ".join(travelling()) or "none"
-        raise ConfigError(
-            f"{verb} needs a model of the task {' or '.join(tasks)}",
-            got=f"none named, and no bundled model for it (bundled: {there})",
-            do=f"glassformer train {tasks[0]} FILES makes one; glassformer {verb} FOLDER ... uses it",
-        )
-    return name
 
 
 def second_text(model: Model, pair: str | None, target: str | None) -> str | None:

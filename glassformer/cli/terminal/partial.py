@@ -125,11 +125,15 @@ def resumable(out: Path, request: Mapping[str, Any], *, resume: bool) -> Iterato
     try:
         with _locked(note, out) as state:
             begin = _begin(state, partial, note, request, out, resume=resume)
-            header = _write_header(state, request, begin)
+            header = json.dumps(json.loads(sealed_json({"made_for": _MADE_FOR, "request": request}))).encode() + b"\n"
+            state.seek(0)
+            state.write(header + begin.line() + begin.line())
+            state.truncate()
+            os.fsync(state.fileno())
             partial.touch()
             raw = _Counted(partial, begin)
             with io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace") as handle:
-                written = Partial(handle, raw, state, header, begin)
+                written = Partial(handle, raw, state, len(header), begin)
                 yield written
             if (suffix := suffix_of(given)) in TABLES:
                 with atomic_write(out) as draft, partial.open(encoding="utf-8") as lines:
@@ -141,7 +145,12 @@ def resumable(out: Path, request: Mapping[str, Any], *, resume: bool) -> Iterato
             _remove(note, partial)
         _remove(note)  # Windows removes no open file
     except OSError as error:
-        raise _unwritable(out, error, kept=_kept(written, partial, note)) from None
+        kept = _kept(written, partial, note)
+        raise DataError(
+            f"results must be written to {out}",
+            got=error.strerror or str(error),
+            do="what is written is kept: free disk space, then add --resume" if kept else "choose another path",
+        ) from None
     except KeyboardInterrupt as stopped:
         if _kept(written, partial, note):
             assert written is not None
@@ -248,25 +257,7 @@ def _not_ours(path: Path) -> DataError:
     )
 
 
-def _write_header(state: io.FileIO, request: Mapping[str, Any], begin: Mark) -> int:
-    """Write what was asked and how far it is; returns where the lines of fixed length begin."""
-    header = json.dumps(json.loads(sealed_json({"made_for": _MADE_FOR, "request": request}))).encode() + b"\n"
-    state.seek(0)
-    state.write(header + begin.line() + begin.line())
-    state.truncate()
-    os.fsync(state.fileno())
-    return len(header)
-
-
 def _remove(*paths: Path) -> None:
     for path in paths:
         with suppress(OSError):
             path.unlink()
-
-
-def _unwritable(out: Path, error: OSError, *, kept: bool) -> DataError:
-    return DataError(
-        f"results must be written to {out}",
-        got=error.strerror or str(error),
-        do="what is written is kept: free disk space, then add --resume" if kept else "choose another path",
-    )

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -34,7 +34,22 @@ def train(
     followed by files. Ctrl-C saves the run and prints how to resume it: --resume --out RUN.
     """
     if what is None:
-        what = _recorded(out, resume=resume)
+        from glassformer.saved.recipe import RECIPE
+
+        if not resume or out is None:
+            got = "neither" if not resume else "--resume without --out"
+            raise ConfigError(
+                "a recipe (.toml) or a task is needed, or a run to resume",
+                got=got,
+                do="glassformer train masked-lm TEXT.txt, or glassformer train --resume --out RUN",
+            )
+        if not os.path.isfile(out / RECIPE):
+            raise ConfigError(
+                f"there is nothing to resume in {out}",
+                got=f"no {RECIPE} there",
+                do="name a recipe (.toml) or a task too",
+            )
+        what = str(out / RECIPE)
     folder = folder_of(what, out, resume=resume)
     recipe = requested_recipe(
         what,
@@ -53,7 +68,10 @@ def trained(recipe: Recipe, folder: Path, *, resume: bool) -> Model:
     try:
         return run(recipe, out=folder, resume=resume)
     except KeyboardInterrupt as stopped:  # also while data are read, and while the model is saved
-        stopped.add_note(wrapped_command("continue with:", _again(folder), width_of(sys.stderr)))
+        words = [word for word in sys.argv[1:] if word != "--resume"]
+        if "--out" not in words and "-o" not in words:
+            words += ["--out", str(folder)]
+        stopped.add_note(wrapped_command("continue with:", ["glassformer", *words, "--resume"], width_of(sys.stderr)))
         raise
 
 
@@ -64,7 +82,18 @@ def tell(model: Model, folder: Path, *, json: bool) -> None:
     if "seeds" in model.metrics:
         assert model.source is not None
         folder = model.source
-        _show_seeds(model.metrics["seeds"], folder)
+        from glassformer.run.seeds import lines
+
+        found = model.metrics["seeds"]
+        table = plain_table("", "mean", "deviation", "lowest … highest")
+        for line in lines(found):
+            table.add_row(*line)
+        screen = console(sys.stderr)
+        print_table(screen, table)
+        screen.print(
+            f"over {len(found['runs'])} seeds. The best by {found['best_by']}: {folder} (being the best of several, "
+            "its own score is too high: report the mean)"
+        )
     scores = {name: value for name, value in model.metrics.items() if not name.endswith("_counts")}
     if json:
         record({"model": str(folder), **scores}, sys.stdout)
@@ -72,38 +101,6 @@ def tell(model: Model, folder: Path, *, json: bool) -> None:
         print(folder)
         verb, words = example(model)
         note_command("saved. Try:", ["glassformer", verb, str(folder), *words])
-
-
-def _show_seeds(found: Mapping[str, Any], folder: Path) -> None:
-    from glassformer.run.seeds import lines
-
-    table = plain_table("", "mean", "deviation", "lowest … highest")
-    for line in lines(found):
-        table.add_row(*line)
-    screen = console(sys.stderr)
-    print_table(screen, table)
-    screen.print(
-        f"over {len(found['runs'])} seeds. The best by {found['best_by']}: {folder} (being the best of several, "
-        "its own score is too high: report the mean)"
-    )
-
-
-def _recorded(out: Path | None, *, resume: bool) -> str:
-    """The recipe of the run to resume; raises ConfigError without --resume, and when there is no run."""
-    from glassformer.saved.recipe import RECIPE
-
-    if not resume or out is None:
-        got = "neither" if not resume else "--resume without --out"
-        raise ConfigError(
-            "a recipe (.toml) or a task is needed, or a run to resume",
-            got=got,
-            do="glassformer train masked-lm TEXT.txt, or glassformer train --resume --out RUN",
-        )
-    if not os.path.isfile(out / RECIPE):
-        raise ConfigError(
-            f"there is nothing to resume in {out}", got=f"no {RECIPE} there", do="name a recipe (.toml) or a task too"
-        )
-    return str(out / RECIPE)
 
 
 def recipe_of_run(folder: Path) -> Recipe | None:
@@ -120,11 +117,3 @@ def folder_of(what: str, out: Path | None, *, resume: bool) -> Path:
     taken = [first, *(first.with_name(f"{first.name}-{number}") for number in range(2, 10_000))]
     free = next(place for place, folder in enumerate(taken) if not folder.exists())
     return taken[max(free - 1, 0)] if resume else taken[free]
-
-
-def _again(folder: Path) -> list[str]:
-    """The command that resumes this run: the one that the user typed, with --resume."""
-    words = [word for word in sys.argv[1:] if word != "--resume"]
-    if "--out" not in words and "-o" not in words:
-        words += ["--out", str(folder)]
-    return ["glassformer", *words, "--resume"]

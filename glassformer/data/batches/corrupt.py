@@ -93,7 +93,11 @@ def mask_words(
     labels[chosen] = ids[chosen]
     seen = ids.copy()
     seen.flat[places[masked]] = 0 if mask_id is None else mask_id
-    seen.flat[places[random]] = _ordinary(below(vocabulary - len(special_ids), _WHAT, *at)[random], special_ids)
+    # The ids of the ordinary tokens with these numbers, counted without the special ones.
+    drawn = below(vocabulary - len(special_ids), _WHAT, *at)[random]
+    for id_ in sorted(special_ids):
+        drawn = drawn + (drawn >= id_)
+    seen.flat[places[random]] = drawn
     masked_words = np.zeros(ids.shape, np.bool_)
     masked_words.flat[places[masked]] = True
     return Corrupted(seen, labels, masked_words, places)
@@ -133,10 +137,3 @@ def _units(maskable: Flags, words: Integers | None, most: int) -> tuple[Integers
     size = np.take_along_axis(size, start, 1)
     long = size > most
     return np.where(long, place, start), np.where(long, 1, size)
-
-
-def _ordinary(drawn: Integers, special_ids: Set[int]) -> Integers:
-    """The ids of the ordinary tokens with these numbers, counted without the special ones."""
-    for id_ in sorted(special_ids):
-        drawn = drawn + (drawn >= id_)
-    return drawn

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from glassformer.base.errors import ConfigError
-from glassformer.data.batches.batch import Batch, Flags, Integers
+from glassformer.data.batches.batch import Batch, Integers
 from glassformer.data.stores.store import TokenStore
 from glassformer.text.tokenizer import Tokenizer
 
@@ -120,10 +120,6 @@ class PackedRows:
             ended = (token == size + len(frame.after) - 1)[rows, count - 1]
             document_begins[rows, len(opening) + count] |= ended
         document_begins[:, 0] = False
-        return self._batch(ids, real, special, word_begins, document_begins)
-
-    def _batch(self, ids: Integers, real: Flags, special: Flags, word_begins: Flags, document_begins: Flags) -> Batch:
-        """Number words and documents by where they begin: arrays [B, S]."""
         positions = np.broadcast_to(np.arange(self.length), ids.shape)  # [B, S]
         documents = np.zeros_like(ids)
         if self.document_mask:

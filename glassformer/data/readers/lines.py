@@ -190,7 +190,10 @@ def _line(path: Path, parts: list[bytes], number: int, byte: int, size: int, bad
     if size > LONGEST_LINE:
         bad(too_long(f"{path}, line {number}", size))
         return
-    text = _decode(path, parts, number, byte, bad)
+    raw = b"".join(parts)
+    parts.clear()
+    mark = len(UTF8_MARK) if byte == 0 and raw.startswith(UTF8_MARK) else 0
+    text = decoded(raw[mark:].rstrip(b"\r\n"), f"{path}, line {number}", byte + mark, bad)
     if text is not None:
         yield Line(text, number)
 
@@ -200,13 +203,6 @@ def too_long(where: str, size: int) -> DataError:
     return DataError(f"{where} must be of at most {LONGEST_LINE:,} bytes", got=f"{size:,}", do="divide it").about(
         where, None
     )
-
-
-def _decode(path: Path, parts: list[bytes], number: int, byte: int, bad: OnBad) -> str | None:
-    raw = b"".join(parts)
-    parts.clear()
-    mark = len(UTF8_MARK) if byte == 0 and raw.startswith(UTF8_MARK) else 0
-    return decoded(raw[mark:].rstrip(b"\r\n"), f"{path}, line {number}", byte + mark, bad)
 
 
 def decoded(raw: bytes, where: str, byte: int, bad: OnBad) -> str | None:

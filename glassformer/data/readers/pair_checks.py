@@ -214,12 +214,17 @@ def check_pairs(
     unequal = ~empty & (expected.max(axis=1) > limit * expected.min(axis=1))
     likelier = [side > _LIKELIER for side in like_the_other_side(ours, theirs)]
     foreign = likelier[0] | likelier[1] | in_other_writing(ours) | in_other_writing(theirs)
+    seen = set[tuple[str, str]]()
+    found = np.zeros(len(ours), np.bool_)
+    for row, pair in enumerate(zip(ours, theirs, strict=True)):
+        found[row] = pair in seen
+        seen.add(pair)
     flags: dict[Problem, Flags] = {
         "empty": empty,
         "length": unequal,
         "copy": copy,
         "language": foreign & ~copy & ~empty,
-        "duplicate": _repeated(ours, theirs),
+        "duplicate": found,
     }
     return PairReport(flags, ratio, limit, places)
 
@@ -230,15 +235,6 @@ def _plain(text: str) -> str:
 
 def _copied(one: str, other: str) -> bool:
     return len(one) == len(other) and one.casefold() == other.casefold() and any(map(str.isalpha, one))
-
-
-def _repeated(sources: Sequence[str], targets: Sequence[str]) -> Flags:
-    seen = set[tuple[str, str]]()
-    found = np.zeros(len(sources), np.bool_)
-    for row, pair in enumerate(zip(sources, targets, strict=True)):
-        found[row] = pair in seen
-        seen.add(pair)
-    return found
 
 
 def _cut(line: str) -> str:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from glassformer.base.errors import DataError
 from glassformer.base.wrapping import in_one_line
-from glassformer.data.readers.lines import Line, OnBad, ends_in_returns, failing, open_bytes, read_lines, stop
+from glassformer.data.readers.lines import OnBad, ends_in_returns, failing, open_bytes, read_lines, stop
 from glassformer.data.readers.named_rows import Row
 from glassformer.data.readers.rows import Columns, names_of, read_table
 from glassformer.data.readers.table_format import TableFormat, find_format, is_number, names_columns
@@ -84,16 +84,12 @@ def read_parallel(source: str | Path, target: str | Path, *, bad: OnBad = stop) 
     one, other = (next(side, None) for side in sides)
     while one is not None and other is not None:
         if one.number == other.number:
-            yield _pair(source, one, other)
+            yield Row({SOURCE: one.text, TARGET: other.text}, f"{source}, line {one.number}")
         behind = one.number - other.number
         if behind <= 0:
             one = next(sides[0], None)
         if behind >= 0:
             other = next(sides[1], None)
-
-
-def _pair(path: Path, one: Line, other: Line) -> Row:
-    return Row({SOURCE: one.text, TARGET: other.text}, f"{path}, line {one.number}")
 
 
 def check_parallel(source: Path, target: Path) -> None:

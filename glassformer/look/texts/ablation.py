@@ -151,8 +151,20 @@ class Ruler:
         if self.asked.labels is not None:
             return self.losses(states)
         if self.answers:
-            return self.moved_answers(states)
-        return self.moved_vectors(states)
+            # Kullback-Leibler divergence of the labels' probabilities from those of the whole model, in nats.
+            head = self.model.sentence_head
+            assert head is not None
+            logs = head(states, self.answering.real, None).double().log_softmax(-1).cpu()  # [B, L]
+            if self.whole is None:
+                self.whole = logs
+            return (self.whole.exp() * (self.whole - logs)).sum(-1)
+        # 1 − the cosine of the text's vector, the mean of its states, with that of the whole model.
+        real = self.answering.real
+        weights = torch.ones(states.shape[:2]) if real is None else real.cpu().float()  # [B, S]
+        vectors = torch.einsum("bsw,bs->bw", states.double().cpu(), weights.double())
+        if self.whole is None:
+            self.whole = vectors
+        return 1 - torch.cosine_similarity(self.whole, vectors, dim=-1)
 
     @property
     def answers(self) -> bool:
@@ -178,24 +190,6 @@ class Ruler:
         losses = torch.nn.functional.cross_entropy(logits.float(), labels, reduction="none")  # [N]
         rows = torch.zeros(len(states), dtype=torch.float64, device=losses.device)
         return rows.index_add(0, at // states.shape[1], losses.double()).cpu()
-
-    def moved_answers(self, states: Tensor) -> Tensor:
-        """Kullback-Leibler divergence of the labels' probabilities from those of the whole model, in nats."""
-        head = self.model.sentence_head
-        assert head is not None
-        logs = head(states, self.answering.real, None).double().log_softmax(-1).cpu()  # [B, L]
-        if self.whole is None:
-            self.whole = logs
-        return (self.whole.exp() * (self.whole - logs)).sum(-1)
-
-    def moved_vectors(self, states: Tensor) -> Tensor:
-        """1 − the cosine of the text's vector, the mean of its states, with that of the whole model."""
-        real = self.answering.real
-        weights = torch.ones(states.shape[:2]) if real is None else real.cpu().float()  # [B, S]
-        vectors = torch.einsum("bsw,bs->bw", states.double().cpu(), weights.double())
-        if self.whole is None:
-            self.whole = vectors
-        return 1 - torch.cosine_similarity(self.whole, vectors, dim=-1)
 
 
 def ablate(model: Transformer, asked: Asked, advance: Callable[[int], None] | None = None) -> tuple[Tensor, Tensor]:

@@ -158,7 +158,20 @@ class Reader:
             wanted = "target for each source" if self.two_stacks else "second text for each first one"
             raise DataError(f"there must be one {wanted}", got=f"{len(texts)} and {len(others)}")
         if given.target_ids is not None:
-            self.check_target_ids(given)
+            if self.config.decoder is None or given.others is not None:
+                got = f"the family {self.config.family}, an encoder" if given.others is None else "a target as text too"
+                raise ConfigError("target_ids are what a decoder reads", got=got, do="leave one of them out")
+            rows, vocabulary = given.target_ids or (), self.config.output_stack.embed.vocabulary
+            if len(rows) != len(given.firsts):
+                got = f"{len(rows)} for {len(given.firsts)} texts"
+                raise DataError("there must be target tokens for each text", got=got)
+            for row in rows:
+                strange = next((each for each in row if not 0 <= each < vocabulary), None)
+                if strange is not None or not row:
+                    got = "none" if strange is None else str(strange)
+                    raise DataError(f"target tokens are numbers from 0 to {vocabulary - 1}, at least one", got=got)
+                if self.limit is not None and len(row) > self.limit:
+                    raise DataError(f"a target has at most {self.limit} tokens", got=str(len(row)))
             targets = [self.written(ids) for ids in given.target_ids]
             return ([self.line(one) for one in texts], targets) if self.two_stacks else (targets, None)
         if self.two_stacks:
@@ -170,23 +183,6 @@ class Reader:
         if others is None:
             return [self.line(one) for one in texts], None
         return [self.pair(one, two) for one, two in zip(texts, others, strict=True)], None
-
-    def check_target_ids(self, given: Given) -> None:
-        """Raise ConfigError where the model reads no target, DataError for what are no tokens of one."""
-        if self.config.decoder is None or given.others is not None:
-            got = f"the family {self.config.family}, an encoder" if given.others is None else "a target as text too"
-            raise ConfigError("target_ids are what a decoder reads", got=got, do="leave one of them out")
-        rows, vocabulary = given.target_ids or (), self.config.output_stack.embed.vocabulary
-        if len(rows) != len(given.firsts):
-            got = f"{len(rows)} for {len(given.firsts)} texts"
-            raise DataError("there must be target tokens for each text", got=got)
-        for row in rows:
-            strange = next((each for each in row if not 0 <= each < vocabulary), None)
-            if strange is not None or not row:
-                got = "none" if strange is None else str(strange)
-                raise DataError(f"target tokens are numbers from 0 to {vocabulary - 1}, at least one", got=got)
-            if self.limit is not None and len(row) > self.limit:
-                raise DataError(f"a target has at most {self.limit} tokens", got=str(len(row)))
 
     def line(self, text: str) -> Line:
         """A whole text as one row; raises DataError for blanks."""

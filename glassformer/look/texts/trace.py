@@ -83,7 +83,21 @@ def trace(
     )
     run = run_of(model.module, read.inputs, read.decoder_inputs, options)
     found = run.trace(steps_of(interventions))
-    origin = origin_of(given, reader.config, reader.tokenizer, model.source, scored_by_masks=plain)
+    lines, where = opened_by(model.source)
+    origin = Origin(
+        loads=lines,
+        texts=given.texts,
+        seconds=given.seconds,
+        choices=given.choices,
+        target_ids=given.target_ids,
+        command=command_for(
+            given, where, two_stacks=reader.config.encoder is not None and reader.config.decoder is not None
+        ),
+        by_word=reads_by_word(reader.config, reader.tokenizer),
+        mask_id=reader.tokenizer.mask_id,
+        scored_by_masks=plain,
+        name="" if model.source is None or where is None else Path(where).name,
+    )
     return replace(found, origin=origin)
 
 
@@ -114,25 +128,6 @@ def rows_of_ids(target_ids: TargetIds) -> list[list[int]]:
 SLIDES = slides_model()
 
 MOST_WORDS = 2000  # In a larger vocabulary it is not looked whether each entry is read as one word
-
-
-def origin_of(
-    given: Given, config: ModelConfig, tokenizer: Tokenizer, source: Path | None, *, scored_by_masks: bool
-) -> Origin:
-    """The origin of a trace of these texts; `source` is the folder that its model was opened from."""
-    lines, where = opened_by(source)
-    return Origin(
-        loads=lines,
-        texts=given.texts,
-        seconds=given.seconds,
-        choices=given.choices,
-        target_ids=given.target_ids,
-        command=command_for(given, where, two_stacks=config.encoder is not None and config.decoder is not None),
-        by_word=reads_by_word(config, tokenizer),
-        mask_id=tokenizer.mask_id,
-        scored_by_masks=scored_by_masks,
-        name="" if source is None or where is None else Path(where).name,
-    )
 
 
 def opened_by(source: Path | None) -> tuple[tuple[str, ...], str | None]:

@@ -13,7 +13,6 @@ from torch import Tensor
 from glassformer.config import BlockConfig, ModelConfig
 from glassformer.look.formulas.explanation import Explanation, Limits
 from glassformer.look.formulas.named import Source, axis_names
-from glassformer.look.formulas.rules.evaluator import Formula
 from glassformer.look.formulas.rules.masks import FillSet
 from glassformer.look.formulas.rules.notation import short
 from glassformer.look.formulas.rules.sums import WeightedSum
@@ -111,7 +110,14 @@ class _Walkthrough:
             blocks = [other for other in units if other.startswith(f"{unit.partition('.')[0]}.blocks")]
             if unit in blocks[self.limits.blocks :]:
                 if unit == blocks[self.limits.blocks]:
-                    yield Step(self.more_blocks(blocks))
+                    first, *others = left = blocks[self.limits.blocks :]
+                    shown = [self.block(unit) for unit in blocks[: self.limits.blocks]]
+                    alike = all(self.block(unit) in shown for unit in left)
+                    kind = "of the same kind" if alike else "with settings of their own"
+                    yield Step(
+                        f"{len(left)} more block{'s' * bool(others)} {kind}, {first}"
+                        + (f" to {left[-1]}" if others else "")
+                    )
                 continue
             names = in_order([name for name in statement.formulas if statement.unit(name) == unit])
             held = self.trace.hold(names)
@@ -119,14 +125,6 @@ class _Walkthrough:
                 yield self.step(name, held)
         if "head.probabilities" in statement.formulas:
             yield self.answers()
-
-    def more_blocks(self, blocks: Sequence[str]) -> str:
-        """How many blocks are left out, and whether they are like those that are shown."""
-        first, *others = left = blocks[self.limits.blocks :]
-        shown = [self.block(unit) for unit in blocks[: self.limits.blocks]]
-        alike = all(self.block(unit) in shown for unit in left)
-        kind = "of the same kind" if alike else "with settings of their own"
-        return f"{len(left)} more block{'s' * bool(others)} {kind}, {first}" + (f" to {left[-1]}" if others else "")
 
     def block(self, unit: str) -> BlockConfig:
         side, _, index = unit.split(".")
@@ -158,10 +156,12 @@ class _Walkthrough:
         if left:
             remarks.append(f"{left:,} more numbers of this kind are not worked out.")
         parts = [PARTS[step] for step in name.split(".") if step in PARTS]
+        read = [operand.name for operand in formula.rule.operands.values()]
+        found = [name for name in read if name.startswith("encoder.")] if formula.name.startswith("decoder.") else []
         return Step(
             title=". ".join([*self.stack_of(name), *parts[:1], title.text]),
             name=name,
-            formula=formula.in_words() + self.from_the_encoder(formula),
+            formula=formula.in_words() + "".join(f", where {short(name)} is {name}" for name in found),
             axes=axes,
             sizes=tuple(tensor.shape),
             # The slides draw one residual.
@@ -173,13 +173,6 @@ class _Walkthrough:
             remarks=tuple(remarks),
             notes=self.new_notes(name),
         )
-
-    @staticmethod
-    def from_the_encoder(formula: Formula) -> str:
-        """Which tensor of the encoder a formula of the decoder reads."""
-        read = [operand.name for operand in formula.rule.operands.values()]
-        found = [name for name in read if name.startswith("encoder.")] if formula.name.startswith("decoder.") else []
-        return "".join(f", where {short(name)} is {name}" for name in found)
 
     def triangle(self, name: str, held: Source) -> list[Table]:
         """As the guide masks: the decoder's scaled scores plus a triangle of 0 and −∞."""

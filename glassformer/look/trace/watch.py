@@ -76,7 +76,11 @@ def watch(
     DeviceError for weights spread over processes.
     """
     original = eager(model)
-    refuse_sharded(original)
+    # Part of a matrix has no formula: a model whose weights are spread over processes cannot be watched.
+    for name, parameter in original.named_parameters():
+        if hasattr(parameter, "full_tensor"):
+            do = "gather the weights into one model (full_tensor) and look at that copy"
+            raise DeviceError(f"a model is looked at whole; {name} is spread over processes", do=do)
     known = tensor_names(original)
     seen = Seen(known)
     watcher = _Watcher(dict(paths(original)), frozenset(chosen(names, known)), seen, change)
@@ -92,11 +96,3 @@ def paths(model: nn.Module) -> Iterator[tuple[nn.Module, str]]:
     for path, module in model.named_modules():
         if getattr(module, "taps", ()):
             yield module, path
-
-
-def refuse_sharded(model: nn.Module) -> None:
-    """Part of a matrix has no formula: a model whose weights are spread over processes cannot be watched."""
-    for name, parameter in model.named_parameters():
-        if hasattr(parameter, "full_tensor"):
-            do = "gather the weights into one model (full_tensor) and look at that copy"
-            raise DeviceError(f"a model is looked at whole; {name} is spread over processes", do=do)

@@ -23,18 +23,14 @@ class HeadLayer:
     of_tokens: bool = False
 
 
-def _modernbert(body: ModelConfig) -> HeadLayer:
-    """ModernBERT's prediction head (Warner et al. 2024): no bias, the body's own activation and norm."""
-    stack = body.output_stack
-    inner = stack.blocks[0].feed_forward
-    activation: Activation = "gelu" if inner is None else inner.body.activation
-    return HeadLayer(activation, bias=False, norm=stack.norm, averages=True, of_tokens=True)
-
-
 def layer_of(body: ModelConfig) -> HeadLayer:
     """The layer of a family's heads for labels: BERT's where it has none of its own."""
     if body.family == "modernbert":
-        return _modernbert(body)
+        # ModernBERT's prediction head (Warner et al. 2024): no bias, the body's own activation and norm.
+        stack = body.output_stack
+        inner = stack.blocks[0].feed_forward
+        activation: Activation = "gelu" if inner is None else inner.body.activation
+        return HeadLayer(activation, bias=False, norm=stack.norm, averages=True, of_tokens=True)
     return HeadLayer("relu" if body.family == "distilbert" else "tanh")
 
 
