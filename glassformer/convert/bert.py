@@ -1,11 +1,18 @@
 """BERT of Hugging Face: `transformers.models.bert`."""
 
-from dataclasses import replace
 from typing import Any
 
 from glassformer.base.errors import CheckpointError
-from glassformer.config import ModelConfig
-from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family, Presence, dropout_as, with_label_head
+from glassformer.convert.family import (
+    ACTIVATIONS,
+    ONE_STACK,
+    SHARED,
+    Family,
+    LabelHead,
+    Presence,
+    dropout_as,
+    with_label_heads,
+)
 from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, Values, at
 from glassformer.convert.table import Ignore, Same
 
@@ -21,10 +28,6 @@ def _read_segments(values: Values) -> dict[str, Any]:
     return {"segments": segments}
 
 
-def _write_segments(config: ModelConfig) -> dict[str, Any]:
-    return {"type_vocab_size": at(config, "encoder.embed.segments")}
-
-
 # What RoBERTa has in common with BERT.
 BODY_SETTINGS = (
     *SHARED,
@@ -33,7 +36,7 @@ BODY_SETTINGS = (
     Setting("num_attention_heads", "heads", "encoder.blocks.0.self_attention.body.heads", 12),
     Setting("intermediate_size", "feed_forward", "encoder.blocks.0.feed_forward.body.width", 3072),
     Setting("hidden_act", "activation", "encoder.blocks.0.feed_forward.body.activation", "gelu", ACTIVATIONS),
-    Joint(("type_vocab_size",), _read_segments, _write_segments),
+    Joint(("type_vocab_size",), _read_segments, lambda tree: {"type_vocab_size": at(tree, "encoder.embed.segments")}),
     Setting("layer_norm_eps", "epsilon", "encoder.embed.norm.epsilon", 1e-12),
     Setting("hidden_dropout_prob", "dropout", "encoder.embed.dropout", 0.1),
     Setting(
@@ -108,36 +111,27 @@ _BERT = Family(
 
 
 # A text's labels and its choice are read from the pooler, a token's from its state.
-_SAID = {"key": "hidden_dropout_prob", "own": "classifier_dropout"}
-IDLE_POOLER = "this class reads its labels from each token's state and computes nothing with a pooler"
+OF_TEXT = (Same("sentence_head.output.*", "classifier.*"),)
+OF_TOKENS = (Same("token_head.output.*", "classifier.*"),)
+OF_SPAN = (Same("token_head.output.*", "qa_outputs.*"),)
+TEXT_DROPOUT = (dropout_as("hidden_dropout_prob", "sentence_dropout", own="classifier_dropout"),)
+TOKEN_DROPOUT = (dropout_as("hidden_dropout_prob", "token_dropout", own="classifier_dropout"),)
 
-BERT = replace(
+
+def token_heads(pooler: str) -> tuple[LabelHead, LabelHead]:
+    """The classes that give a label to each token, and the start and the end of an answer: `pooler` is left idle."""
+    reason = "this class reads its labels from each token's state and computes nothing with a pooler"
+    idle, of_span = Ignore(pooler, reason), "qa_outputs.weight"
+    return (
+        LabelHead("token labels", (*OF_TOKENS, idle), TOKEN_DROPOUT, marks=("classifier.weight",)),
+        LabelHead("span", (*OF_SPAN, idle), labels=of_span, heads=("qa_outputs.",), marks=(of_span,)),
+    )
+
+
+BERT = with_label_heads(
     _BERT,
-    label_heads={
-        "sentence labels": with_label_head(
-            _BERT, "sentence labels", "BertForSequenceClassification",
-            Same("sentence_head.output.*", "classifier.*"),
-            labels="classifier.weight", heads=("classifier.",), marks=("classifier.weight", "bert.pooler.dense.weight"),
-            settings=(dropout_as(**_SAID, ours="sentence_dropout"),),
-        ),
-        "candidates": with_label_head(
-            _BERT, "candidates", "BertForMultipleChoice",
-            Same("sentence_head.output.*", "classifier.*"),
-            labels="classifier.weight", heads=("classifier.",),
-            settings=(dropout_as(**_SAID, ours="sentence_dropout"),),
-        ),
-        "token labels": with_label_head(
-            _BERT, "token labels", "BertForTokenClassification",
-            Same("token_head.output.*", "classifier.*"),
-            Ignore("bert.pooler.dense.*", IDLE_POOLER),
-            labels="classifier.weight", heads=("classifier.",), marks=("classifier.weight",),
-            settings=(dropout_as(**_SAID, ours="token_dropout"),),
-        ),
-        "span": with_label_head(
-            _BERT, "span", "BertForQuestionAnswering",
-            Same("token_head.output.*", "qa_outputs.*"),
-            Ignore("bert.pooler.dense.*", IDLE_POOLER),
-            labels="qa_outputs.weight", heads=("qa_outputs.",), marks=("qa_outputs.weight",),
-        ),
-    },
-)  # fmt: skip
+    "Bert",
+    LabelHead("sentence labels", OF_TEXT, TEXT_DROPOUT, marks=("classifier.weight", "bert.pooler.dense.weight")),
+    LabelHead("candidates", OF_TEXT, TEXT_DROPOUT),
+    *token_heads("bert.pooler.dense.*"),
+)

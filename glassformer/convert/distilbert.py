@@ -1,16 +1,16 @@
 """DistilBERT of Hugging Face: `transformers.models.distilbert`."""
 
-from dataclasses import replace
-
+from glassformer.convert.bert import OF_SPAN, OF_TOKENS
 from glassformer.convert.family import (
     ACTIVATIONS,
     ONE_STACK,
     SHARED,
     Family,
+    LabelHead,
     Presence,
     dropout_as,
     dropout_row,
-    with_label_head,
+    with_label_heads,
 )
 from glassformer.convert.settings import Count, Only, Setting, Unused
 from glassformer.convert.table import Ignore, Same
@@ -66,33 +66,23 @@ _DISTILBERT = Family(
     ),
 )
 
-_POOLER = (Same("sentence_head.output.*", "classifier.*"), Same("sentence_head.pooler.*", "pre_classifier.*"))
+_OF_TEXT = (Same("sentence_head.output.*", "classifier.*"), Same("sentence_head.pooler.*", "pre_classifier.*"))
+_HEADS, _MARKS = ("classifier.", "pre_classifier."), ("classifier.weight", "pre_classifier.weight")
+_TEXT_DROPOUT = (dropout_row("seq_classif_dropout", "sentence_dropout", 0.2),)
+_SPAN = "qa_outputs.weight"
 
-DISTILBERT = replace(
+DISTILBERT = with_label_heads(
     _DISTILBERT,
-    label_heads={
-        "sentence labels": with_label_head(
-            _DISTILBERT, "sentence labels", "DistilBertForSequenceClassification", *_POOLER,
-            labels="classifier.weight", heads=("classifier.", "pre_classifier."),
-            marks=("classifier.weight", "pre_classifier.weight"),
-            settings=(dropout_row("seq_classif_dropout", "sentence_dropout", 0.2),),
-        ),
-        "candidates": with_label_head(
-            _DISTILBERT, "candidates", "DistilBertForMultipleChoice", *_POOLER,
-            labels="classifier.weight", heads=("classifier.", "pre_classifier."),
-            settings=(dropout_row("seq_classif_dropout", "sentence_dropout", 0.2),),
-        ),
-        "token labels": with_label_head(
-            _DISTILBERT, "token labels", "DistilBertForTokenClassification",
-            Same("token_head.output.*", "classifier.*"),
-            labels="classifier.weight", heads=("classifier.",), marks=("classifier.weight",),
-            settings=(dropout_as("dropout", "token_dropout"),),
-        ),
-        "span": with_label_head(
-            _DISTILBERT, "span", "DistilBertForQuestionAnswering",
-            Same("token_head.output.*", "qa_outputs.*"),
-            labels="qa_outputs.weight", heads=("qa_outputs.",), marks=("qa_outputs.weight",),
-            settings=(dropout_row("qa_dropout", "token_dropout", 0.1),),
-        ),
-    },
-)  # fmt: skip
+    "DistilBert",
+    LabelHead("sentence labels", _OF_TEXT, _TEXT_DROPOUT, heads=_HEADS, marks=_MARKS),
+    LabelHead("candidates", _OF_TEXT, _TEXT_DROPOUT, heads=_HEADS),
+    LabelHead("token labels", OF_TOKENS, (dropout_as("dropout", "token_dropout"),), marks=("classifier.weight",)),
+    LabelHead(
+        "span",
+        OF_SPAN,
+        (dropout_row("qa_dropout", "token_dropout", 0.1),),
+        labels=_SPAN,
+        heads=("qa_outputs.",),
+        marks=(_SPAN,),
+    ),
+)

@@ -84,34 +84,49 @@ class Family:
         return self.classes[heads]
 
 
-def with_label_head(
-    family: Family,
-    answers: HeadUse,
-    name: str,
-    *tensors: TensorRow,
-    labels: str,
-    heads: tuple[str, ...],
-    settings: tuple[SettingRow, ...] = (),
-    marks: tuple[str, ...] = (),
-    poolings: tuple[str, ...] = ("pooler",),
-) -> Family:
-    """The table of a class that gives labels: the rows of its head stand before those of the body, and take the place
-    of rows for the same parameter or the same setting. `labels` is the tensor whose rows are the labels.
+@dataclass(frozen=True)
+class LabelHead:
+    """A class that gives labels: the rows of its head come before those of the body, and take the place of rows for the
+    same parameter or the same setting. `labels` is the tensor whose rows are the labels; `heads` and `marks` are those
+    of `Family`.
     """
-    ours = "token_labels" if answers in ("token labels", "span") else "sentence_labels"
-    filled = {row.ours for row in tensors if isinstance(row, Same)}
-    used = {key for row in settings for key in row.keys}
-    return replace(
-        family,
-        answers=answers,
-        heads=heads,
-        classes={(False, True): name},
-        presence=(Presence(ours, labels, there=None), Presence("vocabulary_head", labels, there=False)),
-        settings=(*without(family.settings, *used), *settings),
-        tensors=(*tensors, *(row for row in family.tensors if not isinstance(row, Same) or row.ours not in filled)),
-        marks=marks,
-        poolings=poolings,
-    )
+
+    answers: HeadUse
+    tensors: tuple[TensorRow, ...]
+    settings: tuple[SettingRow, ...] = ()
+    labels: str = "classifier.weight"
+    heads: tuple[str, ...] = ("classifier.",)
+    marks: tuple[str, ...] = ()
+
+
+_CLASSES: dict[HeadUse, str] = {
+    "sentence labels": "ForSequenceClassification",
+    "candidates": "ForMultipleChoice",
+    "token labels": "ForTokenClassification",
+    "span": "ForQuestionAnswering",
+}
+
+
+def with_label_heads(family: Family, name: str, *heads: LabelHead, poolings: tuple[str, ...] = ("pooler",)) -> Family:
+    """The family with the tables of its classes that give labels; `name` begins the names of these classes."""
+    tables: dict[HeadUse, Family] = {}
+    for head in heads:
+        ours = "token_labels" if head.answers in ("token labels", "span") else "sentence_labels"
+        filled = {row.ours for row in head.tensors if isinstance(row, Same)}
+        used = {key for row in head.settings for key in row.keys}
+        body = (row for row in family.tensors if not isinstance(row, Same) or row.ours not in filled)
+        tables[head.answers] = replace(
+            family,
+            answers=head.answers,
+            heads=head.heads,
+            classes={(False, True): f"{name}{_CLASSES[head.answers]}"},
+            presence=(Presence(ours, head.labels, there=None), Presence("vocabulary_head", head.labels, there=False)),
+            settings=(*without(family.settings, *used), *head.settings),
+            tensors=(*head.tensors, *body),
+            marks=head.marks,
+            poolings=poolings,
+        )
+    return replace(family, label_heads=tables)
 
 
 def dropout_row(key: str, ours: str, default: float) -> Setting:
@@ -165,38 +180,13 @@ ACTIVATIONS = (
 )
 
 BOOKKEEPING = Unused(
-    (
-        "_name_or_path",
-        "_num_labels",
-        "transformers_version",
-        "torchscript",
-        "use_cache",
-        "use_bfloat16",
-        "gradient_checkpointing",
-        "chunk_size_feed_forward",
-        "output_attentions",
-        "output_hidden_states",
-        "output_past",
-        "output_scores",
-        "return_dict",
-        "return_dict_in_generate",
-        "id2label",
-        "label2id",
-        "problem_type",
-        "finetuning_task",
-        "task_specific_params",
-        "tokenizer_class",
-        "transformers.js_config",
-        "author",
-        "summary_type",
-        "summary_use_proj",
-        "summary_activation",
-        "summary_proj_to_labels",
-        "summary_first_dropout",
-        "prefix",
-    ),
+    ("_name_or_path", "_num_labels", "transformers_version", "torchscript", "use_cache", "use_bfloat16",
+     "gradient_checkpointing", "chunk_size_feed_forward", "output_attentions", "output_hidden_states", "output_past",
+     "output_scores", "return_dict", "return_dict_in_generate", "id2label", "label2id", "problem_type",
+     "finetuning_task", "task_specific_params", "tokenizer_class", "transformers.js_config", "author", "summary_type",
+     "summary_use_proj", "summary_activation", "summary_proj_to_labels", "summary_first_dropout", "prefix"),
     "bookkeeping, or about heads that are not read",
-)
+)  # fmt: skip
 
 CLASS = Unused(
     ("architectures", "model_type", "dtype", "torch_dtype"), "what the table and the tensors say", told=False
@@ -208,21 +198,11 @@ DRAWING = Unused(
 )
 
 TOKEN_SETTINGS = Unused(
-    (
-        "pad_token_id",
-        "bos_token_id",
-        "eos_token_id",
-        "cls_token_id",
-        "sep_token_id",
-        "mask_token_id",
-        "unk_token_id",
-        "decoder_start_token_id",
-        "forced_bos_token_id",
-        "forced_eos_token_id",
-    ),
+    ("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id", "mask_token_id", "unk_token_id",
+     "decoder_start_token_id", "forced_bos_token_id", "forced_eos_token_id"),
     "tokens with a role; kept with the model",
     told=False,
-)
+)  # fmt: skip
 
 # All that transformers takes for generation from a config.json beside the tokens with a role.
 GENERATION = Unused(

@@ -4,26 +4,11 @@ from typing import Any
 
 from glassformer.config import ModelConfig
 from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family
-from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, Values
+from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, at
 from glassformer.convert.table import Ignore, Same, Split, Transpose
 
 BLOCK = "decoder.blocks.{}"
 LAYER = "transformer.h.{}"
-
-
-def _read_inner(values: Values) -> dict[str, Any]:
-    return {"feed_forward": values.get("n_inner") or 4 * values.get("n_embd", 768)}
-
-
-def _write_inner(config: ModelConfig) -> dict[str, Any]:
-    assert config.decoder is not None
-    feed_forward = config.decoder.blocks[0].feed_forward
-    assert feed_forward is not None
-    return {"n_inner": feed_forward.body.width}
-
-
-def _read_division(values: Values) -> dict[str, Any]:
-    return {"divided_by_layer": values.get("scale_attn_by_inverse_layer_idx", False)}
 
 
 def _write_division(config: ModelConfig) -> dict[str, Any]:
@@ -57,9 +42,17 @@ GPT2 = Family(
         Setting("embd_pdrop", "embed_dropout", "decoder.embed.dropout", 0.1),
         Setting("attn_pdrop", "attention_dropout", "decoder.blocks.0.self_attention.body.dropout", 0.1),
         Setting("tie_word_embeddings", "tied", "head?.tied", True),
-        Joint(("n_inner",), _read_inner, _write_inner),
+        Joint(
+            ("n_inner",),
+            lambda values: {"feed_forward": values.get("n_inner") or 4 * values.get("n_embd", 768)},
+            lambda config: {"n_inner": at(config, "decoder.blocks.0.feed_forward.body.width")},
+        ),
         Setting("scale_attn_weights", "scaled", "decoder.blocks.0.self_attention.body.scaled", True),
-        Joint(("scale_attn_by_inverse_layer_idx",), _read_division, _write_division),
+        Joint(
+            ("scale_attn_by_inverse_layer_idx",),
+            lambda values: {"divided_by_layer": values.get("scale_attn_by_inverse_layer_idx", False)},
+            _write_division,
+        ),
         Only("add_cross_attention", (False,), "a decoder alone has no memory to look at"),
         ONE_STACK,
         Unused(("n_ctx",), "an old word for n_positions"),

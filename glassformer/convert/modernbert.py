@@ -1,11 +1,19 @@
 """ModernBERT of Hugging Face: `transformers.models.modernbert`."""
 
-from dataclasses import replace
 from typing import Any
 
 from glassformer.base.errors import CheckpointError
 from glassformer.config import ModelConfig, RotaryConfig
-from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family, Presence, dropout_row, with_label_head
+from glassformer.convert.family import (
+    ACTIVATIONS,
+    ONE_STACK,
+    SHARED,
+    Family,
+    LabelHead,
+    Presence,
+    dropout_row,
+    with_label_heads,
+)
 from glassformer.convert.rotary import dynamic_length, read_rotary, write_rotary
 from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, Values
 from glassformer.convert.table import Same, Split
@@ -36,12 +44,8 @@ def _write_layers(config: ModelConfig) -> dict[str, Any]:
     return {"layer_types": [GLOBAL if window is None else LOCAL for window in windows]}
 
 
-def _read_reach(values: Values) -> dict[str, Any]:
-    """They count the whole window, we count to one side."""
-    return {"reach": values.get("local_attention", 128) // 2}
-
-
 def _write_reach(config: ModelConfig) -> dict[str, Any]:
+    """They count the whole window, we count to one side."""
     assert config.encoder is not None
     windows = [block.self_attention.body.window for block in config.encoder.blocks]
     reach = next((window for window in windows if window is not None), None)
@@ -125,7 +129,7 @@ _MODERNBERT = Family(
         Setting("tie_word_embeddings", "tied", "head?.tied", True),
         Joint(("hidden_activation", "classifier_activation"), _read_activation, _write_activation),
         Joint(("layer_types", "global_attn_every_n_layers"), _read_layers, _write_layers),
-        Joint(("local_attention",), _read_reach, _write_reach),
+        Joint(("local_attention",), lambda values: {"reach": values.get("local_attention", 128) // 2}, _write_reach),
         Joint(
             ("rope_parameters", "global_rope_theta", "local_rope_theta", "rope_scaling", "max_position_embeddings"),
             _read_rotary,
@@ -181,37 +185,20 @@ _OF_TOKENS = (
     Same("token_head.norm.*", "head.norm.*"),
 )
 _HEADS = ("head.", "classifier.")
+_POOLINGS = (("cls", "pooler"), ("mean", "mean_pooler"))
 _TEXT_SETTINGS = (
     dropout_row("classifier_dropout", "sentence_dropout", 0.0),
-    Setting(
-        "classifier_pooling",
-        "sentence_pooling",
-        "sentence_head.pooling",
-        "cls",
-        (("cls", "pooler"), ("mean", "mean_pooler")),
-    ),
+    Setting("classifier_pooling", "sentence_pooling", "sentence_head.pooling", "cls", _POOLINGS),
 )
 _TOKEN_SETTINGS = (dropout_row("classifier_dropout", "token_dropout", 0.0),)
+_MARKS = ("classifier.weight", "head.dense.weight")
 
-MODERNBERT = replace(
+MODERNBERT = with_label_heads(
     _MODERNBERT,
-    label_heads={
-        "sentence labels": with_label_head(
-            _MODERNBERT, "sentence labels", "ModernBertForSequenceClassification", *_OF_TEXT,
-            labels="classifier.weight", heads=_HEADS, marks=("classifier.weight", "head.dense.weight"),
-            settings=_TEXT_SETTINGS, poolings=("pooler", "mean_pooler"),
-        ),
-        "candidates": with_label_head(
-            _MODERNBERT, "candidates", "ModernBertForMultipleChoice", *_OF_TEXT,
-            labels="classifier.weight", heads=_HEADS, settings=_TEXT_SETTINGS, poolings=("pooler", "mean_pooler"),
-        ),
-        "token labels": with_label_head(
-            _MODERNBERT, "token labels", "ModernBertForTokenClassification", *_OF_TOKENS,
-            labels="classifier.weight", heads=_HEADS, settings=_TOKEN_SETTINGS,
-        ),
-        "span": with_label_head(
-            _MODERNBERT, "span", "ModernBertForQuestionAnswering", *_OF_TOKENS,
-            labels="classifier.weight", heads=_HEADS, settings=_TOKEN_SETTINGS,
-        ),
-    },
-)  # fmt: skip
+    "ModernBert",
+    LabelHead("sentence labels", _OF_TEXT, _TEXT_SETTINGS, heads=_HEADS, marks=_MARKS),
+    LabelHead("candidates", _OF_TEXT, _TEXT_SETTINGS, heads=_HEADS),
+    LabelHead("token labels", _OF_TOKENS, _TOKEN_SETTINGS, heads=_HEADS),
+    LabelHead("span", _OF_TOKENS, _TOKEN_SETTINGS, heads=_HEADS),
+    poolings=("pooler", "mean_pooler"),
+)

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from glassformer.config import ModelConfig
-from glassformer.convert.bert import BODY_SETTINGS, BODY_TENSORS, IDLE_POOLER, head_rows
-from glassformer.convert.family import Family, Presence, dropout_as, with_label_head, without
+from glassformer.convert.bert import BODY_SETTINGS, BODY_TENSORS, OF_TEXT, TEXT_DROPOUT, head_rows, token_heads
+from glassformer.convert.family import Family, LabelHead, Presence, dropout_as, with_label_heads, without
 from glassformer.convert.settings import Joint, Setting, Values
 from glassformer.convert.table import Ignore, Same
 
@@ -47,38 +47,17 @@ _ROBERTA = Family(
     ),
 )
 
-_SAID = {"key": "hidden_dropout_prob", "own": "classifier_dropout"}
+_LABELS, _DENSE = "classifier.out_proj.weight", "classifier.dense.weight"
+_CLASSIFIER = (
+    Same("sentence_head.output.*", "classifier.out_proj.*"),
+    Same("sentence_head.pooler.*", "classifier.dense.*"),
+    Ignore("roberta.pooler.dense.*", "the classifier's own dense layer is computed with, not this"),
+)
 
-ROBERTA = replace(
+ROBERTA = with_label_heads(
     _ROBERTA,
-    label_heads={
-        "sentence labels": with_label_head(
-            _ROBERTA, "sentence labels", "RobertaForSequenceClassification",
-            Same("sentence_head.output.*", "classifier.out_proj.*"),
-            Same("sentence_head.pooler.*", "classifier.dense.*"),
-            Ignore("roberta.pooler.dense.*", "the classifier's own dense layer is computed with, not this"),
-            labels="classifier.out_proj.weight", heads=("classifier.",),
-            marks=("classifier.out_proj.weight", "classifier.dense.weight"),
-            settings=(dropout_as(**_SAID, ours="sentence_dropout"),),
-        ),
-        "candidates": with_label_head(
-            _ROBERTA, "candidates", "RobertaForMultipleChoice",
-            Same("sentence_head.output.*", "classifier.*"),
-            labels="classifier.weight", heads=("classifier.",),
-            settings=(dropout_as("hidden_dropout_prob", "sentence_dropout"),),
-        ),
-        "token labels": with_label_head(
-            _ROBERTA, "token labels", "RobertaForTokenClassification",
-            Same("token_head.output.*", "classifier.*"),
-            Ignore("roberta.pooler.dense.*", IDLE_POOLER),
-            labels="classifier.weight", heads=("classifier.",), marks=("classifier.weight",),
-            settings=(dropout_as(**_SAID, ours="token_dropout"),),
-        ),
-        "span": with_label_head(
-            _ROBERTA, "span", "RobertaForQuestionAnswering",
-            Same("token_head.output.*", "qa_outputs.*"),
-            Ignore("roberta.pooler.dense.*", IDLE_POOLER),
-            labels="qa_outputs.weight", heads=("qa_outputs.",), marks=("qa_outputs.weight",),
-        ),
-    },
-)  # fmt: skip
+    "Roberta",
+    LabelHead("sentence labels", _CLASSIFIER, TEXT_DROPOUT, labels=_LABELS, marks=(_LABELS, _DENSE)),
+    LabelHead("candidates", OF_TEXT, (dropout_as("hidden_dropout_prob", "sentence_dropout"),)),
+    *token_heads("roberta.pooler.dense.*"),
+)

@@ -1,7 +1,7 @@
 """What Hugging Face says about rotary positions: `rope_parameters` of today, `rope_scaling` and `rope_theta` of old."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -52,7 +52,7 @@ def read_rotary(table: Table | None, *, base: object, longest: object) -> Rotary
             "partial_rotary_factor must be 1.0: all of a query is turned here", got=repr(table["partial_rotary_factor"])
         )
     try:
-        stretch = None if kind == "default" else _STRETCHES[kind](table, longest)
+        stretch = None if kind == "default" else _stretch(kind, table, longest)
         return RotaryConfig(base=_number(table.get("rope_theta", base), "rope_theta"), stretch=stretch)
     except ValidationError as error:
         reason = error.errors()[0]["msg"].removeprefix("Value error, ")
@@ -81,19 +81,16 @@ def dynamic_length(*found: RotaryConfig | None) -> int | None:
     return next((one.original_length for one in stretches if isinstance(one, DynamicStretch)), None)
 
 
-def _linear(table: Table, longest: object) -> Stretch:
-    return LinearStretch(factor=_number(table["factor"], "factor"))
-
-
-def _dynamic(table: Table, longest: object) -> Stretch:
-    return DynamicStretch(
-        factor=_number(table["factor"], "factor"), original_length=_count(longest, "max_position_embeddings")
-    )
-
-
-def _llama3(table: Table, longest: object) -> Stretch:
+def _stretch(kind: str, table: Table, longest: object) -> Stretch:
+    if kind == "yarn":
+        return _yarn(table, longest)
+    factor = _number(table["factor"], "factor")
+    if kind == "linear":
+        return LinearStretch(factor=factor)
+    if kind == "dynamic":
+        return DynamicStretch(factor=factor, original_length=_count(longest, "max_position_embeddings"))
     return Llama3Stretch(
-        factor=_number(table["factor"], "factor"),
+        factor=factor,
         low_frequency_factor=_number(table["low_freq_factor"], "low_freq_factor"),
         high_frequency_factor=_number(table["high_freq_factor"], "high_freq_factor"),
         original_length=_original(table, longest),
@@ -119,14 +116,6 @@ def _yarn(table: Table, longest: object) -> Stretch:
         beta_slow=_number(table.get("beta_slow") or 1, "beta_slow"),
         truncate=table.get("truncate", True),
     )
-
-
-_STRETCHES: dict[str, Callable[[Table, object], Stretch]] = {
-    "linear": _linear,
-    "dynamic": _dynamic,
-    "llama3": _llama3,
-    "yarn": _yarn,
-}
 
 
 def _growth(factor: float, by: float) -> float:

@@ -11,21 +11,11 @@ from glassformer.decode.settings import DecodeSettings
 
 # What has no counterpart, with the values that change nothing.
 _NEUTRAL: dict[str, tuple[object, ...]] = {
-    "encoder_no_repeat_ngram_size": (0,),
-    "encoder_repetition_penalty": (1.0,),
-    "epsilon_cutoff": (0.0,),
-    "eta_cutoff": (0.0,),
-    "guidance_scale": (1.0,),
-    "renormalize_logits": (False,),
-    "remove_invalid_values": (False,),
-    "typical_p": (1.0,),
-    "penalty_alpha": (0.0,),
-    "begin_suppress_tokens": ([],),
-    "force_words_ids": ([],),
-    "forced_decoder_ids": ([],),
-    "constraints": ([],),
+    **dict.fromkeys(("encoder_no_repeat_ngram_size", "epsilon_cutoff", "eta_cutoff", "penalty_alpha"), (0,)),
+    **dict.fromkeys(("encoder_repetition_penalty", "guidance_scale", "typical_p"), (1.0,)),
+    **dict.fromkeys(("renormalize_logits", "remove_invalid_values", "token_healing"), (False,)),
+    **dict.fromkeys(("begin_suppress_tokens", "force_words_ids", "forced_decoder_ids", "constraints"), ([],)),
     "sequence_bias": ({}, []),
-    "token_healing": (False,),
 }
 _READ = (
     *("num_beams", "do_sample", "num_return_sequences", "max_length", "max_new_tokens", "min_length"),

@@ -142,17 +142,11 @@ def read_values(rows: Sequence[SettingRow], values: Values, *, where: str) -> tu
             keywords |= row.read(values)
         except CheckpointError as error:
             raise CheckpointError(f"{where}: {error.wanted}", got=error.got, do=error.do) from None
-        except (
-            TypeError,
-            ValueError,
-            LookupError,
-            AttributeError,
-            ArithmeticError,
-        ):  # a word for a number, a list for a word
+        # A word for a number, a list for a word.
+        except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError):
             said = {key: values[key] for key in row.keys if key in values}
-            raise CheckpointError(
-                f"{where}: these settings must be numbers and words as usual", got=str(said)
-            ) from None
+            wanted = f"{where}: these settings must be numbers and words as usual"
+            raise CheckpointError(wanted, got=str(said)) from None
     return keywords, aside
 
 

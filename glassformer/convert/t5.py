@@ -35,11 +35,6 @@ def _write_feed_forward(config: ModelConfig) -> dict[str, Any]:
     return {"feed_forward_proj": word}
 
 
-def _read_head(values: Values) -> dict[str, Any]:
-    """Whether the last states are scaled: today's files say it, older ones imply it by what they say of tying."""
-    return {"scaled_head": values.get("scale_decoder_outputs", values.get("tie_word_embeddings", True))}
-
-
 def _write_head(config: ModelConfig) -> dict[str, Any]:
     if config.head is None:
         return {}
@@ -91,7 +86,12 @@ T5 = Family(
         Setting("layer_norm_epsilon", "epsilon", "encoder.norm.epsilon", 1e-6),
         Setting("dropout_rate", "dropout", "encoder.embed.dropout", 0.1),
         Joint(("feed_forward_proj", "dense_act_fn", "is_gated_act"), _read_feed_forward, _write_feed_forward),
-        Joint(("scale_decoder_outputs", "tie_word_embeddings"), _read_head, _write_head),
+        Joint(
+            ("scale_decoder_outputs", "tie_word_embeddings"),
+            # Today's files say whether the last states are scaled, older ones imply it by what they say of tying.
+            lambda said: {"scaled_head": said.get("scale_decoder_outputs", said.get("tie_word_embeddings", True))},
+            _write_head,
+        ),
         Only("is_encoder_decoder", (True,), "it has two stacks"),
         Only("is_decoder", (False,), "it has two stacks"),
         Unused(("n_positions",), "relative positions have no table that could end"),
