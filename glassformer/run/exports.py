@@ -1,29 +1,13 @@
 """The formats that a model can be exported to: one row of a table each."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from glassformer.base.errors import ConfigError, did_you_mean
-from glassformer.run.onnx_folder import OnnxExport, write_onnx
+from glassformer.run.onnx_folder import ExportOptions, OnnxExport, write_onnx
 from glassformer.saved.artefact import Artefact
 from glassformer.training.progress import NoProgress, Progress
-
-
-@dataclass(frozen=True)
-class ExportOptions:
-    """What an export may have: `features`, `pooling` for states; `int8`; `texts` and `data` to check it on."""
-
-    features: bool = False
-    pooling: str = "mean"
-    int8: bool = False
-    texts: Sequence[str] = ()
-    data: Sequence[str | Path] = ()
-
-    @property
-    def chosen(self) -> tuple[str, ...]:
-        return tuple(field.name for field in fields(self) if getattr(self, field.name) != field.default)
 
 
 class Export(NamedTuple):
@@ -49,16 +33,7 @@ def _huggingface(model: Artefact, folder: Path, options: ExportOptions, progress
 
 
 def _onnx(model: Artefact, folder: Path, options: ExportOptions, progress: Progress) -> Export:
-    found = write_onnx(
-        model,
-        folder,
-        features=options.features,
-        pooling=options.pooling,
-        int8=options.int8,
-        texts=options.texts,
-        data=options.data,
-        progress=progress,
-    )
+    found = write_onnx(model, folder, options, progress)
     return Export(folder, "onnx", found.left_behind, found)
 
 

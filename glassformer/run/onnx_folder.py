@@ -4,7 +4,7 @@ import contextlib
 import copy
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +189,23 @@ GRAPH, INT8, FACTS, CARD = "model.onnx", "model_int8.onnx", "export.json", "READ
 
 
 @dataclass(frozen=True)
+class ExportOptions:
+    """What an export may have: `features`, the states and the vector of a text by `pooling`, in place of the answers of
+    the head; `int8`, a graph with matrices of 8 bits too; `texts` that are compared, labelled `data` to be scored on.
+    """
+
+    features: bool = False
+    pooling: str = "mean"
+    int8: bool = False
+    texts: Sequence[str] = ()
+    data: Sequence[str | Path] = ()
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        return tuple(field.name for field in fields(self) if getattr(self, field.name) != field.default)
+
+
+@dataclass(frozen=True)
 class OnnxExport:
     """What was written and how it was checked. `bytes` are those of each graph; `left_behind`: what is not exported, in
     sentences.
@@ -208,33 +225,18 @@ class OnnxExport:
         return asdict(self)
 
 
-def write_onnx(
-    model: Artefact,
-    directory: str | Path,
-    *,
-    features: bool = False,
-    pooling: str = "mean",
-    int8: bool = False,
-    texts: Sequence[str] = (),
-    data: Sequence[str | Path] = (),
-    progress: Progress,
-) -> OnnxExport:
+def write_onnx(model: Artefact, directory: Path, options: ExportOptions, progress: Progress) -> OnnxExport:
     """Write a folder with the graph of an encoder in float32, its tokenizer, its labels and a README; it is whole, with
-    numbers that agree with the model's, or absent.
-
-    `features`: states and the vector of a text by `pooling`, in place of the answers of the head. `int8` adds a graph
-    with matrices of 8 bits. `texts` are what is compared; labelled `data` is what both are scored on.
-
-    Raises MissingExtraError without onnx and onnxruntime, ConfigError for a decoder, CheckpointError for a folder that
-    is not empty and for a graph that does not give what the model gives.
+    numbers that agree with the model's, or absent. Raises MissingExtraError without onnx and onnxruntime, ConfigError
+    for a decoder, CheckpointError for a folder that is not empty and a graph that does not give what the model gives.
     """
-    head = head_of(model.config, only_features=features, pooling=pooling)
+    head = head_of(model.config, only_features=options.features, pooling=options.pooling)
     needs_onnx()
     model.needs_weights("an export")
-    directory = refuse_full(directory)
+    refuse_full(directory)
     exported, left = _as_exported(model, head)
-    check = Check(exported, head, texts)
-    measured = check.own_scores(data, progress) if data else None
+    check = Check(exported, head, options.texts)
+    measured = check.own_scores(options.data, progress) if options.data else None
     network = Network(exported.module, head, mask_id=exported.tokenizer.mask_id)
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -245,12 +247,12 @@ def write_onnx(
             session = Session(draft / GRAPH)
             checked = check.checked(session)
             sessions, lost = [session], None
-            if int8:
+            if options.int8:
                 progress.note("rounding matrices to 8 bits")
                 write_int8(draft / GRAPH, draft / INT8)
                 sessions.append(Session(draft / INT8))
                 lost = check.lost(*sessions)
-            scores = [] if measured is None else check.scores(measured, data, sessions, progress)
+            scores = [] if measured is None else check.scores(measured, options.data, sessions, progress)
             report = OnnxExport(
                 head.name,
                 session.inputs,
@@ -282,16 +284,14 @@ def write_onnx(
     return report
 
 
-def refuse_full(directory: str | Path) -> Path:
+def refuse_full(directory: Path) -> None:
     """Raise CheckpointError where an export would be among other files: a folder is whole or absent."""
     check_path(directory, CheckpointError, utf8=True)
-    directory = Path(directory)
     if directory.is_dir() and any(directory.iterdir()):
         got = f"{directory}, which holds {sorted(path.name for path in directory.iterdir())[0]}"
         raise CheckpointError("an export to ONNX needs an empty or a new folder", got=got, do="choose another folder")
     if directory.exists() and not directory.is_dir():
         raise CheckpointError("an export needs a folder", got=f"the file {directory}", do="choose another path")
-    return directory
 
 
 def _as_exported(model: Artefact, head: ExportedHead) -> tuple[Artefact, tuple[str, ...]]:

@@ -4,7 +4,6 @@ B rows · W windows of a text · L labels · M most labels of a text
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -23,7 +22,7 @@ from glassformer.scoring.verdict import Worst, by_label, confusion
 from glassformer.tasks.labels.labels import Class, Classes, Labelled
 
 
-class Labelling(ABC):
+class Labelling:
     """Keeps those settings of the `section` that training does not change: the temperature is given to the methods that
     need it. `frequencies` has how many of the `records` of training have each label.
     """
@@ -33,6 +32,10 @@ class Labelling(ABC):
         self.labels: tuple[str, ...] = section.labels
         self.class_weights: str | Mapping[str, float] = section.class_weights
         self.threshold: float = section.threshold
+
+    def balanced(self, count: int) -> float:
+        """The factor of a label that `count` training records have."""
+        raise NotImplementedError
 
     @cached_property
     def factors(self) -> list[float] | None:
@@ -44,46 +47,9 @@ class Labelling(ABC):
             return [self.balanced(self.frequencies.get(label, 0)) for label in self.labels]
         return [chosen.get(label, 1.0) for label in self.labels]
 
-    @abstractmethod
-    def balanced(self, count: int) -> float:
-        """The factor of a label that `count` training records have."""
-
-    @property
-    @abstractmethod
-    def baseline_loss(self) -> float:
-        """The loss of training, its factors included, of knowing only how frequent each label is."""
-
-    @abstractmethod
-    def row_weight(self, example: Labelled) -> float:
-        """The weight of an example."""
-
-    @abstractmethod
-    def loss(self, logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-        """The weighted sum of the losses of rows: logits [B, L], numbers of labels [B, M], weights [B]."""
-
-    @abstractmethod
-    def logarithms(self, logits: Reals, temperature: float) -> Reals:
-        """The log-probability of each label, the mean of the probabilities over the windows: [W, L] to [L]."""
-
-    @abstractmethod
-    def log_loss(self, logarithms: Reals, numbers: Sequence[int]) -> float:
-        """−log of the probability of the right labels, in nats."""
-
-    @abstractmethod
-    def guessed(self, logarithms: Reals) -> tuple[int, ...]:
-        """The numbers of the predicted labels."""
-
-    @abstractmethod
-    def answer(self, example: Labelled, logarithms: Reals, windows: int) -> Any:
-        """A prediction."""
-
-    @abstractmethod
-    def scores(self, pairs: Iterable[tuple[Labelled, Any]], temperature: float) -> Scores:
-        """Scores and report, compared with the labels' frequencies; reads the pairs once."""
-
 
 class OneLabel(Labelling):
-    """One label for each text: a softmax, the cross-entropy, the likeliest label."""
+    """One label for each text: a softmax, the cross-entropy, the likeliest label. `SeveralLabels` has its methods."""
 
     def balanced(self, count: int) -> float:
         """The mean number of records of a label, divided by that of this one (King & Zeng 2001)."""
@@ -91,7 +57,7 @@ class OneLabel(Labelling):
 
     @property
     def baseline_loss(self) -> float:
-        """The entropy of the training labels, each counted as often as it weighs."""
+        """The loss of knowing only how frequent each label is: their entropy, each counted as often as it weighs."""
         factors = dict(zip(self.labels, self.factors or [1.0] * len(self.labels), strict=True))
         counts = [count * factors[label] for label, count in self.frequencies.items() if count]
         total = math.fsum(counts)
@@ -102,9 +68,11 @@ class OneLabel(Labelling):
         return 1.0 if self.factors is None or example.label is None else self.factors[example.label]
 
     def loss(self, logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+        """The weighted sum of the losses of rows: logits [B, L], numbers of labels [B, M], weights [B]."""
         return cross_entropy(logits, labels[:, 0], weights)
 
     def logarithms(self, logits: Reals, temperature: float) -> Reals:
+        """The log-probability of each label, the mean of the probabilities over the windows: [W, L] to [L]."""
         return log_mean(log_softmax(logits / temperature))
 
     def log_loss(self, logarithms: Reals, numbers: Sequence[int]) -> float:
@@ -117,6 +85,7 @@ class OneLabel(Labelling):
         return Class(self.labels, tuple(logarithms.tolist()), example.text, example.pair, windows)
 
     def scores(self, pairs: Iterable[tuple[Labelled, Class]], temperature: float) -> Scores:
+        """Scores and report, compared with the labels' frequencies; reads the pairs once."""
         true, losses, guessed = list[int](), list[float](), list[int]()
         reliability, worst, unit = Reliability(), Worst(), "texts"
         for example, found in pairs:

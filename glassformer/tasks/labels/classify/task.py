@@ -20,7 +20,7 @@ from glassformer.scoring.calibration import fitted_temperature, limit_of, log_pr
 from glassformer.scoring.cross_entropy import soft_loss, widened
 from glassformer.scoring.score import Reals, Scores
 from glassformer.tasks import task_named
-from glassformer.tasks.labels.classify.labelling import Labelling, OneLabel, SeveralLabels
+from glassformer.tasks.labels.classify.labelling import OneLabel, SeveralLabels
 from glassformer.tasks.labels.classify.settings import ClassifyData, ClassifySection
 from glassformer.tasks.labels.labels import Class, Classes, Labelled, TextPairTask, Unlearned, two_segments
 from glassformer.tasks.predictor import Context, evaluating, predict, untrained
@@ -71,7 +71,7 @@ class Classify(TextPairTask[Labelled, Any]):
         super().__init__(section, tokenizer, length=length, segments=segments, pairs=pairs)
         self.frequencies, self.known, self.separator = frequencies or {}, records, separator
         kind = SeveralLabels if section.several else OneLabel
-        self.labelling: Labelling = kind(section, self.frequencies, records)
+        self.labelling: OneLabel | SeveralLabels = kind(section, self.frequencies, records)
 
     @property
     def outputs(self) -> int:
@@ -99,8 +99,7 @@ class Classify(TextPairTask[Labelled, Any]):
         if not np.isfinite(logits).all():
             raise not_finite("a model must give finite numbers to classify with", example.text)
         logarithms = self.labelling.logarithms(logits, self.section.temperature)  # [L]
-        answer: Class | Classes = self.labelling.answer(example, logarithms, len(found))
-        return answer
+        return self.labelling.answer(example, logarithms, len(found))
 
     def example(self, values: Mapping[str, object], where: str) -> Labelled:
         texts = self.texts(values, where)
@@ -172,8 +171,7 @@ class Classify(TextPairTask[Labelled, Any]):
     def guessed(self, example: Labelled, values: list[float]) -> Class | Classes:
         """Without the temperature, which is the model's."""
         logarithms = self.labelling.logarithms(np.array([values]), 1.0)
-        answer: Class | Classes = self.labelling.answer(example, logarithms, 1)
-        return answer
+        return self.labelling.answer(example, logarithms, 1)
 
     def scores(self, pairs: Iterable[tuple[Labelled, Any]]) -> Scores:
         return self.labelling.scores(pairs, self.section.temperature)
