@@ -34,7 +34,7 @@ from glassformer.runtime.device import use_threads
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_model
 from glassformer.saved.recipe import Recipe
-from glassformer.saved.sections import ModelSection, TokenizerSection
+from glassformer.saved.sections import ModelSection
 from glassformer.tasks import TASKS, task_named, task_of
 from glassformer.tasks.feed import TaskFeed, TaughtFeed, Teaching
 from glassformer.tasks.task import Preparation, Source, Task
@@ -179,7 +179,8 @@ def _with_rate(recipe: Recipe, model: Artefact | None, progress: Progress) -> Re
 
 def _vocabulary(checked: Checked, start: Start, earlier: Tokenizer | None, progress: Progress) -> Vocabulary:
     recipe, section = start.recipe, start.recipe.tokenizer
-    known = _known_tokens(section, start.model, earlier)
+    known = earlier if start.model is None else start.model.tokenizer
+    known = read_tokenizer(section) if known is None else known  # None where the tokens are to be learned
     sizes = planned_sizes(section) if known is None else sizes_of(known)
     check_sides(len(sizes), checked.kind, recipe.task.name)
     check_unused(section, start=recipe.model.start is not None)
@@ -197,13 +198,6 @@ def _vocabulary(checked: Checked, start: Start, earlier: Tokenizer | None, progr
     else:
         body = start.model.config
     return Vocabulary(recipe.model_copy(update={"data": data}), tokenizer, body, kind, shares)
-
-
-def _known_tokens(section: TokenizerSection, model: Artefact | None, earlier: Tokenizer | None) -> Tokenizer | None:
-    """The tokens of the start model, an earlier part of this run, or a file; None where they are to be learned."""
-    if model is not None:
-        return model.tokenizer
-    return read_tokenizer(section) if earlier is None else earlier
 
 
 def _planned(recipe: Recipe, sizes: Sequence[int], progress: Progress) -> type[Task]:

@@ -66,17 +66,11 @@ def open_as_saved(path: str | Path, kind: type[Kind]) -> Kind:
     refuse_pickles(path)
     if (current(path) / "config.json").is_file():
         return read_foreign(path, kind)[0]
-    raise CheckpointError(
-        f"a saved model is needed at {path}",
-        got=f"a folder without {store.SETTINGS} or config.json",
-        do=_unfinished(path),
-    )
-
-
-def _unfinished(path: Path) -> str:
+    do = "name a folder that train or import wrote"
     if (path / RECIPE).is_file():
-        return f"its training is unfinished: continue with glassformer train --resume --out {path}"
-    return "name a folder that train or import wrote"
+        do = f"its training is unfinished: continue with glassformer train --resume --out {path}"
+    got = f"a folder without {store.SETTINGS} or config.json"
+    raise CheckpointError(f"a saved model is needed at {path}", got=got, do=do)
 
 
 def choose_dtype(name: str | torch.dtype | None) -> torch.dtype:

@@ -40,7 +40,8 @@ def load_byte_pairs(vocabulary: Path, merges: Path, settings: Mapping[str, Any])
         backend = tokenizers.Tokenizer(models.BPE(ids, pairs))
         backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefixed)
         backend.decoder = decoders.ByteLevel()
-        guessed = _roles(ids)
+        # RoBERTa's tokens where they are in the vocabulary, else GPT-2's one token.
+        guessed = ROBERTA if all(token in ids for token in ROBERTA) else roles_by_name({_GPT2} & ids.keys())
         added = _added(vocabulary.with_name(_ADDED), ids)
         for token in sorted(added, key=added.__getitem__):
             backend.add_special_tokens([AddedToken(token, normalized=False, special=True)])
@@ -62,13 +63,6 @@ def _special(token: str, roles: SpecialTokens, settings: Mapping[str, Any]) -> A
     said = settings.get("mask_token")
     absorbs = said.get("lstrip", True) if isinstance(said, Mapping) else True
     return AddedToken(token, lstrip=token == roles.mask and bool(absorbs), normalized=False, special=True)
-
-
-def _roles(ids: Mapping[str, int]) -> SpecialTokens:
-    """RoBERTa's tokens where they are in the vocabulary, else GPT-2's one token."""
-    if all(token in ids for token in ROBERTA):
-        return ROBERTA
-    return roles_by_name({_GPT2} & ids.keys())
 
 
 def read_ids(path: Path) -> dict[str, int]:

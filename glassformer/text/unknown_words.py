@@ -27,7 +27,12 @@ def _unknown_word(
     if not isinstance(backend.model, models.WordLevel):
         return None
     for text in texts:
-        for word in _words_of(backend, text, mask):
+        normalizer, cut = backend.normalizer, backend.pre_tokenizer
+        words: list[str] = []
+        for part in text.split(mask):
+            plain = normalizer.normalize_str(part) if normalizer else part
+            words += [word for word, _ in cut.pre_tokenize_str(plain)] if cut else [plain]
+        for word in words:
             if backend.token_to_id(word) is None:
                 return TokenizerError(
                     "each word must be in the vocabulary, which has no token for unknown words",
@@ -36,12 +41,3 @@ def _unknown_word(
                     "glassformer train annotated-masks FILE",
                 )
     return None
-
-
-def _words_of(backend: tokenizers.Tokenizer, text: str, mask: str) -> list[str]:
-    normalizer, cut = backend.normalizer, backend.pre_tokenizer
-    words: list[str] = []
-    for part in text.split(mask):
-        plain = normalizer.normalize_str(part) if normalizer else part
-        words += [word for word, _ in cut.pre_tokenize_str(plain)] if cut else [plain]
-    return words

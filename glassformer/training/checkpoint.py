@@ -62,11 +62,14 @@ class State:
         )
 
     def tensors(self) -> dict[str, dict[str, Tensor]]:
+        states = {"cpu": torch.get_rng_state()}
+        if torch.cuda.is_available() and torch.cuda.is_initialized():
+            states["cuda"] = torch.cuda.get_rng_state()
         return {
             "model": weights(self.model),
             "optimizer": optimizer_tensors(self.model, self.optimizer),
             "average": {} if self.average is None else self.average.tensors,
-            "random": _random_states(),
+            "random": states,
         }
 
     @property
@@ -126,13 +129,6 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any], *, within: st
             yield "the text, or how it is cut and masked, has changed since"
         elif was != is_now:
             yield f"{within}{name} was {was} and is now {is_now}"
-
-
-def _random_states() -> dict[str, Tensor]:
-    states = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        states["cuda"] = torch.cuda.get_rng_state()
-    return states
 
 
 def _set_random_states(states: Mapping[str, Tensor]) -> None:

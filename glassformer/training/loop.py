@@ -85,7 +85,10 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
         _compile(run)
         keep_freed_memory()  # only now: the compiler has allocated hundreds of megabytes
         began = time.monotonic() - progress.seconds
-        watching = stack.enter_context(closing(_watching(run, watched)))
+        watching: Watching | Unwatched = Unwatched()
+        if watched is not None:
+            watching = Watching.begin(run.out, watched, run.state.evaluated_model(), progress.step, run.log)
+        stack.enter_context(closing(watching))
         while not run.over:
             started = time.monotonic()
             if run.tuned.begin_if_due(run.budget.fraction(progress), progress.step):
@@ -169,12 +172,6 @@ def _learn(run: Run, parameters: Sequence[Parameter]) -> _Learned:
     if not math.isfinite(loss + norm):
         raise _not_finite(run, parts, of_parts)
     return _Learned(loss, losses, counts, norm, sum(part.tokens for part in parts))
-
-
-def _watching(run: Run, watched: WatchedSentences | None) -> Watching | Unwatched:
-    if watched is None:
-        return Unwatched()
-    return Watching.begin(run.out, watched, run.state.evaluated_model(), run.progress.step, run.log)
 
 
 def step_seed(seed: int, step: int) -> Tensor:

@@ -278,7 +278,10 @@ def finish(run: Run) -> None:
     best = None if run.held_out is None or progress.best is None else run.checkpoints.best()
     beside = ""
     if settings.average is not None:
-        kept = _regular(run)[-settings.average :]
+        # Checkpoints at the chosen steps and at the end: not those written by the clock or on Ctrl-C.
+        every = run.settings.checkpoint_every or 1
+        chosen = [each for each in run.checkpoints.all() if each.step % every == 0 or each.step == run.progress.step]
+        kept = chosen[-settings.average :]
         if run.state.average is not None:
             run.state.average.copy_to(model)
         _take_mean(model, kept)
@@ -314,12 +317,6 @@ def _told(run: Run, score: float | None) -> str:
     assert run.held_out is not None
     assert score is not None
     return f"a held-out {run.held_out.best.removeprefix('-')} of {abs(score):.4f}"
-
-
-def _regular(run: Run) -> list[Checkpoint]:
-    """Checkpoints at the chosen steps and at the end: not those written by the clock or on Ctrl-C."""
-    every = run.settings.checkpoint_every or 1
-    return [each for each in run.checkpoints.all() if each.step % every == 0 or each.step == run.progress.step]
 
 
 def _take_mean(model: Transformer, checkpoints: list[Checkpoint]) -> None:

@@ -102,17 +102,10 @@ def states_of_side(trace: Tensors, stack: str) -> tuple[str, ...]:
     """The word vectors, what enters each block of a stack, and the state that it ends with."""
     formulas, entering = trace.statement.formulas, trace.statement.entering
     blocks = [name for unit, name in entering.items() if unit.startswith(f"{stack}.blocks.")]
-    norm = f"{stack}.norm"
-    last = norm if norm in formulas else after_blocks(trace, stack)
+    last = f"{stack}.norm"
+    if last not in formulas:  # what the last block gives
+        last = (trace.statement.memory if stack == "encoder" else None) or entering["states"]
     return tuple(dict.fromkeys([f"{stack}.embed.word", *blocks, last]))
-
-
-def after_blocks(trace: Tensors, stack: str) -> str:
-    """What the last block of a stack without a last norm gives."""
-    memory = trace.statement.memory
-    if stack == "encoder" and memory is not None:
-        return memory
-    return trace.statement.entering["states"]
 
 
 def span_of(words: Words, asked: str, *, sentence: int = 0, side: str = "inputs") -> Span:

@@ -138,7 +138,12 @@ class Classify(TextPairTask[Labelled, Any]):
                 do="check which column holds the label",
             )
         if not preparation.measuring:
-            preparation.log(_label_counts(found, labels))
+            counted = sorted(((label, found[label]) for label in labels), key=lambda each: -each[1])
+            shown = ", ".join(f"{label[:30]} {count:,}" for label, count in counted[:_SHOWN])
+            more = f" and {len(counted) - _SHOWN:,} more" if len(counted) > _SHOWN else ""
+            rare = [label[:30] for label, count in counted if count == 1]
+            warned = f"; only once, by mistake? {', '.join(rare[:_SHOWN])}" if rare else ""
+            preparation.log(f"{len(labels):,} labels: {shown}{more}{warned}")
             unlearned.note(labels, "records", preparation.log)
         frequencies = dict(preparation.facts.get("label_counts") or {label: found[label] for label in labels})
         values = section.model_dump() | {"labels": labels}
@@ -207,13 +212,3 @@ def _labels_in(record: Record, section: ClassifySection, data: ClassifyData) -> 
     if section.several:
         return set(labels_of(value, record.where, data.separator))
     return {label_of(value, record.where)}
-
-
-def _label_counts(found: Counter[str], labels: Sequence[str]) -> str:
-    """The labels and how many records have each, as a line of bounded length; one that occurs once may be a mistake."""
-    counted = sorted(((label, found[label]) for label in labels), key=lambda each: -each[1])
-    shown = ", ".join(f"{label[:30]} {count:,}" for label, count in counted[:_SHOWN])
-    more = f" and {len(counted) - _SHOWN:,} more" if len(counted) > _SHOWN else ""
-    rare = [label[:30] for label, count in counted if count == 1]
-    warned = f"; only once, by mistake? {', '.join(rare[:_SHOWN])}" if rare else ""
-    return f"{len(labels):,} labels: {shown}{more}{warned}"

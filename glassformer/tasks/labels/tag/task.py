@@ -102,7 +102,10 @@ class Tag(RecordTask[Tagged, Tagging]):
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Found]]:
         """For each row, the logits [n, L] of its words, of at least float32, and what may follow what."""
-        chain = self._chain(model)
+        # What may follow what, with the scores of a trained CRF; None where each word is tagged by itself.
+        crf, chain = crf_of(model), self._legal if is_scheme(self.section.labels) else None
+        if crf is not None:
+            chain = self._legal + crf.chain
         for batch in batches:
             logits = model(batch.inputs, heads=("token_head",)).token_logits  # [B, S, L]
             assert logits is not None
@@ -117,13 +120,6 @@ class Tag(RecordTask[Tagged, Tagging]):
         if not np.isfinite(logits).all():
             raise not_finite("a model must give finite numbers to tag with", example.sentence.text)
         return decoded(example.sentence, self.section.labels, logits, found[0][1], len(found))
-
-    def _chain(self, model: Transformer) -> Chain | None:
-        """What may follow what, with the scores of a trained CRF; None where each word is tagged by itself."""
-        crf = crf_of(model)
-        if crf is None:
-            return self._legal if is_scheme(self.section.labels) else None
-        return self._legal + crf.chain
 
     @classmethod
     def columns(cls, data: TagData) -> dict[str, str]:
