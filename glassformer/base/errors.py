@@ -1,7 +1,8 @@
 """The errors a user can get. Each says what was wanted, what was found, and what to do."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pickle import PicklingError
 from typing import ClassVar, Self
 
@@ -28,6 +29,17 @@ def _without_stop(part: str) -> str:
 def _shortened(part: str) -> str:
     """The part unchanged, or its two ends: what was found may be millions of characters on one line."""
     return part if len(part) <= 1000 else f"{part[:300]} ... {part[-100:]}"
+
+
+@contextmanager
+def from_system(
+    kind: type[GlassformerError], wanted: str, *, do: str = "", also: type[Exception] = OSError
+) -> Iterator[None]:
+    """Inside, an error of the operating system, or one `also` of a library, is raised as this kind, with its reason."""
+    try:
+        yield
+    except (OSError, also) as error:
+        raise kind(wanted, got=getattr(error, "strerror", None) or str(error), do=do) from None
 
 
 class ConfigError(GlassformerError):

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from glassformer.base.atomic import atomic_write
-from glassformer.base.errors import CheckpointError, ConfigError
+from glassformer.base.errors import CheckpointError, ConfigError, from_system
 from glassformer.base.paths import check_path
 from glassformer.convert.heads import without_crf
 from glassformer.convert.huggingface import describe, write_tokenizer_of
@@ -238,7 +238,7 @@ def write_onnx(model: Artefact, directory: Path, options: ExportOptions, progres
     check = Check(exported, head, options.texts)
     measured = check.own_scores(options.data, progress) if options.data else None
     network = Network(exported.module, head, mask_id=exported.tokenizer.mask_id)
-    try:
+    with from_system(CheckpointError, f"{directory} must be written"):
         directory.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(directory) as draft:
             draft.mkdir()
@@ -279,8 +279,6 @@ def write_onnx(model: Artefact, directory: Path, options: ExportOptions, progres
                 write_json(draft / "config.json", described.settings)
             text = write_card(exported, head, list(report.bytes), report.left_behind, directory.name)
             (draft / CARD).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CheckpointError(f"{directory} must be written", got=error.strerror or str(error)) from None
     return report
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import create_model
 
 from glassformer.base.atomic import atomic_write, current
-from glassformer.base.errors import ConfigError, TokenizerError
+from glassformer.base.errors import ConfigError, TokenizerError, from_system
 from glassformer.base.json_text import check_sealed_text, sealed_text
 from glassformer.base.paths import check_path, refuse_endless
 from glassformer.base.settings import Settings, parse_toml, read_settings, read_toml, toml_of
@@ -126,10 +126,8 @@ def tokenizer_of_run(directory: Path) -> Tokenizer:
 
 def _lenient(path: Path) -> str:
     """The text of a file; bytes that are no UTF-8 are replaced, which no checksum passes."""
-    try:
+    with from_system(ConfigError, f"{path} must be a readable file"):
         return path.read_bytes().decode("utf-8-sig", errors="replace")
-    except OSError as error:
-        raise ConfigError(f"{path} must be a readable file", got=error.strerror or str(error)) from None
 
 
 def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str, object] | None = None) -> Recipe:

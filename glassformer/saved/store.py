@@ -21,7 +21,7 @@ from typing import Any, Optional, TypeVar
 from pydantic import Field, create_model
 
 from glassformer.base.atomic import current, replace_files
-from glassformer.base.errors import CheckpointError, ConfigError
+from glassformer.base.errors import CheckpointError, ConfigError, from_system
 from glassformer.base.json_text import check_seal, file_checksum, read_json, sealed_json
 from glassformer.base.paths import check_path, refuse_no_path
 from glassformer.base.pickles import refuse_pickles
@@ -98,15 +98,10 @@ def write(directory: str | Path, saved: Artefact) -> Path:
     refuse_no_path(directory, CheckpointError)
     saved.needs_weights("a saved model")
     directory = Path(directory)
-    try:
-        with replace_files(directory, (*FILES, TARGET_FILE)) as folder:
-            _write_files(folder, saved)
-    except OSError as error:
-        raise CheckpointError(
-            f"a model must be saved to {directory}",
-            got=error.strerror or str(error),
-            do="what was there before is unchanged: free disk space, or choose another folder",
-        ) from None
+    do = "what was there before is unchanged: free disk space, or choose another folder"
+    failing = from_system(CheckpointError, f"a model must be saved to {directory}", do=do)
+    with failing, replace_files(directory, (*FILES, TARGET_FILE)) as folder:
+        _write_files(folder, saved)
     return directory
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from glassformer.base.atomic import atomic_write
-from glassformer.base.errors import DataError, GlassformerError
+from glassformer.base.errors import DataError, GlassformerError, from_system
 from glassformer.base.json_text import parse_json
 from glassformer.base.outputs import output_file
 from glassformer.base.paths import check_path, refuse_endless
@@ -160,11 +160,8 @@ def _unquoted(file: str) -> str:
 def save_turns(path: Path, turns: list[str]) -> None:
     """Write a conversation, whole or not at all; raises DataError where it cannot be written."""
     file = output_file(path, DataError, overwrite=True)
-    try:
-        with atomic_write(file) as draft:
-            draft.write_text(json.dumps({"turns": turns}, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"{path} must be a file that can be written", got=error.strerror or str(error)) from None
+    with from_system(DataError, f"{path} must be a file that can be written"), atomic_write(file) as draft:
+        draft.write_text(json.dumps({"turns": turns}, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def load_turns(path: Path) -> list[str]:

@@ -39,8 +39,8 @@ def export(
     """Write a model for other programs: a transformers folder with the same outputs, or an encoder's graph for
     onnxruntime, which is compared with the model before it is kept.
     """
-    from glassformer.run.exports import ExportOptions
     from glassformer.run.exports import export as write
+    from glassformer.run.onnx_folder import ExportOptions
     from glassformer.saved.artefact import Artefact
     from glassformer.saved.opening import open_as_saved
     from glassformer.training.progress import ConsoleProgress

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from glassformer.base.errors import DataError
 from glassformer.cli.terminal.screen import note
-from glassformer.data.readers.lines import OnBad
-
-if TYPE_CHECKING:
-    from glassformer.data.readers.named_rows import Row
-    from glassformer.data.readers.rows import Columns
-    from glassformer.data.readers.table_format import TableFormat
+from glassformer.data.readers.lines import OnBad, decoded_head, plain_suffix, read_lines
+from glassformer.data.readers.named_rows import Row, json_row, json_rows
+from glassformer.data.readers.rows import Columns, by_role, named, names_of, read_table
+from glassformer.data.readers.table_format import (
+    DELIMITERS,
+    TableFormat,
+    find_format,
+    is_number,
+    names_columns,
+    table_kind,
+)
 
 # The field of a record that comes back with its answer, to tell which record it is of.
 _KEPT = ("id",)
@@ -69,11 +74,7 @@ class TableReader:
 
     def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
         """A record for each row, or for each line of a file that is no table where only a text is read."""
-        from glassformer.data.readers.lines import read_lines
-        from glassformer.data.readers.named_rows import json_rows
         from glassformer.data.readers.read import read
-        from glassformer.data.readers.rows import named, names_of, read_table
-        from glassformer.data.readers.table_format import names_columns, table_kind
 
         objects = _holds_objects(path)
         table = None if objects or not self.plain else _table_without_suffix(path, self.column)
@@ -103,8 +104,6 @@ class TableReader:
 
     def _of_pairs(self, columns: Mapping[str, Columns], path: Path) -> Mapping[str, Columns]:
         from glassformer.data.readers.parallel import pair_columns, unread_told
-        from glassformer.data.readers.rows import names_of
-        from glassformer.data.readers.table_format import find_format, names_columns
 
         found = pair_columns(columns, path)
         tells = not names_columns(path) and (len(found) > 1 or found != columns)
@@ -113,8 +112,6 @@ class TableReader:
         return found
 
     def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
-        from glassformer.data.readers.named_rows import json_row
-        from glassformer.data.readers.rows import named, names_of
 
         columns = named(self.columns, self._usual)
         yield from _by_role(json_row(line, where, names_of(columns), _KEPT), columns, bad, lists=self._lists)
@@ -126,7 +123,6 @@ class SentenceReader:
     plain = True
 
     def __init__(self, columns: Mapping[str, Columns], usual: Mapping[str, Columns], *, blank: bool = False) -> None:
-        from glassformer.data.readers.rows import named
         from glassformer.tasks.labels.tag.settings import TagData
 
         self.columns = columns
@@ -137,8 +133,6 @@ class SentenceReader:
 
     def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
         """The sentences of a file; each line of a file that is neither a table nor words in columns."""
-        from glassformer.data.readers.named_rows import json_rows
-        from glassformer.data.readers.table_format import table_kind
         from glassformer.tasks.labels.tag.records import sentence_rows, tagged_rows
 
         kind = table_kind(path)
@@ -151,7 +145,6 @@ class SentenceReader:
             yield from self._lines.of_file(path, bad, tell)
 
     def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
-        from glassformer.data.readers.named_rows import json_row
         from glassformer.tasks.labels.tag.records import sentence_rows
 
         yield from map(_sentence, sentence_rows([json_row(line, where)], self._named, bad=bad, tagged=False))
@@ -194,9 +187,6 @@ def read_lines_as(reader: Reader, lines: Iterable[Text], bad: OnBad) -> Iterator
 
 def _table_without_suffix(path: Path, column: str) -> TableFormat | None:
     """The format of a file that is a table with this column, though its name does not say so; None for another one."""
-    from glassformer.data.readers.lines import decoded_head
-    from glassformer.data.readers.table_format import DELIMITERS, find_format, is_number, table_kind
-
     if table_kind(path) is not None or is_number(column):
         return None
     first = decoded_head(path, _HEAD)[0].partition("\n")[0].strip()
@@ -210,9 +200,6 @@ def _table_without_suffix(path: Path, column: str) -> TableFormat | None:
 
 def _holds_objects(path: Path) -> bool:
     """Whether a file whose name does not tell what it holds begins with an object of JSON."""
-    from glassformer.data.readers.files import plain_suffix
-    from glassformer.data.readers.lines import decoded_head
-
     return not plain_suffix(path) and _begins_object(decoded_head(path, _HEAD)[0])
 
 
@@ -221,7 +208,6 @@ def _begins_object(text: str) -> bool:
 
 
 def _by_role(row: Row, columns: Mapping[str, Columns], bad: OnBad, *, lists: bool) -> Iterator[Text]:
-    from glassformer.data.readers.rows import by_role
 
     values = by_role(row.values, columns)
     if isinstance(values["text"], str) or (lists and isinstance(values["text"], list)):

@@ -18,7 +18,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from glassformer.base.atomic import atomic_write
-from glassformer.base.errors import DataError
+from glassformer.base.errors import DataError, from_system
 from glassformer.base.outputs import output_file
 from glassformer.base.wrapping import CONTROL, for_reading, printable, table_width, width_of, wrapped_command
 from glassformer.cli.terminal.formats import TABLES, suffix_of, write_table
@@ -78,7 +78,7 @@ def results(out: Path | None, data: DataSection | None = None) -> Iterator[TextI
         return
     read = () if data is None else (*data.files, *data.validation_files)
     file = output_file(out, DataError, inputs=read, overwrite=True, devices=True)
-    try:
+    with from_system(DataError, f"results must be written to {out}", do="choose another path"):
         if file.exists() and not file.is_file():  # a device or a pipe, which must not be replaced by a file
             with out.open("w", encoding="utf-8", errors="backslashreplace") as handle:
                 yield handle
@@ -90,10 +90,6 @@ def results(out: Path | None, data: DataSection | None = None) -> Iterator[TextI
                     yield handle
                     if suffix in TABLES:
                         write_table(handle, draft, suffix)
-    except OSError as error:  # the original error names the temporary file
-        raise DataError(
-            f"results must be written to {out}", got=error.strerror or str(error), do="choose another path"
-        ) from None
 
 
 def console(handle: TextIO | None = None) -> Console:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from glassformer.base.errors import DataError
+from glassformer.base.errors import DataError, from_system
 from glassformer.cli.terminal.inputs import Inputs, Source, find_inputs
 from glassformer.cli.terminal.readers import Reader, TableReader, Text, read_lines_as
 from glassformer.cli.terminal.screen import note
@@ -65,10 +65,8 @@ def _of_one(source: Source, reader: Reader, bad: OnBad, tell: Callable[[str], No
 
 
 def _opened(file: str) -> BufferedReader:
-    try:
+    with from_system(DataError, f"{file} must be readable"):
         return open(file, "rb")
-    except OSError as error:
-        raise DataError(f"{file} must be readable", got=error.strerror or str(error)) from None
 
 
 def texts_to_explain(texts: Sequence[str]) -> Iterator[str]:
@@ -157,7 +155,5 @@ def _lines_as_they_come(stream: BufferedReader, name: str) -> Iterator[list[byte
 
 
 def _read_some(stream: BufferedReader, name: str) -> bytes:
-    try:
+    with from_system(DataError, f"{name} must be readable"):
         return stream.read1(1 << 16)
-    except OSError as error:
-        raise DataError(f"{name} must be readable", got=error.strerror or str(error)) from None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glassformer.base.errors import DataError
+from glassformer.base.errors import DataError, from_system
 from glassformer.cli.terminal.screen import note
 
 if TYPE_CHECKING:
@@ -36,10 +36,8 @@ def write_mix_of(path: Path, found: Ranking) -> None:
 
     names = [each.name for each in found.vectors if each.name.startswith("mix.")]
     pooling = names[0].removeprefix("mix.")
-    try:
+    with from_system(DataError, f"the mix must be written to {path}"):
         write_mix(path, found.mixes[pooling])
-    except OSError as error:
-        raise DataError(f"the mix must be written to {path}", got=error.strerror or str(error)) from None
     note(f"{path}: the mix learned with the pooling {pooling}, on all {found.examples:,} labels")
 
 
@@ -79,10 +77,6 @@ def write_probe_of(path: Path, made: Made, model: Model, files: Sequence[Path]) 
             "baselines": {each.name: each.scores[found.score].value for each in found.baselines},
         },
     )
-    try:
+    with from_system(DataError, f"the logistic regression must be written to {path}"):
         write_probe(path, probe)
-    except OSError as error:
-        raise DataError(
-            f"the logistic regression must be written to {path}", got=error.strerror or str(error)
-        ) from None
     note(f"{path}: a logistic regression on {best.name}, learned on all {found.examples:,} labels")

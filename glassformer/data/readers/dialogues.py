@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from glassformer.base.errors import DataError
-from glassformer.data.readers.files import plain_suffix
-from glassformer.data.readers.lines import OnBad, read_lines, stop
+from glassformer.data.readers.lines import OnBad, plain_suffix, read_lines, stop
 from glassformer.data.readers.rows import read_table
 from glassformer.data.readers.table_format import find_format, names_columns, table_kind
 

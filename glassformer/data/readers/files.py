@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from glassformer.base.errors import DataError
-from glassformer.data.readers.lines import not_text, open_bytes, special_file
+from glassformer.data.readers.lines import failing, not_text, open_bytes, plain_suffix, special_file
 from glassformer.data.readers.named_rows import NAME_IT
 from glassformer.data.readers.rows import lacks_column, read_table
 from glassformer.data.readers.table_format import table_kind
@@ -109,11 +107,6 @@ def files_of(paths: Iterable[str | Path], *, text: str = "text", reads: Reads = 
 def files_for(data: DataSection, paths: Iterable[str | Path]) -> tuple[Path, ...]:
     """The files that `find_files` uses for a task with these settings."""
     return files_of(paths, text=data.text, reads=data.reads)
-
-
-def plain_suffix(path: Path) -> str:
-    """The suffix that shows the kind of file, without .gz."""
-    return (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
 
 
 @dataclass
@@ -222,9 +215,9 @@ def _is_squad(path: Path, column: str) -> bool:
 
 def _head(path: Path) -> bytes | None:
     try:
-        with open_bytes(path) as handle:
+        with open_bytes(path) as handle, failing(path):
             return handle.read(_HEAD)
-    except (DataError, OSError, EOFError, gzip.BadGzipFile, zlib.error):
+    except DataError:
         return None
 
 

@@ -96,6 +96,11 @@ def is_zipped(path: Path) -> bool:
     return path.suffix.lower() == ".gz"
 
 
+def plain_suffix(path: Path) -> str:
+    """The suffix that shows the kind of file, without .gz."""
+    return (Path(path.stem) if is_zipped(path) else path).suffix.lower()
+
+
 def open_bytes(path: Path) -> BinaryIO:
     """A file's bytes, uncompressed. Raises DataError when it is missing, no file, or may not be read."""
     try:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import shutil
 import tempfile
-import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -15,7 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from glassformer.base.errors import DataError, MissingColumnError, did_you_mean
 from glassformer.base.json_text import parse_json
-from glassformer.data.readers.lines import LONGEST_LINE, OnBad, is_zipped, open_bytes, read_lines, stop, too_long
+from glassformer.data.readers.lines import (
+    LONGEST_LINE,
+    OnBad,
+    failing,
+    is_zipped,
+    open_bytes,
+    read_lines,
+    stop,
+    too_long,
+)
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -72,12 +79,12 @@ def json_row(line: str, where: str, columns: Sequence[str] = (), optional: Seque
     if columns:
         values = {column: values[column] for column in [*columns, *(name for name in optional if name in values)]}
     # Only an escape can encode one, and few lines have escapes: the others need no second check.
-    if "\\u" in line and (half := _half_character(values)):
+    if "\\u" in line and (half := half_character(values)):
         raise DataError(f"{where} must be text", got=f"{half!r}, half of a character").about(where, line)
     return Row(values, where, own)
 
 
-def _half_character(values: object) -> str:
+def half_character(values: object) -> str:
     """A surrogate without its other half, which JSON can encode, but no UTF-8 text; "" where there is none."""
     try:
         json.dumps(values, ensure_ascii=False).encode()
@@ -146,10 +153,8 @@ def _parquet_file(path: Path) -> Iterator[ParquetFile]:
     with tempfile.TemporaryFile() as unpacked, open_bytes(path) as handle:
         source = handle
         if is_zipped(path):  # Parquet is read from its end, which a gzip stream cannot do
-            try:
+            with failing(path):
                 shutil.copyfileobj(handle, unpacked, 1 << 20)
-            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-                raise DataError(f"{path} must be a whole gzip file", got=f"a damaged one ({error})") from None
             source = unpacked
         try:
             yield ParquetFile(source, buffer_size=1 << 16)

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from glassformer.base.errors import DataError
-from glassformer.data.readers.files import files_of, plain_suffix
-from glassformer.data.readers.lines import OnBad, of_each, read_lines, stop
+from glassformer.data.readers.files import files_of
+from glassformer.data.readers.lines import OnBad, of_each, plain_suffix, read_lines, stop
 from glassformer.data.readers.rows import read_table
 from glassformer.data.readers.table_format import table_kind
 

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from glassformer.base.atomic import atomic_write
-from glassformer.base.errors import DataError
+from glassformer.base.errors import DataError, from_system
 from glassformer.base.outputs import output_file
 from glassformer.data.readers.files import files_for
 from glassformer.data.readers.lines import OnBad, Skipped, left_out
@@ -84,18 +84,14 @@ def rejecting(path: str | Path, inputs: Iterable[str | Path] = ()) -> Iterator[R
     inputs = list(inputs)
     path = output_file(path, DataError, inputs=inputs, overwrite=None)
     stopped: BaseException | None = None
-    try:
-        with atomic_write(path) as draft, draft.open("w+b") as handle:
-            rejects = RejectsFile(path, handle, inputs)
-            try:
-                yield rejects
-            except BaseException as error:  # what was set aside until then is told all the same
-                stopped = error
-            rejects.sort()
-    except OSError as error:
-        raise DataError(
-            f"rejects must be written to {path}", got=error.strerror or str(error), do="choose another --rejects"
-        ) from None
+    failing = from_system(DataError, f"rejects must be written to {path}", do="choose another --rejects")
+    with failing, atomic_write(path) as draft, draft.open("w+b") as handle:
+        rejects = RejectsFile(path, handle, inputs)
+        try:
+            yield rejects
+        except BaseException as error:  # what was set aside until then is told all the same
+            stopped = error
+        rejects.sort()
     if stopped is not None:
         raise stopped
 

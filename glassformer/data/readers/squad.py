@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from glassformer.base.errors import DataError
 from glassformer.base.json_text import parse_json
 from glassformer.data.readers.lines import OnBad, read_lines, stop
-from glassformer.data.readers.named_rows import Row, no_column
+from glassformer.data.readers.named_rows import Row, half_character, no_column
 
 # The columns that such a file has as a table.
 COLUMNS = ("id", "question", "context", "answers")
@@ -54,7 +54,7 @@ def squad_rows(
                 continue
             if missing := [column for column in columns if column not in values]:
                 bad(no_column(where, missing[0], values).about(where, own))
-            elif half := _half_character([values.get("question"), context]):
+            elif half := half_character([values.get("question"), context]):
                 bad(DataError(f"{where} must be text", got=f"{half!r}, half of a character").about(where, own))
             else:
                 asked = [*columns, *(name for name in optional if name in values)] if columns else values
@@ -100,16 +100,6 @@ def _text_of(path: Path) -> str:
         parts.append("\n" * (part.number - number) + part.text)
         number = part.number
     return "".join(parts)
-
-
-def _half_character(values: Sequence[object]) -> str:
-    """A surrogate without its other half, which JSON can encode, but no UTF-8 text; "" where there is none."""
-    try:
-        for value in values:
-            str(value).encode()
-    except UnicodeEncodeError as error:
-        return str(error.object[error.start])
-    return ""
 
 
 def stated_answers(value: object, where: str) -> tuple[StatedAnswer, ...]:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from glassformer.base.errors import DataError
 from glassformer.data.readers.conll import conll_columns
-from glassformer.data.readers.lines import LONGEST_LINE, decoded_head
+from glassformer.data.readers.lines import LONGEST_LINE, decoded_head, plain_suffix
 from glassformer.data.readers.named_rows import json_rows, parquet_columns
 from glassformer.data.readers.squad import COLUMNS as SQUAD_COLUMNS
 
@@ -56,7 +56,7 @@ class TableFormat:
 
 def table_kind(path: Path) -> Literal["jsonl", "csv", "tsv", "parquet", "conll", "squad"] | None:
     """The kind of table by the file's name; None for plain text, where only the content can show a table."""
-    match _suffix(path):
+    match plain_suffix(path):
         case ".jsonl" | ".ndjson":
             return "jsonl"
         case ".csv":
@@ -98,7 +98,7 @@ def find_format(
         return TableFormat(kind, "", False, True, first)
     if kind == "conll":
         return conll_format(path)
-    suffix = ".txt" if as_text else _suffix(path)
+    suffix = ".txt" if as_text else plain_suffix(path)
     if suffix not in _BY_SUFFIX:
         raise DataError(
             f"{path} must be a table",
@@ -118,10 +118,6 @@ def find_format(
 def conll_format(path: Path) -> TableFormat:
     """The columns of a file of words in columns, whatever its name."""
     return TableFormat("conll", "", False, False, conll_columns(path))
-
-
-def _suffix(path: Path) -> str:
-    return (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
 
 
 def _beginning(path: Path) -> tuple[str, bool]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from glassformer.base.errors import DataError
+from glassformer.base.errors import DataError, from_system
 from glassformer.base.json_text import read_sealed_json, sealed_json
 from glassformer.data.readers.files import files_for
 from glassformer.data.readers.lines import OnBad, Skipped, left_out, of_each, stop_unless
@@ -266,8 +266,5 @@ def fingerprint_of(section: CorpusSection, tokenizer: Tokenizer, shares: Shares)
 
 
 def _digest(path: Path) -> str:
-    try:
-        with path.open("rb") as handle:
-            return hashlib.file_digest(handle, "sha256").hexdigest()
-    except OSError as error:
-        raise DataError(f"{path} must be readable", got=str(error.strerror)) from None
+    with from_system(DataError, f"{path} must be readable"), path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from glassformer.base.atomic import atomic_write
-from glassformer.base.errors import CheckpointError, ConfigError
+from glassformer.base.errors import CheckpointError, ConfigError, from_system
 from glassformer.base.settings import Settings, read_settings
 from glassformer.config import ModelConfig
 from glassformer.look.trace.cell import Words
@@ -111,11 +111,9 @@ def patches(steps: Sequence[Intervention]) -> dict[str, Tensor]:
 def write(path: Path, tensors: Mapping[str, Tensor], header: Header) -> None:
     """Write the file whole or not at all; raises CheckpointError."""
     own = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
-    try:
-        with atomic_write(path) as draft:
-            save_file(own, draft, metadata={"glassformer": json.dumps(header.model_dump(mode="json"))})
-    except (OSError, SafetensorError) as error:
-        raise CheckpointError(f"the trace could not be written to {path}", got=str(error)) from None
+    wanted = f"the trace could not be written to {path}"
+    with from_system(CheckpointError, wanted, also=SafetensorError), atomic_write(path) as draft:
+        save_file(own, draft, metadata={"glassformer": json.dumps(header.model_dump(mode="json"))})
 
 
 def read(path: Path) -> tuple[Header, dict[str, Tensor]]:
