@@ -16,6 +16,7 @@ from glassformer.base.atomic import atomic_write, flush_one, lock
 from glassformer.base.errors import DataError
 from glassformer.base.json_text import read_sealed_json
 from glassformer.base.paths import behind_links, check_path
+from glassformer.base.resumed import not_left_here, refuse_another_request, written_by_another
 from glassformer.features.formats import WRITERS
 from glassformer.features.streams import MADE_FOR, STATE, Format, VectorsFile
 
@@ -118,11 +119,7 @@ def _clean(folder: Path, *, keep: bool) -> bool:
 def _locked(folder: Path, out: Path) -> Iterator[None]:
     with (folder / _LOCK).open("wb") as handle:
         if not lock(handle.fileno()):
-            raise DataError(
-                f"vectors are written to {out} by one command at a time",
-                got="another one, which is writing there",
-                do="wait for it, or choose another --out",
-            )
+            raise written_by_another(out, "vectors")
         yield
 
 
@@ -143,7 +140,7 @@ def _begun(
     new = VectorsFile(folder, features, widths, words, json.loads(json.dumps(request)), format)
     if not (folder / STATE).exists():
         if folder.exists() and not (folder / _LOCK).is_file() and (not folder.is_dir() or any(folder.iterdir())):
-            raise _not_ours(folder)
+            raise not_left_here(folder)
         folder.mkdir(parents=True, exist_ok=True)
         return new
     try:
@@ -153,7 +150,7 @@ def _begun(
         texts, rows, files = int(known["texts"]), int(known["rows"]), dict(known["files"])
         was = dict(known["request"] or {})
     except (OSError, ValueError, KeyError, TypeError):
-        raise _not_ours(folder) from None
+        raise not_left_here(folder) from None
     if known["request"] is None:  # of a command that was killed and cannot go on
         return new
     if not resume:
@@ -162,34 +159,12 @@ def _begun(
             got=f"{texts:,} texts of a stopped command, in {folder}",
             do="add --resume to continue with them, delete that folder to start over, or choose another --out",
         )
-    for name, value in (new.request or {}).items():
-        if was.get(name) != value:
-            raise DataError(
-                f"a resumed command needs the same {name}",
-                got=_difference(was.get(name), value)[:200],
-                do=f"repeat the earlier command, delete {folder} to start over, or choose another --out",
-            )
+    refuse_another_request(was, new.request or {}, folder)
     if files.keys() != new.streams.keys():
-        raise _not_ours(folder)
+        raise not_left_here(folder)
     for name, stream in new.streams.items():
         stream.size, stream.checksum = files[name]
         if not stream.is_whole():
-            raise _not_ours(folder)
+            raise not_left_here(folder)
     new.texts, new.rows, new.kept, new.with_ids = texts, rows, texts, bool(known["with_ids"])
     return new
-
-
-def _difference(was: object, now: object) -> str:
-    """Both values, of a group those that differ."""
-    if not isinstance(was, dict) or not isinstance(now, dict):
-        return f"{now!r} instead of {was!r}"
-    changed = [key for key in {**was, **now} if was.get(key) != now.get(key)]
-    return ", ".join(f"{key} {now.get(key)!r} instead of {was.get(key)!r}" for key in changed)
-
-
-def _not_ours(folder: Path) -> DataError:
-    return DataError(
-        f"{folder} must hold what a stopped command left there",
-        got="something else: it has changed since, is damaged, or is another folder",
-        do="move or delete it, or choose another --out",
-    )

@@ -23,6 +23,7 @@ from glassformer.base.atomic import atomic_write, flush_one, lock, replace
 from glassformer.base.errors import DataError, GlassformerError
 from glassformer.base.json_text import check_seal, parse_json, sealed_json
 from glassformer.base.paths import behind_links, check_path
+from glassformer.base.resumed import not_left_here, refuse_another_request, written_by_another
 from glassformer.base.wrapping import in_one_line
 from glassformer.cli.terminal.formats import TABLES, suffix_of, write_table
 
@@ -120,7 +121,7 @@ def resumable(out: Path, request: Mapping[str, Any], *, resume: bool) -> Iterato
     partial, note = beside(out)
     for path in (partial, note):
         if path.exists() and not path.is_file():  # a pipe would be waited for without end
-            raise _not_ours(path)
+            raise not_left_here(path)
     written = None
     try:
         with _locked(note, out) as state:
@@ -179,11 +180,7 @@ def _locked(note: Path, out: Path) -> io.FileIO:
         state = io.FileIO(os.open(note, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+")
         if not lock(state.fileno()):
             state.close()
-            raise DataError(
-                f"results are written to {out} by one command at a time",
-                got="another one, which is writing there",
-                do="wait for it, or choose another --out",
-            )
+            raise written_by_another(out, "results")
         with suppress(OSError):
             if os.path.samestat(os.fstat(state.fileno()), os.stat(note)):
                 return state
@@ -206,7 +203,7 @@ def _begin(state: io.FileIO, partial: Path, note: Path, request: Mapping[str, An
     if not ours:
         if not header:
             _remove(note)  # this command has made it
-        raise _not_ours(partial if there else note)
+        raise not_left_here(partial if there else note)
     if not there or not any(mark.results for mark in marks):  # stopped before its first result, or when all was done
         return Mark()
     count = f"{marks[0].results:,} results of a stopped command, in {partial}"
@@ -216,23 +213,8 @@ def _begin(state: io.FileIO, partial: Path, note: Path, request: Mapping[str, An
             got=count,
             do="add --resume to continue with them, delete that file to start over, or choose another --out",
         )
-    for name, value in json.loads(json.dumps(request)).items():
-        was = known["request"].get(name)
-        if was != value:
-            raise DataError(
-                f"a resumed command needs the same {name}",
-                got=_difference(name, was, value),
-                do=f"repeat the earlier command, delete {partial} to start over, or choose another --out",
-            )
+    refuse_another_request(known["request"], request, partial)
     return _last_good(partial, marks)
-
-
-def _difference(name: str, was: object, now: object) -> str:
-    """What has changed: both values of a group where they differ, and nothing of a digest."""
-    if isinstance(was, dict) and isinstance(now, dict):
-        changed = [key for key in {**was, **now} if was.get(key) != now.get(key)]
-        return ", ".join(f"{key} {now.get(key)!r} instead of {was.get(key)!r}" for key in changed)
-    return f"another {name}"
 
 
 def _last_good(partial: Path, marks: list[Mark]) -> Mark:
@@ -245,16 +227,8 @@ def _last_good(partial: Path, marks: list[Mark]) -> Mark:
             if (size, total) == (mark.size, mark.checksum):
                 good = mark
     if good is None or not good.results:
-        raise _not_ours(partial)
+        raise not_left_here(partial)
     return good
-
-
-def _not_ours(path: Path) -> DataError:
-    return DataError(
-        f"{path} must hold what a stopped command left there",
-        got="something else: the file has changed since, is damaged, or is another one",
-        do="move or delete it, or choose another --out",
-    )
 
 
 def _remove(*paths: Path) -> None:
