@@ -98,15 +98,20 @@ def read_object(path: Path) -> dict[str, Any]:
     return values
 
 
-def _pairs(path: Path, ids: Mapping[str, int]) -> list[tuple[str, str]]:
+def read_text(path: Path) -> str:
+    """The text of a file of a tokenizer; raises TokenizerError."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except FileNotFoundError:
-        raise TokenizerError(f"the merges of the vocabulary are needed at {path}", got="no such file") from None
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise TokenizerError(f"{path} must be UTF-8 text", got=f"byte {error.start} is not") from None
     except OSError as error:
         raise TokenizerError(f"{path} must be a readable file", got=str(error)) from None
+
+
+def _pairs(path: Path, ids: Mapping[str, int]) -> list[tuple[str, str]]:
+    if not path.exists():
+        raise TokenizerError(f"the merges of the vocabulary are needed at {path}", got="no such file")
+    lines = read_text(path).split("\n")
     pairs: list[tuple[str, str]] = []
     for number, line in enumerate(lines, 1):
         line = line.removesuffix("\r")

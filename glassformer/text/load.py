@@ -8,7 +8,7 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from glassformer.base.errors import TokenizerError
-from glassformer.text.byte_pairs import load_byte_pairs, read_object
+from glassformer.text.byte_pairs import load_byte_pairs, read_object, read_text
 from glassformer.text.sentence_pieces import SOURCE, TARGET, load_sentence_pieces
 from glassformer.text.special import BERT, NONE, roles_by_name, roles_from_files
 from glassformer.text.template import with_template
@@ -61,14 +61,8 @@ def _from_json(path: Path) -> Tokenizer:
 
 def _from_vocabulary(path: Path) -> Tokenizer:
     """BERT's own format: one token per line, its id the line's number (google-research/bert, tokenization.py)."""
-    try:
-        tokens = path.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise TokenizerError(f"{path} must be UTF-8 text", got=f"byte {error.start} is not") from None
-    except OSError as error:
-        raise TokenizerError(f"{path} must be a readable file", got=str(error)) from None
     vocabulary: dict[str, int] = {}
-    for id_, token in enumerate(tokens):
+    for id_, token in enumerate(read_text(path).splitlines()):
         if token in vocabulary:
             raise TokenizerError(
                 f"{path} must hold each token once", got=f"{token!r} on lines {vocabulary[token] + 1} and {id_ + 1}"
