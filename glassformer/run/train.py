@@ -178,16 +178,9 @@ def _train_one(recipe: Recipe, out: Path, progress: Progress, *, resume: bool) -
 def _fit(prepared: Prepared, out: Path, progress: Progress, *, resume: bool, changed: bool) -> Fitted:
     """Train to the end; `changed`: the run goes on with other settings than those that are written in its folder."""
     steps = fit(
-        prepared.module,
-        prepared.feed,
-        prepared.recipe.train,
-        tune=prepared.recipe.tune,
-        out=out,
-        held_out=prepared.held_out,
-        resume=resume,
-        log=progress.note,
-        watched=_watched(prepared),
-    )
+        prepared.module, prepared.feed, prepared.recipe.train, tune=prepared.recipe.tune, out=out,
+        held_out=prepared.held_out, resume=resume, log=progress.note, watched=_watched(prepared),
+    )  # fmt: skip
     for number, _ in enumerate(progress.training(steps)):
         if number == 0 and changed:  # from the first step on, the run uses these settings
             write_recipe(out, prepared.recipe, prepared.tokenizer)

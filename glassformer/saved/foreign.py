@@ -87,17 +87,9 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
     tokenizer = model.tokenizer if model.has_tokenizer else None
     said = searched(model)
     left = write_huggingface(
-        directory,
-        model.config,
-        state,
-        tokenizer,
-        token_settings=said.tokens,
-        generation=said.generation,
-        use=use_of(model),
-        length=model.length,
-        start=said.start,
-        templates=model.templates,
-    )
+        directory, model.config, state, tokenizer, token_settings=said.tokens, generation=said.generation,
+        use=use_of(model), length=model.length, start=said.start, templates=model.templates,
+    )  # fmt: skip
     return (*left, *said.told, *_of_two_vocabularies(tokenizer), *applied_after(model.task))
 
 

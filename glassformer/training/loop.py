@@ -111,22 +111,12 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
             # After the time is set: a run bounded by minutes must know that this step was its last.
             scores = run.evaluate_if_due()
             report = Step(
-                step=progress.step,
-                steps=run.budget.steps,
-                fraction=run.budget.fraction(progress),
-                epoch=progress.step / feed.steps_per_epoch,
-                loss=learned.loss,
-                losses=learned.losses,
-                learning_rate=rate,
-                norm=learned.norm,
-                counts=learned.counts,
-                tokens=learned.tokens,
-                seconds=now - started,
-                elapsed=progress.seconds,
-                means=progress.means,
-                scores=scores,
+                step=progress.step, steps=run.budget.steps, fraction=run.budget.fraction(progress),
+                epoch=progress.step / feed.steps_per_epoch, loss=learned.loss, losses=learned.losses,
+                learning_rate=rate, norm=learned.norm, counts=learned.counts, tokens=learned.tokens,
+                seconds=now - started, elapsed=progress.seconds, means=progress.means, scores=scores,
                 baseline_names=feed.baseline_names,
-            )
+            )  # fmt: skip
             notice = plateau(progress, report.loss, report.fraction, feed.baseline_loss, settings, feed.plateau_causes)
             if notice is not None:
                 log(notice)

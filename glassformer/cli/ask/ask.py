@@ -132,15 +132,7 @@ def _answer(asked: Request) -> None:
         counted(output.out, out.done) as advance,
     ):
         job = Job(
-            opened=opened,
-            verb=verb,
-            texts=records(inputs, bad=bad or stop_unless("rejects")),
-            options=given,
-            out=out,
-            advance=advance,
-            bad=bad,
-            json=output.json,
-            page=asked.page,
-            title=Path(asked.model).name,
-        )
+            opened=opened, verb=verb, texts=records(inputs, bad=bad or stop_unless("rejects")), options=given, out=out,
+            advance=advance, bad=bad, json=output.json, page=asked.page, title=Path(asked.model).name,
+        )  # fmt: skip
         _WAYS[asked.way](job)

@@ -85,34 +85,18 @@ def explain(
         )  # fmt: skip
         opened = open_model(which, device=device, threads=threads)
         writing.explain_writing(
-            opened,
-            list(texts_to_explain(texts)),
-            write,
-            looks,
-            searched,
-            html=html,
-            title=Path(which).name,
-            megabytes=megabytes,
-            json=json,
-        )
+            opened, list(texts_to_explain(texts)), write, looks, searched, html=html, title=Path(which).name,
+            megabytes=megabytes, json=json,
+        )  # fmt: skip
         return
     opened = open_model(which, device=device, threads=threads)
     second = second_text(opened, pair, target)
     if html is not None:
         _page(
-            opened,
-            list(texts_to_explain(texts)),
-            second,
-            choice,
-            html,
-            megabytes,
-            title=Path(which).name,
-            gradients=gradients,
-            held_out=held_out,
-            makers=beside(opened, probe, index, start),
-            sentence=sentence,
+            opened, list(texts_to_explain(texts)), second, choice, html, megabytes, title=Path(which).name,
+            gradients=gradients, held_out=held_out, makers=beside(opened, probe, index, start), sentence=sentence,
             word=word,
-        )
+        )  # fmt: skip
         return
     for name, value in (("probe", probe), ("index", index), ("start", start), ("gradients", gradients)):
         if value:
@@ -165,16 +149,9 @@ def _page(
         cell = ",".join(map(str, found[0].cell))
         place = f"#level=number&tensor={found[0].attention}.weights&cell={cell}&sentence={sentence}"
     trace.to_html(
-        out,
-        title=title,
-        megabytes=megabytes,
-        searches=searches,
-        gradients=gradients,
-        training=opened.source,
-        sections=sections,
-        overwrite=True,
-        place=place,
-    )
+        out, title=title, megabytes=megabytes, searches=searches, gradients=gradients, training=opened.source,
+        sections=sections, overwrite=True, place=place,
+    )  # fmt: skip
     note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, opens in any browser")
     tell(str(trace.honesty))
 

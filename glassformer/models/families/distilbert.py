@@ -28,19 +28,10 @@ def distilbert(
     `token_labels` a tagger's.
     """
     model = bert(
-        vocabulary=vocabulary,
-        layers=layers,
-        width=width,
-        heads=heads,
-        feed_forward=feed_forward,
-        activation=activation,
-        max_length=max_length,
-        segments=0,
-        dropout=dropout,
-        attention_dropout=attention_dropout,
-        vocabulary_head=vocabulary_head,
-        tied=tied,
-    )
+        vocabulary=vocabulary, layers=layers, width=width, heads=heads, feed_forward=feed_forward,
+        activation=activation, max_length=max_length, segments=0, dropout=dropout, attention_dropout=attention_dropout,
+        vocabulary_head=vocabulary_head, tied=tied,
+    )  # fmt: skip
     assert model.encoder is not None
     block = model.encoder.blocks[0]
     attention = block.self_attention.model_copy(update={"dropout": 0.0})

@@ -27,24 +27,11 @@ def roberta(
 ) -> ModelConfig:
     """RoBERTa (Liu et al. 2019): BERT's body; two unused rows stand before position 0. Its head always uses GELU."""
     model = bert(
-        vocabulary=vocabulary,
-        layers=layers,
-        width=width,
-        heads=heads,
-        feed_forward=feed_forward,
-        activation=activation,
-        max_length=max_length,
-        segments=segments,
-        epsilon=epsilon,
-        dropout=dropout,
-        attention_dropout=attention_dropout,
-        sentence_labels=sentence_labels,
-        sentence_dropout=sentence_dropout,
-        token_labels=token_labels,
-        token_dropout=token_dropout,
-        vocabulary_head=vocabulary_head,
-        tied=tied,
-    )
+        vocabulary=vocabulary, layers=layers, width=width, heads=heads, feed_forward=feed_forward,
+        activation=activation, max_length=max_length, segments=segments, epsilon=epsilon, dropout=dropout,
+        attention_dropout=attention_dropout, sentence_labels=sentence_labels, sentence_dropout=sentence_dropout,
+        token_labels=token_labels, token_dropout=token_dropout, vocabulary_head=vocabulary_head, tied=tied,
+    )  # fmt: skip
     assert model.encoder is not None
     position = PositionConfig(kind="learned", max_length=max_length, offset=position_offset)
     embed = model.encoder.embed.model_copy(update={"position": position})

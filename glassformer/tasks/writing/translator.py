@@ -192,17 +192,10 @@ class Translator(writers.Writer[TextPair, Translation]):
         # The coverage penalty reads the same attention, so that what is shown of an answer does not change it.
         looks = self.aligned or self.settings.coverage_penalty
         return decode(
-            model,
-            requests,
-            self.settings,
-            ids=self.ids,
-            slots=slots,
-            attention=(last,) if looks else (),
-            head=ALIGNMENT_HEAD if self.alignment_head else None,
-            text_of=self.text_of,
-            ids_of=self.target.ids,
+            model, requests, self.settings, ids=self.ids, slots=slots, attention=(last,) if looks else (),
+            head=ALIGNMENT_HEAD if self.alignment_head else None, text_of=self.text_of, ids_of=self.target.ids,
             recorder=recorder,
-        )
+        )  # fmt: skip
 
     def text_of(self, ids: Sequence[int]) -> str:
         return self.target.decode(ids).lstrip()
