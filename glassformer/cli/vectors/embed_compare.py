@@ -68,8 +68,8 @@ def embed_compare(
             "--strategy",
             "-s",
             help=f"{LAYERS}  "
-            "[default: embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4 and mix, those that the "
-            "model has layers for]",
+            "[default: embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4, concat:0,-1 and mix, those "
+            "that the model has layers for]",
         ),
     ] = None,
     pooling: Annotated[
@@ -112,8 +112,8 @@ def embed_compare(
     threads: Threads = None,
 ) -> None:
     """Rank strategies and poolings on your own labels, by cross-validation of a logistic regression on each. By default
-    the six strategies of the BERT paper and a learned mix are ranked, with the poolings first, mean and, for texts,
-    max.
+    the six strategies of the BERT paper, the default of TextFeatures and a learned mix are ranked, with the poolings
+    first, mean and, for texts, max.
     """
     from glassformer.data.readers.files import files_of
 
@@ -167,7 +167,7 @@ def _ranked(
 
     from glassformer.features.embed import embed, vectors_of
     from glassformer.features.rank import MOST_LABELS, check_labels, rank
-    from glassformer.features.strategies import SIX, resolve
+    from glassformer.features.strategies import ENDS, SIX, resolve
     from glassformer.features.vectors import blocks_of
     from glassformer.scoring.baselines import ACCURACY
     from glassformer.training.progress import ConsoleProgress
@@ -178,7 +178,7 @@ def _ranked(
         left = [name for name in SIX if name not in strategies]
         if left:
             note(f"left out, as the model has {blocks} blocks: {', '.join(left)}")
-        strategies.append("mix")
+        strategies += [ENDS, "mix"]
     mixed = [each for each in poolings if each != "max"] if "mix" in strategies else []
     if "mix" in strategies and not mixed:
         raise ConfigError("a mix is learned with the poolings first, mean or last-token", got="max")
