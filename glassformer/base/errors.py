@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from pickle import PicklingError
 from typing import ClassVar, Self
 
+from glassformer.base.wrapping import in_one_line
+
 
 class GlassformerError(Exception):
     """One clear sentence instead of a traceback. `wanted` is what was needed, `got` what was found instead (with file
@@ -18,7 +20,7 @@ class GlassformerError(Exception):
     def __init__(self, wanted: str, *, got: str = "", do: str = "") -> None:
         self.wanted, self.got, self.do = wanted, got, do
         parts = [wanted, f"got {got}" if got else "", do]
-        super().__init__("; ".join(_shortened(_without_stop(part)) for part in parts if part))
+        super().__init__("; ".join(in_one_line(_shortened(_without_stop(part))) for part in parts if part))
 
 
 def _without_stop(part: str) -> str:

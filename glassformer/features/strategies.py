@@ -30,6 +30,8 @@ SIX = ("embedding", "last", "second-to-last", "sum-all", "sum-last-4", "concat-l
 """The strategies of Devlin et al. 2019, table 7, with the names of the source documents."""
 
 NAMED = ("word", *SIX)
+ENDS = "concat:0,-1"
+"""The default of `TextFeatures`: the embeddings and the last layer."""
 
 # The blocks that a named strategy needs.
 _BLOCKS = {"last": 1, "second-to-last": 2, "sum-all": 1, "sum-last-4": 4, "concat-last-4": 4}

@@ -74,6 +74,13 @@ def earlier_recipe(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
         store.refuse_a_model(out, "a training without a checkpoint" if resume else "a new run")
     known = read_saved_recipe(out)
     if known is None:
+        theirs = [name for name in store.TOKENIZERS if (out / name).exists()]
+        if theirs and not resume:  # else of a run that was killed before its recipe was written
+            raise ConfigError(
+                "a new run needs a folder without files that it would replace",
+                got=f"{out}, which holds {theirs[0]}",
+                do="choose another --out, or move that file",
+            )
         return None
     if not resume:
         raise holds_a_run(out)

@@ -1,7 +1,9 @@
 """`train`: makes a saved model from a recipe."""
 
 import math
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +24,9 @@ from glassformer.scoring.score import not_above_a_baseline
 from glassformer.scoring.verdict import intervals_by_flat_name, verdict
 from glassformer.tasks import task_named
 from glassformer.training.budget import EVALUATION_ROWS
-from glassformer.training.checkpoint import Checkpoints
+from glassformer.training.checkpoint import Checkpoints, restore, weights
 from glassformer.training.loop import fit
+from glassformer.training.plan import Plan, plan
 from glassformer.training.progress import ConsoleProgress, Progress
 from glassformer.training.run import better_if_higher
 from glassformer.training.settings import TuneSection
@@ -31,6 +34,8 @@ from glassformer.training.stopping import exclusive
 
 # Enough masked words for an accuracy within about half a percent; `evaluate` measures on all.
 _MEASURED_ROWS = 1024
+# Rows that show a plan how long these take, and how many seconds these may be for it to measure them.
+_FEW_ROWS, _MOST_SECONDS = 32, 20.0
 
 
 @dataclass(frozen=True)
@@ -41,8 +46,8 @@ class Fitted:
     bfloat16: bool
 
 
-def finish(prepared: Prepared, fitted: Fitted, out: Path, log: Log) -> Artefact:
-    """Measure the trained model on held-out text, else on the training's, and save it. Raises NotFiniteError."""
+def finish(prepared: Prepared, fitted: Fitted, out: Path, log: Log, rows: int = _MEASURED_ROWS) -> Artefact:
+    """Measure the trained model on so many rows, held-out where there are any, and save it. Raises NotFiniteError."""
     module, recipe = prepared.module.eval(), prepared.recipe
     is_held_out, feed = prepared.held_out is not None, prepared.held_out or prepared.feed
     source, best = feed.source, feed.best
@@ -59,10 +64,10 @@ def finish(prepared: Prepared, fitted: Fitted, out: Path, log: Log) -> Artefact:
             )
     else:
         task = prepared.task
-    own = task.evaluate(module, source, limit=_MEASURED_ROWS)
+    own = task.evaluate(module, source, limit=rows)
     _check_finite(best, own.flat())
     learned_from = prepared.feed.source
-    found = task.beside(own, learned_from, source, limit=_MEASURED_ROWS, log=log) if is_held_out else own
+    found = task.beside(own, learned_from, source, limit=rows, log=log) if is_held_out else own
     scores, judged = found.flat(), verdict(found, best)
     if said := not_above_a_baseline(best, scores, task.baseline_names) if judged is None else judged.sentence:
         log(said)
@@ -75,7 +80,7 @@ def finish(prepared: Prepared, fitted: Fitted, out: Path, log: Log) -> Artefact:
         **fitted.facts,
     }
     if prepared.teacher is not None:
-        by = taught_by(prepared.teacher, prepared.task, source, held_out=is_held_out, limit=_MEASURED_ROWS)
+        by = taught_by(prepared.teacher, prepared.task, source, held_out=is_held_out, limit=rows)
         known = {"name": recipe.distil.teacher, "fingerprint": recipe.distil.fingerprint}
         metrics["teacher"] = {**known, **by}
     model = Artefact(
@@ -190,6 +195,41 @@ def _fit(prepared: Prepared, out: Path, progress: Progress, *, resume: bool, cha
     if prepared.recipe.tune != TuneSection():
         facts["trained_parameters"] = last.facts["trained_parameters"]
     return Fitted(facts, bfloat16=bool(last.facts["bfloat16"]))
+
+
+def planned(recipe: Recipe, folder: Path, progress: Progress, began: float) -> Plan:
+    """What a training would need, which began at this time of the monotonic clock; its files are in an empty folder."""
+    prepared = prepare_run(recipe, folder, progress)
+    checkpoints = Checkpoints(folder / CHECKPOINTS)
+
+    def end() -> float:
+        began, tensors = time.monotonic(), weights(prepared.module)
+        checkpoints.save(0, {"model": tensors}, {}, kind="best")
+        best = checkpoints.best()
+        assert best is not None
+        restore(tensors, best.tensors("model"), what="the model")
+        source = (prepared.held_out or prepared.feed).source
+        few = time.monotonic()
+        prepared.task.evaluate(prepared.module, source, limit=_FEW_ROWS)
+        few = time.monotonic() - few
+        more = few * (min(len(getattr(source, "examples", source)), _MEASURED_ROWS) / _FEW_ROWS - 1)
+        slow = more > _MOST_SECONDS  # such as what writes
+        with suppress(NotFiniteError):  # of a model that has learned nothing
+            finish(
+                prepared, Fitted({}, bfloat16=False), folder, lambda said: None, _FEW_ROWS if slow else _MEASURED_ROWS
+            )
+        return time.monotonic() - began - few + (more if slow else 0.0)
+
+    return plan(
+        prepared.module,
+        prepared.feed,
+        recipe.train,
+        tune=recipe.tune,
+        held_out=prepared.held_out,
+        end=end,
+        began=began,
+        log=progress.note,
+    )
 
 
 def _watched(prepared: Prepared) -> Sentences | None:

@@ -3,6 +3,7 @@
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,21 +13,28 @@ from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Log, choose_machine, keep_freed_memory, recomputing, repeatable
 from glassformer.tasks.feed import Feed
 from glassformer.training import adapters
-from glassformer.training.budget import Budget
+from glassformer.training.budget import EVALUATION_ROWS, Budget, evaluations
 from glassformer.training.compiled import LossAndGradient, worth_compiling
 from glassformer.training.loop import counts_of, parts_of, step_seed
 from glassformer.training.optimize import build_optimizer, optimizer_tensors
-from glassformer.training.run import mean_tokens, place_frozen, to_standard_error
+from glassformer.training.run import place_frozen, sampled_tokens, to_standard_error
 from glassformer.training.settings import TrainSection, TuneSection
 from glassformer.training.tune import choose, trained
+
+# What the rows of other lengths than those of the first steps, or an evaluation, may add to the time of a probe.
+_MOST_SECONDS = 10.0
+# Rows of the evaluation that shows whether a whole one takes longer.
+_FEW_ROWS = 32
 
 
 @dataclass(frozen=True)
 class Plan:
     """Sizes in bytes, times in seconds. Fields in `measured` were measured by the probe, the others are computed.
-    `peak_bytes` is the most memory this process has used so far (on a GPU: the device's), None where the system does
-    not report it. `runs` are as many as there are seeds, one after the other; `seconds` are those of all of them,
-    without evaluation and saving, and everything else is that of one run.
+    `peak_bytes` is the most memory this process has used, with an evaluation and the end of a run where the probe has
+    done them (on a GPU: the device's), None where the system does not report it. `runs` are as many as there are seeds,
+    one after the other; `seconds` are those of all of them, each with what comes before its first step
+    (`preparing_seconds`) and after its last (`ending_seconds`: measuring, baselines, saving); everything else is that
+    of one run.
     """
 
     machine: str
@@ -42,18 +50,25 @@ class Plan:
     tokens_per_step: int
     steps: int
     epochs: float
+    preparing_seconds: float
     setup_seconds: float
     seconds_per_step: float
     tokens_per_second: float
+    evaluations: int
+    evaluation_seconds: float
     seconds_of_run: float
+    ending_seconds: float
     runs: int
     seconds: float
     peak_bytes: int | None
     measured: tuple[str, ...] = (
+        "preparing_seconds",
         "setup_seconds",
         "seconds_per_step",
         "tokens_per_second",
+        "evaluation_seconds",
         "seconds_of_run",
+        "ending_seconds",
         "seconds",
         "peak_bytes",
     )
@@ -69,11 +84,16 @@ def plan(
     *,
     tune: TuneSection | None = None,
     steps: int = 3,
+    held_out: Feed | None = None,
+    end: Callable[[], float] | None = None,
+    began: float | None = None,
     log: Log = to_standard_error,
 ) -> Plan:
-    """Do a few steps with a learning rate of zero, each twice as the first compiles and allocates, and estimate the
-    whole run, with all its blocks. Raises DeviceError, ConfigError.
+    """Do a few steps with a learning rate of zero, each twice as the first compiles and allocates, an evaluation and
+    the `end` of a run, which returns its seconds, and estimate the whole run, with all its blocks. `began` is when the
+    command did, by the monotonic clock. Raises DeviceError, ConfigError.
     """
+    began = time.monotonic() if began is None else began
     machine = choose_machine(settings.device, settings.precision, settings.threads)
     tune = TuneSection() if tune is None else tune
     if tune.adapters is not None:
@@ -83,7 +103,8 @@ def plan(
     model.to(machine.device, machine.weights).train()
     place_frozen(feed, machine)
     budget = Budget.of(settings, feed.steps_per_epoch)
-    tokens = mean_tokens(feed)
+    sampled = sampled_tokens(feed)
+    tokens = statistics.mean(sampled.values())
     compiled, reason = worth_compiling(settings, budget, model, feed, tokens, machine, stages=len(stages.names))
     if compiled:
         log("compiling for the probe, up to a minute")
@@ -105,25 +126,36 @@ def plan(
             torch.cuda.synchronize(machine.device)
         return time.monotonic() - started
 
+    preparing = time.monotonic() - began
+    # The allocator keeps what each length of rows needs: the longest first, as time may end.
+    others = sorted(sampled, key=lambda step: -sampled[step])[::3] if feed.shapes > 1 else []
     with repeatable(machine), recomputing(model, settings.activation_checkpointing):
-        times = [(seconds_of(step), seconds_of(step)) for step in range(steps)]
-    setup = sum(max(0.0, first - second) for first, second in times)
-    per_step = tokens * statistics.median(second / feed.batch(step).tokens for step, (_, second) in enumerate(times))
-    by_clock = None if budget.seconds is None else max(1, int((budget.seconds - setup) / per_step))
-    total = min(limit for limit in (budget.steps, by_clock) if limit is not None)
-    seconds = setup + total * per_step
+        times = {step: (seconds_of(step), seconds_of(step)) for step in range(steps)}
+        for step in others:
+            if sum(map(sum, times.values())) < _MOST_SECONDS:
+                times[step] = seconds_of(step), seconds_of(step)
+    setup = sum(max(0.0, first - second) for first, second in times.values())
+    per_step = tokens * statistics.median(second / feed.batch(step).tokens for step, (_, second) in times.items())
+    with machine.context():
+        evaluation = 0.0 if held_out is None else _evaluation(held_out, model)
+    total, often = _steps(budget, settings, feed.rows(0), setup, per_step, evaluation)
+    often = 0 if held_out is None else often
+    seconds = setup + total * per_step + often * evaluation
     parameters = list(model.parameters())
     weights_bytes = sum(each.numel() * each.element_size() for each in parameters)
     trained_bytes = sum(each.numel() * each.element_size() for each in trained(model).values())
     moments = (each for each in optimizer_tensors(model, optimizer).values() if each.dim())  # not the counts of steps
     state_bytes = sum(each.numel() * each.element_size() for each in moments)
     state_bytes += trained_bytes if settings.ema is not None else 0
+    facts = {"parameters": sum(each.numel() for each in parameters)}
+    facts["trained_parameters"] = sum(each.numel() for each in trained(model).values())
+    adapters.merge(model)
+    ending = 0.0 if end is None else end()
     return Plan(
         machine=str(machine),
         compiled=loss_and_gradient.compiled,
         reason=reason,
-        parameters=sum(each.numel() for each in parameters),
-        trained_parameters=sum(each.numel() for each in trained(model).values()),
+        **facts,
         weights_bytes=weights_bytes,
         gradients_bytes=trained_bytes,
         optimizer_bytes=state_bytes,
@@ -132,14 +164,46 @@ def plan(
         tokens_per_step=round(tokens),
         steps=total,
         epochs=total / feed.steps_per_epoch,
+        preparing_seconds=preparing,
         setup_seconds=setup,
         seconds_per_step=per_step,
         tokens_per_second=tokens / per_step,
+        evaluations=often,
+        evaluation_seconds=evaluation,
         seconds_of_run=seconds,
+        ending_seconds=ending,
         runs=settings.seeds,
-        seconds=settings.seeds * seconds,
+        seconds=settings.seeds * (preparing + seconds + ending),
         peak_bytes=_peak_bytes(machine.device),
     )
+
+
+def _evaluation(held_out: Feed, model: Transformer) -> float:
+    """The seconds of an evaluation in a run; computed from a few rows where it is long."""
+    for rows in (_FEW_ROWS, EVALUATION_ROWS):
+        began = time.monotonic()
+        held_out.evaluate(model, limit=rows)
+        seconds = (time.monotonic() - began) * EVALUATION_ROWS / rows
+        if seconds > _MOST_SECONDS:
+            break
+    return seconds
+
+
+def _steps(
+    budget: Budget, settings: TrainSection, rows: int, setup: float, per_step: float, evaluation: float
+) -> tuple[int, int]:
+    """How many steps and evaluations a run has; those before the last are part of its minutes."""
+    steps, often = budget.steps, 0
+    for _ in range(3 if budget.seconds is not None else 1):
+        if budget.seconds is not None:
+            left = budget.seconds - setup - max(0, often - 1) * evaluation
+            by_clock = max(1, int(left / per_step))
+            steps = by_clock if budget.steps is None else min(budget.steps, by_clock)
+        assert steps is not None
+        every = settings.evaluate_every
+        often = evaluations(steps, rows) if every is None else -(-steps // every)
+    assert steps is not None
+    return steps, often
 
 
 def _peak_bytes(device: torch.device) -> int | None:

@@ -86,7 +86,7 @@ class Run:
         stages.begin(model, len(stages.names) - 1)  # the optimizer keeps something for all that is ever trained
         budget = Budget.of(settings, feed.steps_per_epoch)
         state = State.fresh(model, settings, tune=tune, products=machine.products)
-        tokens = mean_tokens(feed)
+        tokens = statistics.mean(sampled_tokens(feed).values())
         compiled, reason = worth_compiling(settings, budget, model, feed, tokens, machine, stages=len(stages.names))
         facts = circumstances(settings, tune, machine, task=feed.name, data=feed.fingerprint, compiled=compiled)
         # Only a mean of checkpoints needs them at chosen steps, see `kept.py`; otherwise any checkpoint counts.
@@ -239,11 +239,10 @@ def place_frozen(feed: Feed, machine: Machine) -> None:
         other.to(machine.device, machine.weights).eval().requires_grad_(False)
 
 
-def mean_tokens(feed: Feed) -> float:
-    """The mean tokens of a step, from a sample spread over the first epoch: the same when a run is resumed."""
+def sampled_tokens(feed: Feed) -> dict[int, int]:
+    """The tokens of steps that are spread over the first epoch, by step: the same when a run is resumed."""
     epoch = max(1, math.ceil(feed.steps_per_epoch))
-    steps = range(0, epoch, math.ceil(epoch / _SAMPLED_STEPS))
-    return statistics.mean(feed.batch(step).tokens for step in steps)
+    return {step: feed.batch(step).tokens for step in range(0, epoch, math.ceil(epoch / _SAMPLED_STEPS))}
 
 
 def _newest(checkpoints: Checkpoints, *, resume: bool) -> Checkpoint | None:

@@ -230,6 +230,12 @@ def test_a_run_is_not_written_over(run: Run, copy: Path, text_file: Path) -> Non
     assert (copy / "model.safetensors").read_bytes() == before
 
 
+def test_a_tokenizer_of_ones_own_is_not_written_over(run: Run, text_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text("mine")
+    refused(run("train", "masked-lm", text_file, "--out", tmp_path), "tokenizer.json", "--out")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+
+
 def test_a_place_that_cannot_be_written_to(run: Run, trained: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     refused(run("fill", trained, "a [MASK]", "--out", tmp_path / "file" / "answers"), "file")

@@ -20,10 +20,11 @@ def test_the_code_of_the_page(
     page = repository / "docs" / "scikit-learn.md"
     monkeypatch.chdir(tmp_path)
     names = {"texts": TEXTS, "labels": [n % 2 for n in range(60)]}
-    example, shown, grid, saving = blocks(page, "python")
+    example, searched, shown, grid, saving = blocks(page, "python")
     assert len([line for line in example.splitlines() if line]) == 5
     exec(compile(re.sub("1500", "40", example), page.name, "exec"), names)
     assert float(capsys.readouterr().out) > 0.8
+    exec(compile(re.sub("1500", "40", searched), page.name, "exec"), names)
     exec(compile(shown, page.name, "exec"), names)
     assert 'id="section-probe"' in Path("page.html").read_text(encoding="utf-8")
     exec(compile(grid, page.name, "exec"), names)

@@ -73,7 +73,7 @@ def words(command: str, options: list[Option], chance: random.Random) -> list[st
         found.append(chance.choice(option.names))
         if option.fitting:
             found.append(chance.choice(option.fitting if chance.random() < 0.7 else chance.choice(every)))
-    if command == "heads":  # without a text it reads hundreds
+    if command in ("heads", "embed compare"):  # of hundreds of texts; of all layers, in each fold
         found += ["--model", "words"]
     return [*command.split(), *found, *(SMALL if command in ("train", "distil", "plan") else ())]
 

@@ -31,7 +31,8 @@ def test_the_plan_adds_up() -> None:
     assert (seen.weights_bytes, seen.gradients_bytes, seen.optimizer_bytes) == (4 * count, 4 * count, 8 * count)
     assert seen.checkpoint_bytes == 12 * count
     assert (seen.steps, seen.epochs, seen.tokens_per_step, seen.rows_per_step) == (100, 40.0, 92, 8)
-    assert seen.seconds == pytest.approx(seen.setup_seconds + 100 * seen.seconds_per_step)
+    assert seen.seconds_of_run == pytest.approx(seen.setup_seconds + 100 * seen.seconds_per_step)
+    assert seen.seconds == pytest.approx(seen.preparing_seconds + seen.seconds_of_run)
     assert seen.tokens_per_second == pytest.approx(92 / seen.seconds_per_step, rel=0.01)  # 92 is rounded
     assert not seen.compiled
     assert seen.peak_bytes is None or seen.peak_bytes > 50_000_000  # torch alone is more
@@ -106,3 +107,30 @@ def test_rows_in_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = plan(toy_model(), task, toy_settings(steps=100), steps=3)
     assert (seen.setup_seconds, seen.seconds_per_step, seen.tokens_per_second) == (180, 35, 1)
     assert (seen.tokens_per_step, seen.seconds) == (35, 180 + 100 * 35)
+
+
+class Lasting(Bucketed):
+    """The same; each row of an evaluation takes half a second."""
+
+    shapes = 4
+
+    def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
+        self.now += 0.5 * (limit or 0)
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "steps", "evaluations"),
+    [({"steps": 100, "evaluate_every": 30}, 100, 4), ({"steps": None, "minutes": 100.0, "evaluate_every": 30}, 137, 5)],
+)
+def test_evaluations_and_the_end_are_counted(
+    settings: dict[str, Any], steps: int, evaluations: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An evaluation of 512 rows is computed from 32; those before the last are within the minutes of a run."""
+    task = Lasting()
+    monkeypatch.setattr(probe, "time", SimpleNamespace(monotonic=lambda: task.now))
+    seen = plan(toy_model(), task, toy_settings(**settings), held_out=task, end=lambda: 7.0, began=-5.0)
+    assert (seen.preparing_seconds, seen.setup_seconds, seen.ending_seconds) == (5, 180, 7)
+    assert (seen.steps, seen.evaluations, seen.evaluation_seconds) == (steps, evaluations, 256)
+    assert seen.seconds_of_run == 180 + steps * 35 + evaluations * 256
+    assert seen.seconds == 5 + seen.seconds_of_run + 7

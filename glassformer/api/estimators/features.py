@@ -16,7 +16,7 @@ from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.features.embed import embed, vectors_of
 from glassformer.features.mix import Mix, learn_mix
-from glassformer.features.strategies import listed
+from glassformer.features.strategies import ENDS, listed
 from glassformer.features.vectors import VectorsOf, blocks_of
 from glassformer.models.fingerprint import fingerprint
 
@@ -27,7 +27,8 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     Parameters: `model`, a folder, a bundled name, or a `Model`; `strategy` and `pooling`, one or several, whose vectors
     are concatenated (docs/features.md), by default the mean of the tokens' embeddings and the mean of their last
     vectors; `fast`, whether to compute in bfloat16 where the machine has it (`model_.fast_told` says what that
-    changes); `device`. The strategy "mix" learns the weights of the layers in `fit`, from the labels `y`.
+    changes); `device`. The strategy "mix" learns the weights of the layers in `fit`, from the labels `y`. The numbers
+    are those of the model: before a regression, standardize them and search its C (docs/scikit-learn.md).
 
     Attributes after `fit`: `model_`, `mix_` (None without "mix"), `n_features_out_`.
     """
@@ -36,7 +37,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self,
         model: str | Path | Model = "english",
         *,
-        strategy: str | Mix | Sequence[str | Mix] = "concat:0,-1",
+        strategy: str | Mix | Sequence[str | Mix] = ENDS,
         pooling: str | Sequence[str] = "mean",
         fast: bool = False,
         device: str | None = None,

@@ -48,7 +48,7 @@ def heads(
         bool,
         typer.Option("--importance/--no-importance", help="Measure what the model loses without each head (slow)."),
     ] = True,
-    seed: Annotated[int, typer.Option("--seed", help=SEED)] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help=SEED)] = 0,
     json: Json = False,
     device: Device = "auto",
     threads: Threads = None,

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,21 +23,20 @@ def plan(
     what: What, files: Files = None, set: Set = None, json: Json = False, settings: Mapping[str, object] | None = None
 ) -> None:
     """Estimate what train would need with the same arguments: parameters, memory and time, from a probe of a few
-    steps.
+    steps, an evaluation, and the end of a run.
     """
+    began = time.monotonic()
     if what is None:
         raise ConfigError(
             "a recipe (.toml) or a task is needed", got="neither", do="glassformer plan masked-lm TEXT.txt"
         )
     recipe = requested_recipe(what, files or [], settings=settings or {}, assignments=set or [])
-    from glassformer.run.prepare import prepare_run
-    from glassformer.training.plan import plan as probe
+    from glassformer.run.train import planned
     from glassformer.training.progress import ConsoleProgress
 
     progress = ConsoleProgress()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Windows deletes no mapped file
-        prepared = prepare_run(recipe, Path(folder), progress)
-        found = probe(prepared.module, prepared.feed, recipe.train, tune=recipe.tune, log=progress.note)
+        found = planned(recipe, Path(folder), progress, began)
     if json:
         record(found.to_dict(), sys.stdout)
     else:
@@ -53,12 +53,14 @@ def _show(found: Plan) -> None:
         "weights": megabytes(found.weights_bytes),
         "gradients": megabytes(found.gradients_bytes),
         "optimizer": megabytes(found.optimizer_bytes),
-        "memory so far": megabytes(found.peak_bytes) if found.peak_bytes is not None else "not reported by the system",
+        "memory": megabytes(found.peak_bytes) if found.peak_bytes is not None else "not reported by the system",
         "a checkpoint": megabytes(found.checkpoint_bytes),
         "a step": f"{found.rows_per_step} rows, {found.tokens_per_step:,} tokens, {found.seconds_per_step:.3f} s",
         "speed": f"{found.tokens_per_second:,.0f} tokens/s",
-        "the run": f"{found.steps:,} steps, {found.epochs:.1f} times the text",
-        "time": f"{clock(found.seconds_of_run)}, of which {clock(found.setup_seconds)} for setting up",
+        "the run": f"{found.steps:,} steps, {found.epochs:.1f} times the text, "
+        f"{found.evaluations:,} evaluation{'s' * (found.evaluations != 1)}",
+        "time": f"{clock(found.seconds / found.runs)}: {clock(found.preparing_seconds)} before the first step, "
+        f"{clock(found.seconds_of_run)} for the run, {clock(found.ending_seconds)} to measure and save",
     }
     if found.runs > 1:
         rows["all seeds"] = f"{clock(found.seconds)} for {found.runs:,} such runs, one after the other"

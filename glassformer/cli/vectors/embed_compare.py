@@ -53,8 +53,8 @@ def embed_compare(
             "--strategy",
             "-s",
             help=f"{options.LAYERS}  "
-            "[default: embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4 and mix, those that the "
-            "model has layers for]",
+            "[default: embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4, concat:0,-1 and mix, those "
+            "that the model has layers for]",
         ),
     ] = None,
     pooling: Annotated[
@@ -95,8 +95,8 @@ def embed_compare(
     threads: options.Threads = None,
 ) -> None:
     """Rank strategies and poolings on your own labels, by cross-validation of a logistic regression on each. By default
-    the six strategies of the BERT paper and a learned mix are ranked, with the poolings first, mean and, for texts,
-    max.
+    the six strategies of the BERT paper, the default of TextFeatures and a learned mix are ranked, with the poolings
+    first, mean and, for texts, max.
     """
     from glassformer.data.readers.files import files_of
 
@@ -150,7 +150,7 @@ def _ranked(
 
     from glassformer.features.embed import embed, vectors_of
     from glassformer.features.rank import MOST_LABELS, check_labels, rank
-    from glassformer.features.strategies import SIX, resolve
+    from glassformer.features.strategies import ENDS, SIX, resolve
     from glassformer.features.vectors import blocks_of
     from glassformer.scoring.baselines import ACCURACY
     from glassformer.training.progress import ConsoleProgress
@@ -161,7 +161,7 @@ def _ranked(
         left = [name for name in SIX if name not in strategies]
         if left:
             note(f"left out, as the model has {blocks} blocks: {', '.join(left)}")
-        strategies.append("mix")
+        strategies += [ENDS, "mix"]
     mixed = [each for each in poolings if each != "max"] if "mix" in strategies else []
     if "mix" in strategies and not mixed:
         raise ConfigError("a mix is learned with the poolings first, mean or last-token", got="max")

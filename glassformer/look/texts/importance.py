@@ -76,6 +76,8 @@ def head_importance(
     A difference above 0 means that the model is worse without the head on these texts. Heads can stand in for each
     other: what is lost without two of them is not the sum. Raises DataError for no text and for one of only blanks.
     """
+    if seed < 0:
+        raise ConfigError("a seed must be 0 or more", got=str(seed))
     given = listed(texts)
     seconds = None if pairs is None else listed(pairs, "second text")
     module = model.module
