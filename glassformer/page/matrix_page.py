@@ -13,6 +13,7 @@ from typing import Any
 from safetensors.torch import save
 from torch import Tensor
 
+from glassformer.page.documents import documents
 from glassformer.page.page import document, own_memory, write_document
 from glassformer.page.sections.record import record_without_model
 from glassformer.parts.activity import ActivityMatrix
@@ -30,13 +31,26 @@ def write_matrix_page(
 ) -> None:
     """Write the page of a matrix; `features` is [words, size]. Raises DataError where it cannot be written."""
     title = "activity matrix"
-    record = matrix_record(title, words, masked_words, (matrix.reading, matrix.rule))
+    more = [f"{name}.{value}" for name in ("window", "prefix", "padding") if (value := getattr(matrix, name))]
+    record = matrix_record(title, words, masked_words, (matrix.reading, matrix.rule, *more))
     blocks = {
         "record": json.dumps(record, allow_nan=False).encode(),
         "tensors": save(own_memory({"features": features[None], "python.weights": matrix.weights})),
         "weights": save({}),
     }
     write_document(path, lambda: document(title, blocks), overwrite=overwrite)
+
+
+def write_guide_page(path: str | Path, size: int, *, overwrite: bool = False) -> None:
+    """Write the page of the printed scores, which begins with this size of queries and keys."""
+    title = "printed scores"
+    blocks = {
+        "record": json.dumps(record_without_model(title) | {"documents": documents()}).encode(),
+        "tensors": save({}),
+        "weights": save({}),
+    }
+    place = f"#level=scene&scene=printed&options=size.{size}"
+    write_document(path, lambda: document(title, blocks, place=place), overwrite=overwrite)
 
 
 def matrix_record(
