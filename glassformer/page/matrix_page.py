@@ -13,7 +13,6 @@ from typing import Any
 from safetensors.torch import save
 from torch import Tensor
 
-from glassformer.page.documents import documents
 from glassformer.page.page import document, own_memory, write_document
 from glassformer.page.sections.record import record_without_model
 from glassformer.parts.activity import ActivityMatrix
@@ -39,18 +38,6 @@ def write_matrix_page(
         "weights": save({}),
     }
     write_document(path, lambda: document(title, blocks), overwrite=overwrite)
-
-
-def write_guide_page(path: str | Path, size: int, *, overwrite: bool = False) -> None:
-    """Write the page of the printed scores, which begins with this size of queries and keys."""
-    title = "printed scores"
-    blocks = {
-        "record": json.dumps(record_without_model(title) | {"documents": documents()}).encode(),
-        "tensors": save({}),
-        "weights": save({}),
-    }
-    place = f"#level=scene&scene=printed&options=size.{size}"
-    write_document(path, lambda: document(title, blocks, place=place), overwrite=overwrite)
 
 
 def matrix_record(

@@ -251,7 +251,9 @@ class _Shown:
             yield from ("", f"2. words replaced by {MASK}: {chosen}")
             yield from flowing(" ".join(map(in_one_line, self.seen)), width)
             yield ""
-            yield from wrapped(f"3. features {list(self.features.shape)}: one vector for each word, {drawn}", width, rest=3)
+            yield from wrapped(
+                f"3. features {list(self.features.shape)}: one vector for each word, {drawn}", width, rest=3
+            )
             yield from table(labels, (), self.features[:, :_SHOWN] if asked.model else self.features, width)
         for number, (title, tensor) in enumerate(
             (

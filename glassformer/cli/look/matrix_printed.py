@@ -17,11 +17,13 @@ _NOTES = ("C-15", "C-30", "C-43")
 
 
 def show_guide(size: int, *, notes: bool, html: Path | None, json: bool) -> None:
-    """Both tables, as lines or as records; on a page also with a slider for the size."""
+    """Both tables, as lines or as records; and in the page of the slides' run, where a slider sets the size."""
     if html is not None:
-        from glassformer.page.matrix_page import write_guide_page
+        from glassformer.api.load import load
+        from glassformer.bundled.texts import slides, slides_model
 
-        write_guide_page(html, size, overwrite=True)
+        trace = load(slides_model()).trace([sentence.masked for sentence in slides().sentences])
+        trace.to_html(html, place=f"#level=scene&scene=printed&options=size.{size}", overwrite=True)
     for count, each in enumerate(printed()):
         if json:
             record(_record(each, size), sys.stdout)
@@ -79,11 +81,11 @@ def against_the_post(width: int) -> Iterator[str]:
     yield from flowing(
         f"its result, the identity: {same} of {found.result.numel()} cells are those of reading code", width
     )
-    for name, printed in (("first", post.first_pair_vectors), ("second", post.second_pair_vectors)):
-        apart = (found.pairs - torch.tensor(printed)).abs().amax(dim=1)  # [Q]
+    for name, vector in (("first", post.first_pair_vectors), ("second", post.second_pair_vectors)):
+        apart = (found.pairs - torch.tensor(vector)).abs().amax(dim=1)  # [Q]
         row, least = int(apart.argmin()), float(apart.min())
         is_row = f"row {row} of the pairs, to {least:.4f}"
         is_none = f"no row of the pairs, the nearest is {least:.2f} away: another run (C-28)"
         yield from flowing(
-            f"its {name} pair_vectors, {digits(printed[0])} …: {is_row if least < 1e-3 else is_none}", width
+            f"its {name} pair_vectors, {digits(vector[0])} …: {is_row if least < 1e-3 else is_none}", width
         )
