@@ -103,7 +103,7 @@ def activity_matrix(
     there). A `window` leaves the words at most so many places away, a `prefix` lets every word see the first so many
     words wherever it is, and the last `padding` words are padding, which no word sees.
     Raises ShapeError when `features` is no matrix or `masked_words` names a word that is not there, ConfigError for an
-    unknown reading or rule and for a window, prefix or padding that fits no text of so many words.
+    unknown reading or rule and for a window below 1, a prefix or padding below 0.
     """
     if features.dim() != 2:
         raise ShapeError("features must be a matrix, one vector for each word", got=str(list(features.shape)))
@@ -116,8 +116,8 @@ def activity_matrix(
     if nothing_to_see not in ("itself", "zero"):
         raise ConfigError("nothing_to_see must be 'itself' or 'zero'", got=repr(nothing_to_see))
     for name, value, least in (("window", window, 1), ("prefix", prefix, 0), ("padding", padding, 0)):
-        if value is not None and not least <= value <= words:
-            raise ConfigError(f"{name} must be a number of words from {least} to {words}", got=str(value))
+        if value is not None and value < least:
+            raise ConfigError(f"{name} must be a number of words, at least {least}", got=str(value))
     is_masked = torch.zeros(1, words, dtype=torch.bool, device=features.device)
     is_masked[0, list(masked_words)] = True
     index = torch.arange(words, device=features.device)[None]

@@ -67,7 +67,7 @@ def test_words_written_as_masks_are_the_masked_ones(run: Run) -> None:
 
 
 def test_a_mask_is_composed_on_the_command_line(run: Run) -> None:
-    words = ["matrix", SENTENCE.masked, "--window", "2", "--prefix", "1", "--padding", "2", "--json"]
+    words = ["matrix", SENTENCE.masked, "--window", "2", "--prefix-words", "1", "--padding-words", "2", "--json"]
     (record,) = run(*words).records
     assert record["mask"] == "(causal & window(2) | prefix(1)) & visible & padding"
     expected = [[(row - 2 <= key <= row or key == 0) and key != 3 and key < 7 for key in range(9)] for row in range(9)]
@@ -76,7 +76,7 @@ def test_a_mask_is_composed_on_the_command_line(run: Run) -> None:
     assert record["mask"] == "(itself & window(2) | prefix(1)) & padding"
     # The first of all words is the only key that a padding word can see, and it is masked (C-29).
     (record,) = run(
-        "matrix", "[MASK] the fox runs", "--padding", "3", "--prefix", "4", "--reading", "code", "--json"
+        "matrix", "[MASK] the fox runs", "--padding-words", "3", "--prefix-words", "4", "--reading", "code", "--json"
     ).records
     assert record["without_keys"] == []
     (record,) = run("matrix", "[MASK] the fox runs", "--window", "1", "--nothing-to-see", "zero", "--json").records
@@ -119,10 +119,10 @@ def test_the_posts_own_pictures_in_one_word(run: Run) -> None:
 
 @pytest.mark.parametrize("size", [1, 64, 1024])
 def test_the_printed_scores_in_one_word(run: Run, size: int) -> None:
-    done = run("matrix", "--guide", "--size", str(size), "--notes")
+    done = run("matrix", "--guide", "--query-size", str(size), "--notes")
     assert done.code == 0
     assert max(map(len, done.out.splitlines())) <= 80
-    notes, guide = run("matrix", "--guide", "--size", str(size), "--json").records
+    notes, guide = run("matrix", "--guide", "--query-size", str(size), "--json").records
     for record, table in ((notes, [[112, 96]]), (guide, [list(row) for row in score_table().scores])):
         assert record["scores"] == table
         scaled = torch.tensor(table, dtype=torch.float64) / size**0.5
@@ -206,12 +206,11 @@ def test_each_line_of_standard_input_is_a_text(run: Run) -> None:
         ((), "--post"),
         (("a b", "--post"), "a text"),
         (("--guide", "--reading", "code"), "--reading"),
-        (("--guide", "--size", "nan"), "--size"),
-        (("a b", "--size", "4"), "--guide"),
+        (("--guide", "--query-size", "nan"), "--query-size"),
+        (("a b", "--query-size", "4"), "--guide"),
         (("a b", "--window", "0"), "--window"),
-        (("a b", "--window", "3"), "window"),
-        (("a b", "--prefix", "-1"), "--prefix"),
-        (("a b", "--padding", "2"), "hides all"),
+        (("a b", "--prefix-words", "-1"), "--prefix-words"),
+        (("a b", "--padding-words", "2"), "hides all"),
         (("a b", "--hide", "1"), "hides all"),
         (("a b", "--model", "english", "--width", "4"), "--width"),
         (("a b", "--model", "englisch"), "englisch"),

@@ -88,7 +88,7 @@ def test_the_page_of_a_matrix_has_pythons_numbers(window: Page, tmp_path: Path, 
 
 
 def test_a_mask_of_the_command_line_is_that_of_the_page(window: Page, tmp_path: Path) -> None:
-    masks = ("--window", "3", "--prefix", "1", "--padding", "2")
+    masks = ("--window", "3", "--prefix-words", "1", "--padding-words", "2")
     show(window, written(tmp_path / "page.html", "--post", "--reading", "stated", *masks))
     told = window.locator(".workshop .check")
     told.wait_for(timeout=WAIT)

@@ -26,7 +26,7 @@ NUMBERS = "all => all.map(each => Number(each.dataset.value))"
 def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page that `glassformer matrix --guide` writes."""
     file: Path = tmp_path_factory.mktemp("printed") / "guide.html"
-    assert main(["matrix", "--guide", "--size", "64", "--html", str(file)]) == 0
+    assert main(["matrix", "--guide", "--query-size", "64", "--html", str(file)]) == 0
     return file
 
 

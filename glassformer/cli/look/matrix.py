@@ -52,12 +52,14 @@ def matrix(
         bool,
         typer.Option(
             "--guide",
-            help="The printed scores instead: 112 and 96, and the guide's table, divided by √size, softmax.",
+            help="The printed scores instead: 112 and 96, and the guide's table, divided by √d_k, softmax.",
         ),
     ] = False,
-    size: Annotated[
+    query_size: Annotated[
         int | None,
-        typer.Option("--size", min=1, max=2**20, help="With --guide: the size of queries and keys.  [default: 64]"),
+        typer.Option(
+            "--query-size", min=1, max=2**20, help="Size of queries and keys, d_k, for --guide.  [default: 64]"
+        ),
     ] = None,
     hide: Annotated[
         float | None,
@@ -77,11 +79,11 @@ def matrix(
     window: Annotated[
         int | None, typer.Option("--window", min=1, help="A word sees at most this many places away.  [default: any]")
     ] = None,
-    prefix: Annotated[
-        int, typer.Option("--prefix", min=0, help="Every word sees this many first words, wherever it is.")
+    prefix_words: Annotated[
+        int, typer.Option("--prefix-words", min=0, help="Every word sees this many first words, wherever it is.")
     ] = 0,
-    padding: Annotated[
-        int, typer.Option("--padding", min=0, help="This many last words are padding, which no word sees.")
+    padding_words: Annotated[
+        int, typer.Option("--padding-words", min=0, help="This many last words are padding, which no word sees.")
     ] = 0,
     word_vectors: Annotated[
         str | None,
@@ -92,10 +94,7 @@ def matrix(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model",
-            help="The model whose learned word vectors are taken instead: a folder or a bundled name.  [default: none]",
-        ),
+        typer.Option("--model", help="The model.  [default: none; of one its learned word vectors are taken]"),
     ] = None,
     width: Annotated[
         int | None, typer.Option("--width", min=1, max=4096, help="Width of a random vector.  [default: 2]")
@@ -116,22 +115,28 @@ def matrix(
 ) -> None:
     """Show the "masked word activity matrix" of the mask-matrix post for a text, step by step, in the post's order:
     words, masked words, word vectors, zeros, products of all pairs, forbidden cells, softmax, result. A reading says
-    which cells are forbidden: the post's code and its text differ. --post shows the post's own numbers, --guide the
-    scores that the illustrated guide and the lecture notes print.
+    which cells are forbidden: the post's code and its text differ. A window, a prefix and padding narrow or widen it.
+    With --model the word vectors are learned ones. --post shows the post's own numbers, --guide the scores that the
+    illustrated guide and the lecture notes print.
     """
-    own = {"--reading": reading, "--window": window, "--prefix": prefix or None, "--padding": padding or None}
+    own = {
+        "--reading": reading,
+        "--window": window,
+        "--prefix-words": prefix_words or None,
+        "--padding-words": padding_words or None,
+    }
     taken = {"a text": text, "--hide": hide, "--word-vectors": word_vectors, "--model": model, "--width": width}
     if guide:
         from glassformer.cli.look.matrix_printed import show_guide
 
         _refuse("--guide", {"--post": post or None, **taken, **own})
-        show_guide(size or 64, notes=notes, html=html, json=json)
+        show_guide(query_size or 64, notes=notes, html=html, json=json)
         return
     if post:
         _refuse("--post", taken)
     elif text is None:
         raise DataError("a text is needed", got="none", do="write one in quotes, or show the post's own with --post")
-    _refuse("a matrix of words", {"--size": size}, "it belongs to --guide")
+    _refuse("a matrix of words", {"--query-size": query_size}, "it belongs to --guide")
     if model is not None:
         _refuse("--model", {"--word-vectors": word_vectors, "--width": width})
     for option, value, known in (
@@ -143,7 +148,9 @@ def matrix(
             raise ConfigError(
                 f"{option} must be one of {', '.join(known)}", got=repr(value), do=did_you_mean(value, known)
             )
-    asked = _Asked(hide, seed, word_vectors or "random", model, width, window, prefix, padding, nothing_to_see)
+    asked = _Asked(
+        hide, seed, word_vectors or "random", model, width, window, prefix_words, padding_words, nothing_to_see
+    )
     readings = [cast("Reading", reading or "stated")]
     if post:
         from glassformer.bundled.texts import quick_brown_fox
