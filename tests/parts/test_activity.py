@@ -59,10 +59,13 @@ def test_a_window_a_prefix_and_padding(reading: Reading, window: int | None, pre
     found = activity_matrix(
         FEATURES, FOX, reading=reading, nothing_to_see="zero", window=window, prefix=prefix, padding=padding
     )
-    reach = {"code": lambda i, j: i == j, "stated": lambda i, j: j <= i, "pairs": lambda i, j: True}[reading]
+
+    def reached(i: int, j: int) -> bool:
+        return {"code": i == j, "stated": j <= i, "pairs": True}[reading]
+
     expected = [
         [
-            ((reach(i, j) and (window is None or abs(i - j) <= window)) or j < prefix)
+            ((reached(i, j) and (window is None or abs(i - j) <= window)) or j < prefix)
             and (reading == "code" or j not in FOX)
             and j < WORDS - padding
             for j in range(WORDS)
