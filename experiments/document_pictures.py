@@ -22,6 +22,7 @@ PAGES: Mapping[str, str] = {
     "gradients": 'glassformer explain en-fr "I am a student." --gradients --html gradients.html',
     "help": 'glassformer explain english "Help Prince Mayuko Transfer Huge Inheritance" "The man needs help."'
     " --probe probe.json --index runs/passages --html help.html",
+    "shuffled": 'glassformer shuffle english "This course is the best" --html shuffled.html',
     "spam": 'glassformer explain runs/spam "Help Prince Mayuko Transfer Huge Inheritance" --start english'
     " --html spam.html",
 }

@@ -23,6 +23,7 @@ VERBS: dict[str, dict[str, str]] = {
         "explore": "open a page that traces every number back to its inputs",
         "heads": "list what each attention head does, and what the model loses without it",
         "matrix": "show the mask-matrix post's matrix of word pairs for a text, step by step",
+        "shuffle": "compare a text with its words shuffled, with and without positions",
         "verify": "check every tensor of your model on your text against its formula",
         "models": "list the bundled models",
         "info": "describe a saved model: sizes, task, tokenizer, data",

@@ -7,14 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from glassformer.base.errors import DataError
 from glassformer.features.mix import Mix
 from glassformer.features.pooling import Reals
 from glassformer.features.strategies import features_of
-from glassformer.features.vectors import Vectors, VectorsOf, blocks_of
+from glassformer.features.vectors import Vectors, VectorsOf, blocks_of, stack_of
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks.predictor import Within, predict
+from glassformer.text.tokenizer import MASK
+from glassformer.text.words import word_tokens
 
 
 def vectors_of(
@@ -43,6 +47,29 @@ def embed(
     examples = (maker.example(values, where) for values, where in records)
     fast = model.fast if fast is None else fast and model.can_be_fast
     return predict(maker, model.module, examples, fast=fast, within=within)
+
+
+def word_vectors(model: Artefact, words: Sequence[str], masked_words: Sequence[int] = ()) -> Tensor:
+    """The vectors of words as the first layer of a model looks them up, [P, W]: of a word of several tokens their mean.
+    A masked word has the vector of [MASK], or zeros in a model that zeroes it; its own in a model that knows no masks.
+    Raises TokenizerError or DataError for a word that the model's vocabulary lacks.
+    """
+    tokenizer, embed_ = model.tokenizer, stack_of(model.module).embed
+    zeroes = embed_.zero_word or embed_.zero_sum
+    table = embed_.word.weight.detach().float().cpu() * embed_.scale
+    found = []
+    for place, word in enumerate(words):
+        masked = place in masked_words or word == MASK
+        if masked and zeroes:
+            found.append(torch.zeros_like(table[0]))
+            continue
+        known = tokenizer.mask_id is not None
+        text = MASK if masked and known else word
+        ids = word_tokens(tokenizer, text, [(0, len(text))]).ids.tolist()
+        if (text == MASK and not known) or tokenizer.unknown_id in ids:
+            raise DataError("each word must be in the model's vocabulary", got=repr(word), do="choose another word")
+        found.append(table[ids].mean(dim=0))  # [W]
+    return torch.stack(found)  # [P, W]
 
 
 @dataclass(frozen=True)

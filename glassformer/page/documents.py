@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import asdict
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from glassformer.config import StackConfig
 from glassformer.data.batches.corrupt import MaskingSection
+from glassformer.look.summaries.printed import printed
 from glassformer.models.families.bert import bert
 
 SIZES = ("base", "large")
@@ -18,7 +20,8 @@ SIZES = ("base", "large")
 @cache
 def documents() -> dict[str, Any]:
     """`pictures`: what each picture prints, by its name on the page; `sizes`: of BERT's two presets; `masking`: which
-    share of the tokens is chosen in pre-training, and what becomes of those (Devlin et al. 2019, §3.1: the defaults).
+    share of the tokens is chosen in pre-training, and what becomes of those (Devlin et al. 2019, §3.1: the defaults);
+    `scores`: the tables of scores and weights that the documents print.
 
     The sizes are those of Devlin et al. 2019, §3, as the presets of `models/families/bert.py` have them; the page
     counts their weights from them.
@@ -29,6 +32,7 @@ def documents() -> dict[str, Any]:
         "pictures": tomllib.loads(file.read_text(encoding="utf-8")),
         "sizes": [_sizes(size) for size in SIZES],
         "masking": {name: getattr(masking, name) for name in ("rate", "mask", "random", "keep")},
+        "scores": [asdict(table) for table in printed()],
     }
 
 

@@ -30,7 +30,8 @@ def write_matrix_page(
 ) -> None:
     """Write the page of a matrix; `features` is [words, size]. Raises DataError where it cannot be written."""
     title = "activity matrix"
-    record = matrix_record(title, words, masked_words, (matrix.reading, matrix.rule))
+    more = [f"{name}.{value}" for name in ("window", "prefix", "padding") if (value := getattr(matrix, name))]
+    record = matrix_record(title, words, masked_words, (matrix.reading, matrix.rule, *more))
     blocks = {
         "record": json.dumps(record, allow_nan=False).encode(),
         "tensors": save(own_memory({"features": features[None], "python.weights": matrix.weights})),

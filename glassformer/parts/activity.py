@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, ShapeError
+from glassformer.parts import mask as masks
 from glassformer.parts.mask import Mask, Side, causal, everything, full, no_key, visible
 
 Reading = Literal["code", "stated", "pairs"]
@@ -27,10 +28,19 @@ def itself() -> Mask:
 
 
 READINGS: dict[Reading, Mask] = {
-    "code": itself(),  # what the post's code leaves: the identity
-    "stated": causal() & visible(),  # what its words state: "previous non-masked"
-    "pairs": everything() & visible(),  # what its words say elsewhere: "all possible pairs"
+    "code": itself(),  # what the post's code leaves: the identity, masked words too
+    "stated": causal(),  # what its words state: "previous non-masked"
+    "pairs": everything(),  # what its words say elsewhere: "all possible pairs"
 }
+
+
+def mask_of(reading: Reading, window: int | None = None, prefix: int = 0, padding: int = 0) -> Mask:
+    """The mask of a reading: within a window, or among the first words; never a masked word or padding."""
+    mask = READINGS[reading]
+    mask = mask if window is None else mask & masks.window(window)
+    mask = mask | masks.prefix(prefix) if prefix else mask
+    mask = mask if reading == "code" else mask & visible()
+    return mask & masks.padding() if padding else mask
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,9 @@ class ActivityMatrix:
     weights: Tensor
     result: Tensor
     allowed: Tensor
+    window: int | None = None
+    prefix: int = 0
+    padding: int = 0
 
     @property
     def steps(self) -> dict[str, Tensor]:
@@ -77,6 +90,9 @@ def activity_matrix(
     *,
     reading: Reading = "stated",
     nothing_to_see: NothingToSee = "itself",
+    window: int | None = None,
+    prefix: int = 0,
+    padding: int = 0,
 ) -> ActivityMatrix:
     """The matrix for words with these vectors, [Q, W], of which those at the positions `masked_words` are masked.
 
@@ -84,9 +100,10 @@ def activity_matrix(
     before it, never a masked one) or `pairs` (a word sees every word that is not masked). In the last two a word may be
     left with nothing to look at, as a masked first word is; `nothing_to_see` says whether it then looks at `itself` or
     stays `zero` (in a model whose fill is finite, the fill's own arithmetic decides about such a row: prefer `itself`
-    there).
+    there). A `window` leaves the words at most so many places away, a `prefix` lets every word see the first so many
+    words wherever it is, and the last `padding` words are padding, which no word sees.
     Raises ShapeError when `features` is no matrix or `masked_words` names a word that is not there, ConfigError for an
-    unknown reading or rule.
+    unknown reading or rule and for a window below 1, a prefix or padding below 0.
     """
     if features.dim() != 2:
         raise ShapeError("features must be a matrix, one vector for each word", got=str(list(features.shape)))
@@ -98,10 +115,14 @@ def activity_matrix(
         raise ConfigError(f"a reading must be one of {', '.join(READINGS)}", got=repr(reading))
     if nothing_to_see not in ("itself", "zero"):
         raise ConfigError("nothing_to_see must be 'itself' or 'zero'", got=repr(nothing_to_see))
+    for name, value, least in (("window", window, 1), ("prefix", prefix, 0), ("padding", padding, 0)):
+        if value is not None and value < least:
+            raise ConfigError(f"{name} must be a number of words, at least {least}", got=str(value))
     is_masked = torch.zeros(1, words, dtype=torch.bool, device=features.device)
     is_masked[0, list(masked_words)] = True
-    side = Side(torch.arange(words, device=features.device)[None], masked_words=is_masked)
-    mask = READINGS[reading]
+    index = torch.arange(words, device=features.device)[None]
+    side = Side(index, real=index < words - padding, masked_words=is_masked)
+    mask = mask_of(reading, window, prefix, padding)
     allowed = full(mask(side, side), side, side)[0]  # [Q, K]
     alone = no_key(allowed)[:, 0]  # [Q]
     if nothing_to_see == "itself":
@@ -122,4 +143,7 @@ def activity_matrix(
         weights=weights,
         result=empty + weights,
         allowed=allowed,
+        window=window,
+        prefix=prefix,
+        padding=padding,
     )

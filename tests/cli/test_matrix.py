@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import torch
 
-from glassformer.bundled.texts import quick_brown_fox
+import glassformer as gf
+from glassformer.bundled.texts import quick_brown_fox, score_table, slides_model
 from glassformer.cli.__main__ import main
 from glassformer.parts.activity import activity_matrix
 
@@ -51,7 +52,7 @@ def test_the_masked_words_are_drawn_by_the_seed(run: Run) -> None:
         assert [word == "[MASK]" for word in record["seen"]] == [place in record["masked_words"] for place in range(9)]
         return list(record["masked_words"])
 
-    assert [len(masked("--hide", share)) for share in ("0", "0.01", "0.11", "0.5", "1")] == [0, 1, 1, 4, 9]
+    assert [len(masked("--hide", share)) for share in ("0", "0.01", "0.11", "0.5", "0.9")] == [0, 1, 1, 4, 8]
     assert masked("--seed", "3") == masked("--seed", "3", "--hide", "0.11")
     assert len({tuple(masked("--seed", str(seed))) for seed in range(20)}) > 4
 
@@ -63,6 +64,78 @@ def test_words_written_as_masks_are_the_masked_ones(run: Run) -> None:
     assert set(record["masked_words"]) >= set(SENTENCE.masked_words)
     (record,) = run("matrix", "over the [MASK].", "--json").records
     assert record["masked_words"] == [2]
+
+
+def test_a_mask_is_composed_on_the_command_line(run: Run) -> None:
+    words = ["matrix", SENTENCE.masked, "--window", "2", "--prefix-words", "1", "--padding-words", "2", "--json"]
+    (record,) = run(*words).records
+    assert record["mask"] == "(causal & window(2) | prefix(1)) & visible & padding"
+    expected = [[(row - 2 <= key <= row or key == 0) and key != 3 and key < 7 for key in range(9)] for row in range(9)]
+    assert [[float(cell) > float("-inf") for cell in row] for row in record["masked"]] == expected
+    (record,) = run(*words, "--reading", "code").records
+    assert record["mask"] == "(itself & window(2) | prefix(1)) & padding"
+    # The first of all words is the only key that a padding word can see, and it is masked (C-29).
+    (record,) = run(
+        "matrix", "[MASK] the fox runs", "--padding-words", "3", "--prefix-words", "4", "--reading", "code", "--json"
+    ).records
+    assert record["without_keys"] == []
+    (record,) = run("matrix", "[MASK] the fox runs", "--window", "1", "--nothing-to-see", "zero", "--json").records
+    assert record["without_keys"] == [0]
+    assert record["result"][0] == [0.0] * 4
+
+
+def test_the_vectors_of_a_model(run: Run) -> None:
+    """Rows of its table of words, [MASK] among them; pairs are their products."""
+    (record,) = run("matrix", "the quick [MASK] fox", "--model", "english", "--json").records
+    model = gf.load("english")
+    table = model.module.word_table.detach()
+    ids = model.tokenizer.encode("the quick [MASK] fox", special=False).ids
+    torch.testing.assert_close(torch.tensor(record["features"]), table[ids].float(), rtol=0, atol=0)
+    assert record["features_from"] == "english"
+    (record,) = run("matrix", "She [MASK] better", "--model", str(slides_model()), "--json").records
+    assert record["features"][1] == [0.0] * 6, "the slides' model zeroes masked words"
+    assert max(map(len, run("matrix", "the fox", "--model", "english").out.splitlines())) <= 80
+
+
+def test_the_posts_own_pictures_in_one_word(run: Run) -> None:
+    """Its printed vectors, the identity of its code, and the two matrices of its text; which numbers fit together."""
+    done = run("matrix", "--post")
+    assert done.code == 0
+    assert max(map(len, done.out.splitlines())) <= 80
+    readings = run("matrix", "--post", "--json").records
+    assert [record["reading"] for record in readings] == ["code", "stated", "pairs"]
+    assert readings[0]["result"] == [list(map(float, row)) for row in quick_brown_fox().matrix]
+    assert readings[1]["result"][8] == pytest.approx(
+        [0.0756, 0.0590, 0.1378, 0, 0.1249, 0.1038, 0.2260, 0.0839, 0.1890], abs=5e-5
+    )
+    for record in readings:
+        assert record["masked_words"] == list(SENTENCE.masked_words)
+        assert record["pairs"][0] == pytest.approx(quick_brown_fox().second_pair_vectors, abs=1e-4)
+    assert "81 of 81" in done.out
+    assert re.search(r"second pair_vectors.*row 0", done.out)
+    assert re.search(r"first pair_vectors.*no row", done.out)
+    assert len(run("matrix", "--post", "--reading", "pairs", "--json").records) == 1
+
+
+@pytest.mark.parametrize("size", [1, 64, 1024])
+def test_the_printed_scores_in_one_word(run: Run, size: int) -> None:
+    done = run("matrix", "--guide", "--query-size", str(size), "--notes")
+    assert done.code == 0
+    assert max(map(len, done.out.splitlines())) <= 80
+    notes, guide = run("matrix", "--guide", "--query-size", str(size), "--json").records
+    for record, table in ((notes, [[112, 96]]), (guide, [list(row) for row in score_table().scores])):
+        assert record["scores"] == table
+        scaled = torch.tensor(table, dtype=torch.float64) / size**0.5
+        torch.testing.assert_close(torch.tensor(record["scaled"], dtype=torch.float64), scaled, rtol=1e-15, atol=0)
+        weights = torch.tensor(record["weights"], dtype=torch.float64)
+        torch.testing.assert_close(weights, scaled.softmax(-1), rtol=1e-12, atol=0)
+    assert (notes["rows_not_summing_to_1"], guide["rows_not_summing_to_1"]) == ([], [2])
+    assert guide["printed_sums"] == [1, 1, 1.1, 1]
+    if size == 64:
+        assert [round(weight, 2) for weight in notes["weights"][0]] == notes["printed"][0] == [0.88, 0.12]
+    (marked,) = (line for line in done.out.splitlines() if "1.1000" in line)
+    assert marked.split()[0] == "are"
+    assert "54 > 31" in done.out
 
 
 def test_control_characters_do_not_reach_the_terminal(run: Run) -> None:
@@ -130,6 +203,19 @@ def test_each_line_of_standard_input_is_a_text(run: Run) -> None:
         (("a b", "--width", "0"), "--width"),
         (("the quick brown fox jumps over the lazy dog", *PRINTED, "--width", "3"), "--width 3"),
         (("-",), "standard input"),
+        ((), "--post"),
+        (("a b", "--post"), "a text"),
+        (("--guide", "--reading", "code"), "--reading"),
+        (("--guide", "--query-size", "nan"), "--query-size"),
+        (("a b", "--query-size", "4"), "--guide"),
+        (("a b", "--window", "0"), "--window"),
+        (("a b", "--prefix-words", "-1"), "--prefix-words"),
+        (("a b", "--padding-words", "2"), "hides all"),
+        (("a b", "--hide", "1"), "hides all"),
+        (("a b", "--model", "english", "--width", "4"), "--width"),
+        (("a b", "--model", "englisch"), "englisch"),
+        (("She runs", "--model", str(slides_model())), "'runs'"),
+        (("a [MASK]", "--model", "en-fr"), "'[MASK]'"),
     ],
     ids=str,
 )

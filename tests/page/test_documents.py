@@ -47,6 +47,7 @@ TEXTS: dict[str, str | list[str]] = {
     "english": "The animal didn't cross the [MASK] because it was too tired.",
     "padded": ["She likes the [MASK].", "He loves to [MASK] every day of the summer."],
     "gradients": "I am a student.",
+    "shuffled": "This course is the best",
     "help": ["Help Prince Mayuko Transfer Huge Inheritance", "The man needs help."],
     "spam": "Help Prince Mayuko Transfer Huge Inheritance",
 }
@@ -64,6 +65,8 @@ def made_beside(found: Trace, name: str, model: Model, folder: Path) -> dict[str
     """The sections of an example beside its tensors."""
     if name == "gradients":
         return {NAME: gradient_section(found)}
+    if name == "shuffled":
+        return {name: MAKERS[name](found)}
     if name not in ("help", "spam"):
         return {}
     assert found.original is not None

@@ -39,8 +39,11 @@ def test_random_masks_give_pythons_numbers() -> None:
         hidden = rng.sample(range(words), rng.randint(0, words))
         reading: Any = rng.choice(READINGS)
         nothing: Any = rng.choice(("itself", "zero"))
-        asked.append({"features": features.tolist(), "hidden": hidden, "reading": reading, "nothing": nothing})
-        expected.append(gf.activity_matrix(features, hidden, reading=reading, nothing_to_see=nothing))
+        window, prefix, padding = (rng.choice((0, 0, rng.randint(1, words))) for _ in range(3))
+        more = {"window": window, "prefix": prefix, "padding": padding}
+        asked.append({"features": features.tolist(), "hidden": hidden, "reading": reading, "nothing": nothing} | more)
+        masks: Any = more | {"window": window or None}
+        expected.append(gf.activity_matrix(features, hidden, reading=reading, nothing_to_see=nothing, **masks))
     assert NODE is not None
     script = str(Path(__file__).with_name("work_out_masks.mjs"))
     done = subprocess.run([NODE, script], input=json.dumps(asked), capture_output=True, text=True, check=False)
@@ -82,6 +85,20 @@ def test_the_page_of_a_matrix_has_pythons_numbers(window: Page, tmp_path: Path, 
     assert told.get_attribute("data-holds") == "true"
     features, hidden = torch.tensor(quick_brown_fox().features), SENTENCE.masked_words
     expect(window, hidden[0], gf.activity_matrix(features, hidden, reading=reading).weights[hidden[0]].tolist())
+
+
+def test_a_mask_of_the_command_line_is_that_of_the_page(window: Page, tmp_path: Path) -> None:
+    masks = ("--window", "3", "--prefix-words", "1", "--padding-words", "2")
+    show(window, written(tmp_path / "page.html", "--post", "--reading", "stated", *masks))
+    told = window.locator(".workshop .check")
+    told.wait_for(timeout=WAIT)
+    assert told.get_attribute("data-holds") == "true"
+    # Without its window it is another matrix; the address keeps that.
+    window.locator(".controls label", has_text="places away").locator("input").fill("0")
+    until(window, "!location.hash.includes('window') && location.hash.includes('prefix.1')")
+    features, hidden = torch.tensor(quick_brown_fox().features), SENTENCE.masked_words
+    wanted = gf.activity_matrix(features, hidden, prefix=1, padding=2).weights[hidden[0]]
+    expect(window, hidden[0], wanted.tolist())
 
 
 def test_words_are_hidden_and_cells_forbidden_by_hand(window: Page, tmp_path: Path) -> None:

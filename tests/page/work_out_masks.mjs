@@ -2,11 +2,11 @@
 import { readFileSync } from "node:fs";
 import { activityMatrix } from "../../glassformer/page/built/explorer.js";
 
-const answers = JSON.parse(readFileSync(0, "utf8")).map(({ features, hidden, reading, nothing }) => {
+const answers = JSON.parse(readFileSync(0, "utf8")).map(({ features, hidden, reading, nothing, ...more }) => {
   const tensor = { shape: [1, features.length, features[0].length], data: features.flat() };
   const found = activityMatrix({
     ...{ features: tensor, from: "features", sentence: 0, words: features.length },
-    ...{ hidden: new Set(hidden), reading, nothing, flipped: new Set() },
+    ...{ hidden: new Set(hidden), reading, nothing, flipped: new Set(), ...more },
   });
   const written = (rows) => rows.map((row) => row.map((value) => (Number.isFinite(value) ? value : "-inf")));
   const { alone, allowed, pairs, masked, weights } = found;

@@ -53,6 +53,29 @@ def test_each_reading_is_its_loop(reading: Reading, masked_words: tuple[int, ...
     torch.testing.assert_close(found.result, expected, rtol=0, atol=1e-14)
 
 
+@pytest.mark.parametrize(("window", "prefix", "padding"), [(2, 0, 0), (None, 2, 0), (1, 1, 3), (None, 0, 9)])
+@pytest.mark.parametrize("reading", get_args(Reading))
+def test_a_window_a_prefix_and_padding(reading: Reading, window: int | None, prefix: int, padding: int) -> None:
+    found = activity_matrix(
+        FEATURES, FOX, reading=reading, nothing_to_see="zero", window=window, prefix=prefix, padding=padding
+    )
+
+    def reached(i: int, j: int) -> bool:
+        return {"code": i == j, "stated": j <= i, "pairs": True}[reading]
+
+    expected = [
+        [
+            ((reached(i, j) and (window is None or abs(i - j) <= window)) or j < prefix)
+            and (reading == "code" or j not in FOX)
+            and j < WORDS - padding
+            for j in range(WORDS)
+        ]
+        for i in range(WORDS)
+    ]
+    assert found.allowed.tolist() == expected
+    assert (found.window, found.prefix, found.padding) == (window, prefix, padding)
+
+
 def test_every_reading_is_built() -> None:
     assert set(READINGS) == set(get_args(Reading))
 
@@ -125,6 +148,8 @@ PAIRS = torch.zeros(3, 2)
             ("nothing_to_see", "'itself'", "'zero'"),
             "'nan'",
         ),
+        ({"features": PAIRS, "window": 0}, ConfigError, ("window", "1"), "0"),
+        ({"features": PAIRS, "padding": -1}, ConfigError, ("padding", "0"), "-1"),
     ],
 )
 def test_what_cannot_be_read_is_refused(

@@ -1,16 +1,17 @@
 from __future__ import annotations
 
-import math
-import shutil
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from glassformer.base.errors import ConfigError, DataError, did_you_mean
+from glassformer.base.lines import label, screen_width, wrapped
+from glassformer.base.wrapping import in_one_line
+from glassformer.cli.look.matrix_lines import LONGEST_WORD, flowing, print_notes, table
 from glassformer.cli.terminal.options import HTML, SEED, Json, Notes
 from glassformer.cli.terminal.screen import record
 from glassformer.cli.terminal.texts import texts_to_explain
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 _SHARE = 0.11
 # The matrix has as many numbers as the square of this.
 _MOST_WORDS = 512
-_WIDTH, _LONGEST_WORD = 80, 12
+# A model's vector has hundreds of numbers: the terminal shows the first.
+_SHOWN = 8
 _FEATURES = ("random", "printed")
 _READINGS = {
     "code": "as in the post's code, a word sees only itself",
@@ -37,11 +39,28 @@ _NOTES = ("C-27", "C-28", "C-29", "C-35")
 
 def matrix(
     text: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="TEXT", help="A text; - reads texts from standard input, one per line.", show_default=False
         ),
-    ],
+    ] = None,
+    post: Annotated[
+        bool,
+        typer.Option("--post", help="The post's own text, masked word and printed vectors, in its three readings."),
+    ] = False,
+    guide: Annotated[
+        bool,
+        typer.Option(
+            "--guide",
+            help="The printed scores instead: 112 and 96, and the guide's table, divided by √d_k, softmax.",
+        ),
+    ] = False,
+    query_size: Annotated[
+        int | None,
+        typer.Option(
+            "--query-size", min=1, max=2**20, help="Size of queries and keys, d_k, for --guide.  [default: 64]"
+        ),
+    ] = None,
     hide: Annotated[
         float | None,
         typer.Option(
@@ -54,11 +73,29 @@ def matrix(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help=SEED)] = 0,
     reading: Annotated[
-        str, typer.Option("--reading", help="Which words a word sees: code, stated or pairs.")
-    ] = "stated",
+        str | None,
+        typer.Option("--reading", help="Which words a word sees: code, stated or pairs.  [default: stated]"),
+    ] = None,
+    window: Annotated[
+        int | None, typer.Option("--window", min=1, help="A word sees at most this many places away.  [default: any]")
+    ] = None,
+    prefix_words: Annotated[
+        int, typer.Option("--prefix-words", min=0, help="Every word sees this many first words, wherever it is.")
+    ] = 0,
+    padding_words: Annotated[
+        int, typer.Option("--padding-words", min=0, help="This many last words are padding, which no word sees.")
+    ] = 0,
     word_vectors: Annotated[
-        str, typer.Option("--word-vectors", help="Word vectors: random, or those printed in the post (nine words).")
-    ] = "random",
+        str | None,
+        typer.Option(
+            "--word-vectors",
+            help="Word vectors: random, or those printed in the post (nine words).  [default: random]",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", help="The model.  [default: none; of one its learned word vectors are taken]"),
+    ] = None,
     width: Annotated[
         int | None, typer.Option("--width", min=1, max=4096, help="Width of a random vector.  [default: 2]")
     ] = None,
@@ -78,35 +115,91 @@ def matrix(
 ) -> None:
     """Show the "masked word activity matrix" of the mask-matrix post for a text, step by step, in the post's order:
     words, masked words, word vectors, zeros, products of all pairs, forbidden cells, softmax, result. A reading says
-    which cells are forbidden: the post's code and its text differ.
+    which cells are forbidden: the post's code and its text differ. A window, a prefix and padding narrow or widen it.
+    With --model the word vectors are learned ones. --post shows the post's own numbers, --guide the scores that the
+    illustrated guide and the lecture notes print.
     """
+    own = {
+        "--reading": reading,
+        "--window": window,
+        "--prefix-words": prefix_words or None,
+        "--padding-words": padding_words or None,
+    }
+    taken = {"a text": text, "--hide": hide, "--word-vectors": word_vectors, "--model": model, "--width": width}
+    if guide:
+        from glassformer.cli.look.matrix_printed import show_guide
+
+        _refuse("--guide", {"--post": post or None, **taken, **own})
+        show_guide(query_size or 64, notes=notes, html=html, json=json)
+        return
+    if post:
+        _refuse("--post", taken)
+    elif text is None:
+        raise DataError("a text is needed", got="none", do="write one in quotes, or show the post's own with --post")
+    _refuse("a matrix of words", {"--query-size": query_size}, "it belongs to --guide")
+    if model is not None:
+        _refuse("--model", {"--word-vectors": word_vectors, "--width": width})
     for option, value, known in (
-        ("--reading", reading, tuple(_READINGS)),
-        ("--word-vectors", word_vectors, _FEATURES),
+        ("--reading", reading or "stated", tuple(_READINGS)),
+        ("--word-vectors", word_vectors or "random", _FEATURES),
         ("--nothing-to-see", nothing_to_see, ("itself", "zero")),
     ):
         if value not in known:
             raise ConfigError(
                 f"{option} must be one of {', '.join(known)}", got=repr(value), do=did_you_mean(value, known)
             )
-    texts = tuple(texts_to_explain([text]))
+    asked = _Asked(
+        hide, seed, word_vectors or "random", model, width, window, prefix_words, padding_words, nothing_to_see
+    )
+    readings = [cast("Reading", reading or "stated")]
+    if post:
+        from glassformer.bundled.texts import quick_brown_fox
+        from glassformer.cli.look.matrix_printed import against_the_post
+
+        asked, texts = replace(asked, source="printed"), [quick_brown_fox().sentence.masked]
+        readings = readings if reading else [cast("Reading", each) for each in _READINGS]
+    else:
+        texts = list(texts_to_explain([text or ""]))
     if html is not None and len(texts) > 1:
         raise DataError("--html draws one text", got=str(len(texts)), do="give one text")
-    for count, each in enumerate(texts):
-        shown = _shown(
-            each, hide, seed, word_vectors, width, cast("Reading", reading), cast("NothingToSee", nothing_to_see)
-        )
-        if html is not None:
+    for count, (each, read) in enumerate((each, read) for each in texts for read in readings):
+        shown = _shown(each, read, asked)
+        if html is not None and not count:
             shown.write_page(html)
         if json:
             record(shown.to_dict(), sys.stdout)
             continue
         if count:
             print()
-        for line in shown.lines(_width()):
-            print(line)
+        print(*shown.lines(screen_width(), begin=6 if post and count else 1), sep="\n")
+        if notes and not post:
+            print_notes(_NOTES)
+    if post and not json:
+        print(*against_the_post(screen_width()), sep="\n")
         if notes:
-            _print_notes()
+            print_notes(_NOTES)
+
+
+def _refuse(what: str, options: Mapping[str, object], do: str = "leave it out") -> None:
+    """Raise ConfigError for the first of these options that was given."""
+    for option, value in options.items():
+        if value is not None:
+            raise ConfigError(f"{what} does not take {option}", got=str(value), do=do)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The options of a matrix; `source`: where the word vectors are from, unless from a `model`."""
+
+    hide: float | None
+    seed: int
+    source: str
+    model: str | None
+    width: int | None
+    window: int | None
+    prefix: int
+    padding: int
+    rule: str
 
 
 @dataclass(frozen=True)
@@ -116,8 +209,7 @@ class _Shown:
     words: tuple[str, ...]
     masked_words: tuple[int, ...]
     share: float
-    seed: int
-    source: str
+    asked: _Asked
     features: Tensor
     matrix: ActivityMatrix
 
@@ -126,13 +218,13 @@ class _Shown:
         return tuple(MASK if place in self.masked_words else word for place, word in enumerate(self.words))
 
     def to_dict(self) -> dict[str, Any]:
-        matrix = self.matrix
+        matrix, asked = self.matrix, self.asked
         return {
             "words": self.words,
             "masked_words": self.masked_words,
             "seen": self.seen,
-            "seed": self.seed,
-            "features_from": self.source,
+            "seed": asked.seed,
+            "features_from": asked.model or asked.source,
             "features": self.features.tolist(),
             "reading": matrix.reading,
             "mask": matrix.mask,
@@ -146,41 +238,54 @@ class _Shown:
 
         write_matrix_page(path, self.words, self.masked_words, self.features, self.matrix, overwrite=True)
 
-    def lines(self, width: int) -> Iterator[str]:
-        matrix, count = self.matrix, len(self.words)
+    def lines(self, width: int, *, begin: int = 1) -> Iterator[str]:
+        """The steps from number `begin` on."""
+        matrix, count, asked = self.matrix, len(self.words), self.asked
         shape = f"[{count}, {count}]"
-        words = tuple(_printable(word) for word in self.words)
         labels = tuple(
-            f"({word})" if place in self.masked_words and MASK not in word else word for place, word in enumerate(words)
+            f"({word})" if place in self.masked_words and MASK not in word else word
+            for place, word in enumerate(self.words)
         )
         masked = f"{len(self.masked_words)} of {count}"
-        chosen = f"{masked}, drawn with seed {self.seed}" if self.share else f"{masked}, as written"
-        drawn = f"torch.randn with seed {self.seed}" if self.source == "random" else "as printed in the post"
-        yield f"1. words, split at spaces: {count}"
-        yield from _flowing(words, width)
-        yield from ("", f"2. words replaced by {MASK}: {chosen}")
-        yield from _flowing([_printable(word) for word in self.seen], width)
-        yield from ("", f"3. features {list(self.features.shape)}: one vector for each word, {drawn}")
-        yield from _table(labels, None, self.features, width)
-        for title, tensor in (
-            (f"4. empty {shape}: a matrix of zeros", matrix.empty),
-            (f"5. pairs {shape}: row i is features · features[i]", matrix.pairs),
-            (f"6. masked {shape}: −∞ where row i must not see column j", matrix.masked),
-            (f"7. weights {shape}: softmax of each row", matrix.weights),
-            (f"8. result {shape}: row by row laid into the empty matrix", matrix.result),
+        chosen = f"{masked}, drawn with seed {asked.seed}" if self.share else f"{masked}, as written"
+        drawn = f"torch.randn with seed {asked.seed}" if asked.source == "random" else "as printed in the post"
+        if asked.model:
+            kept = min(_SHOWN, self.features.shape[1])
+            drawn = in_one_line(f"learned by {asked.model}; the first {kept} numbers")
+        if begin == 1:
+            yield f"1. words, split at spaces: {count}"
+            yield from flowing(" ".join(map(in_one_line, self.words)), width)
+            yield from ("", f"2. words replaced by {MASK}: {chosen}")
+            yield from flowing(" ".join(map(in_one_line, self.seen)), width)
+            yield ""
+            yield from wrapped(
+                f"3. features {list(self.features.shape)}: one vector for each word, {drawn}", width, rest=3
+            )
+            yield from table(labels, (), self.features[:, :_SHOWN] if asked.model else self.features, width)
+        for number, (title, tensor) in enumerate(
+            (
+                (f"empty {shape}: a matrix of zeros", matrix.empty),
+                (f"pairs {shape}: row i is features · features[i]", matrix.pairs),
+                (f"masked {shape}: −∞ where row i must not see column j", matrix.masked),
+                (f"weights {shape}: softmax of each row", matrix.weights),
+                (f"result {shape}: row by row laid into the empty matrix", matrix.result),
+            ),
+            start=4,
         ):
-            yield from ("", title)
-            if title[0] == "6":
-                yield from _flowing(f"reading {matrix.reading}: {_READINGS[matrix.reading]}".split(), width)
-            yield from _table(labels, labels, tensor, width)
+            if number < begin:
+                continue
+            if number > begin:
+                yield ""
+            yield f"{number}. {title}"
+            if number == 6:
+                yield from flowing(f"reading {matrix.reading}: {_READINGS[matrix.reading]}; mask: {matrix.mask}", width)
+            yield from table(labels, labels, tensor, width)
         for place in matrix.without_keys:
             outcome = "it sees itself" if matrix.rule == "itself" else "its row is zero"
-            yield f"   word {place}, {_cut(labels[place], _LONGEST_WORD)}, may see no word: {outcome}"
+            yield f"   word {place}, {label(labels[place], LONGEST_WORD)}, may see no word: {outcome}"
 
 
-def _shown(
-    text: str, hide: float | None, seed: int, source: str, width: int | None, reading: Reading, rule: NothingToSee
-) -> _Shown:
+def _shown(text: str, reading: Reading, asked: _Asked) -> _Shown:
     import torch  # not at the top: --help must not import torch
 
     from glassformer.bundled.texts import quick_brown_fox
@@ -190,94 +295,40 @@ def _shown(
     if not 1 <= len(words) <= _MOST_WORDS:
         do = "give a shorter text" if words else "write one in quotes"
         raise DataError(f"a text must have 1 to {_MOST_WORDS} words", got=str(len(words)), do=do)
-    share = (0.0 if MASK in text else _SHARE) if hide is None else hide
-    random = torch.Generator().manual_seed(seed)
+    share = (0.0 if MASK in text or len(words) == 1 else _SHARE) if asked.hide is None else asked.hide
+    random = torch.Generator().manual_seed(asked.seed)
     order = torch.randperm(len(words), generator=random).tolist()
     count = max(1, round(share * len(words))) if share else 0
     masked_words = tuple(sorted({*order[:count], *(place for place, word in enumerate(words) if MASK in word)}))
-    if source == "random":
-        features = torch.randn((len(words), width or 2), generator=random)
+    if asked.model is not None:
+        from glassformer.cli.terminal.opened import open_model
+        from glassformer.features.embed import word_vectors
+
+        features = word_vectors(open_model(asked.model), words, masked_words)
+    elif asked.source == "random":
+        features = torch.randn((len(words), asked.width or 2), generator=random)
     else:
         features = torch.tensor(quick_brown_fox().features)
-        if width is not None:
-            raise ConfigError("the printed vectors have their own width", got=f"--width {width}", do="leave it out")
+        if asked.width is not None:
+            raise ConfigError(
+                "the printed vectors have their own width", got=f"--width {asked.width}", do="leave it out"
+            )
         if len(features) != len(words):
             raise DataError(
                 f"--word-vectors printed has vectors for {len(features)} words", got=f"a text of {len(words)}",
                 do="leave it out, or give as many words",
             )  # fmt: skip
-    found = activity_matrix(features, masked_words, reading=reading, nothing_to_see=rule)
-    return _Shown(words, masked_words, share, seed, source, features, found)
-
-
-def _table(labels: Sequence[str], heads: Sequence[str] | None, matrix: Tensor, width: int) -> Iterator[str]:
-    """A row of numbers for each label; columns that do not fit beside one another go into a further block."""
-    rows = [[_number(value) for value in row] for row in matrix.tolist()]
-    side = max(_size(_cut(label, _LONGEST_WORD)) for label in labels)
-    cell = max(len(text) for row in rows for text in row)
-    if heads is not None:
-        cell = max(cell, min(max(map(_size, heads)), 7))
-    fitting = max(1, (width - 2 - side) // (cell + 1))
-    for first in range(0, len(rows[0]), fitting):
-        if first:
-            yield ""
-        if heads is not None:
-            yield f"  {' ' * side}" + "".join(
-                f" {_cut(head, cell, right=True)}" for head in heads[first : first + fitting]
-            )
-        for label, row in zip(labels, rows, strict=True):
-            shown = _cut(label, side) if _size(label) > side else label + " " * (side - _size(label))
-            yield f"  {shown}" + "".join(f" {text.rjust(cell)}" for text in row[first : first + fitting])
-
-
-def _number(value: float) -> str:
-    """As the post prints it: four decimals, a whole number without."""
-    from glassformer.look.formulas.explanation import number
-
-    whole = not math.isfinite(value) or value == int(value)
-    return number(value) if whole or abs(value) >= 1e4 else f"{value:.4f}".replace("-", "−")
-
-
-def _width() -> int:
-    """The columns of the terminal; in a pipe those that COLUMNS asks for, as `explain` does, else 80."""
-    return max(40, shutil.get_terminal_size((_WIDTH, 24)).columns)
-
-
-def _flowing(words: Sequence[str], width: int) -> Iterator[str]:
-    line = ""
-    for word in words:
-        shown = _cut(word, width - 3)
-        if line and 3 + _size(line) + 1 + _size(shown) > width:
-            yield f"   {line}"
-            line = ""
-        line = f"{line} {shown}" if line else shown
-    yield f"   {line}"
-
-
-def _printable(word: str) -> str:
-    """A word with its control characters as escapes, which a terminal does not obey."""
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in word)
-
-
-def _size(text: str) -> int:
-    from rich.cells import cell_len
-
-    return cell_len(text)
-
-
-def _cut(text: str, width: int, *, right: bool = False) -> str:
-    """A text in at most this many columns, its cut end marked; to the right of exactly this many."""
-    from rich.cells import set_cell_size
-
-    text = text if _size(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
-    return " " * (width - _size(text)) + text if right else text
-
-
-def _print_notes() -> None:
-    from glassformer.bundled.texts import notes
-
-    for each in notes():
-        if each.number in _NOTES:
-            print()
-            for line in _flowing(f"Note {each}".split(), _width()):
-                print(line)
+    found = activity_matrix(
+        features,
+        masked_words,
+        reading=reading,
+        nothing_to_see=cast("NothingToSee", asked.rule),
+        window=asked.window,
+        prefix=asked.prefix,
+        padding=asked.padding,
+    )
+    if len(found.without_keys) == len(words):
+        raise DataError(
+            "a mask must leave some word to see", got=f"{found.mask}, which hides all", do="hide fewer words"
+        )
+    return _Shown(words, masked_words, share, asked, features, found)

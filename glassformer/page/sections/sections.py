@@ -40,6 +40,7 @@ MAKERS: Mapping[str, Maker] = {
     "attributions": or_reason(summed.attributions_section),
     "ties": or_reason(summed.ties_section),
     gradients.NAME: gradients.gradient_section,
+    "shuffled": or_reason(summed.shuffled_section),
 }
 """The sections that a server works out for a page that asks."""
 
@@ -59,8 +60,8 @@ MODEL_MAKERS: Mapping[str, Callable[[Artefact], Any]] = {"importance": importanc
 unasked."""
 
 
-CARRIED: Mapping[str, Maker] = {name: make for name, make in MAKERS.items() if name != gradients.NAME}
-"""Those that every exported page carries: all but the one that costs a backward pass."""
+CARRIED: Mapping[str, Maker] = {name: make for name, make in MAKERS.items() if name not in (gradients.NAME, "shuffled")}
+"""Those that every exported page carries: all but those that cost a backward pass, or several forward passes."""
 
 
 def sections_of(trace: Trace, makers: Mapping[str, Maker] = CARRIED) -> dict[str, Any]:

@@ -229,3 +229,31 @@ class TiesSection(TypedDict):
 
     questions: list[Question]
     note: str
+
+
+# ------------------------------------------------------------------- shuffled
+
+
+class ShuffledWay(TypedDict):
+    """Of each word how far its vector moves, and the first numbers of both vectors, [word][number]."""
+
+    positions: bool
+    causal: bool
+    apart: list[float]
+    text: list[list[float]]
+    shuffled: list[list[float]]
+
+
+class ShuffledText(TypedDict):
+    """A text and its words in another order, `order` by their place in the text; the vectors have `width` numbers."""
+
+    words: list[str]
+    order: list[int]
+    width: int
+    ways: list[ShuffledWay]
+
+
+class ShuffledSection(TypedDict):
+    """`shuffled`: each text of the run; only a page that was asked for it carries it."""
+
+    texts: list[ShuffledText]

@@ -126,9 +126,19 @@ export interface Sizes {
   readonly segments: number;
 }
 
+/** Scores that a document prints, and what it prints as their weights. */
+export interface PrintedScores {
+  readonly document: string;
+  readonly queries: readonly string[];
+  readonly keys: readonly string[];
+  readonly scores: readonly (readonly number[])[];
+  readonly weights: readonly (readonly number[])[];
+}
+
 export interface Documents {
   readonly pictures: Readonly<Record<string, Quoted>>;
   readonly sizes: readonly Sizes[];
+  readonly scores?: readonly PrintedScores[];
   /** Which share of the tokens is chosen in pre-training, and what becomes of those. */
   readonly masking: Readonly<Record<"rate" | "mask" | "random" | "keep", number>>;
 }

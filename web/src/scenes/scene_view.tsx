@@ -44,7 +44,7 @@ export function SceneView(): VNode {
           <Told text={lacks} />
         </p>
       )}
-      {lacks === null && opened && shown.View !== undefined && <shown.View s={scout} />}
+      {lacks === null && opened && shown.View !== undefined && <shown.View s={scout} told={told} />}
       {shown.writes === true && <TextFields />}
       {lacks === null && shown.draw !== undefined && (
         <Drawn key={name} shown={shown} scout={scout} opened={opened} told={told} />

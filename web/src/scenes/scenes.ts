@@ -19,9 +19,11 @@ import { drawProduct, drawRecap, drawShared } from "./board/boxes.ts";
 import { drawCells } from "./board/cells.ts";
 import { answerReads } from "./board/reading.ts";
 import { GradientsView } from "./gradients_view.tsx";
+import { PrintedView } from "./printed_view.tsx";
 import { earlierReads, noEarlier } from "./recomputed/earlier.ts";
 import { small } from "./recomputed/forward.ts";
 import { zeroesNothing } from "./recomputed/zeroed.ts";
+import { notShuffled, ShuffledView } from "./shuffled_view.tsx";
 import { drawBeside, isLabelled, isPair, ownLabel } from "./vectors/answer.ts";
 import { drawBlockOutputs } from "./vectors/block_outputs.ts";
 import { drawFourWays } from "./vectors/four_ways.ts";
@@ -62,7 +64,7 @@ export interface TourScene {
   /** Draws it; returns how high it is. */
   draw?(board: Board): number;
   /** What stands in the place of a drawing. */
-  readonly View?: FunctionComponent<{ readonly s: Scout }>;
+  readonly View?: FunctionComponent<{ readonly s: Scout; readonly told: unknown }>;
 }
 
 const known = (s: Scout, ...all: string[]): string[] => all.filter((name) => s.names.knows(name));
@@ -224,6 +226,19 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     title: "The loss flows back",
     says: "The size of the gradient of the loss, part by part and word by word: how training knows what to change.",
     View: GradientsView,
+  },
+  printed: {
+    title: "The printed scores",
+    says: "Scores of queries and keys as the documents print them, divided by √d_k and shared out by softmax, next to the weights that they print. In the guide’s table the row “are” adds up to 1.1, and no d_k gives this table (C-30).",
+    lacks: (s) => (s.names.run.documents?.scores === undefined ? "This page was written without them." : null),
+    View: PrintedView,
+  },
+  shuffled: {
+    title: "The words shuffled",
+    says: "The same words in another order, read by the same weights with and without positions, under both masks.",
+    section: "shuffled",
+    lacks: notShuffled,
+    View: ShuffledView,
   },
   vectors: {
     title: "Which vector for a word?",

@@ -3,11 +3,10 @@
  * all pairs, −∞ where one may not look, softmax. Each step is a rule of the formula table, worked out by the interpreter.
  */
 
-import { Evaluator, Fields, type Working } from "../../formulas/evaluator.ts";
-import { RULES } from "../../formulas/interpreter.ts";
+import { rulesOn } from "../../formulas/at_hand.ts";
+import type { Working } from "../../formulas/evaluator.ts";
 import type { Tensor } from "../../numbers/safetensors.ts";
-import type { Cell } from "../../record/axes.ts";
-import type { Formula, Rule } from "../../record/record.ts";
+import type { Rule } from "../../record/record.ts";
 
 export const READINGS = ["stated", "pairs", "code"] as const;
 export type Reading = (typeof READINGS)[number];
@@ -23,6 +22,11 @@ export interface Asked {
   readonly reading: Reading;
   /** What a word does that may look at nothing. */
   readonly nothing: "itself" | "zero";
+  /** A word sees at most so many places away; 0: any. */
+  readonly window: number;
+  /** So many first words are seen by every word; so many last ones are padding, which none sees. */
+  readonly prefix: number;
+  readonly padding: number;
   /** Cells changed by hand, as `query-key`. */
   readonly flipped: ReadonlySet<string>;
 }
@@ -41,27 +45,21 @@ export interface Activity {
 
 const SQUARE = "sentence query key";
 
-/** What each reading forbids, as the rule of the mask says it. */
-const MASKS: Readonly<Record<Reading, Readonly<Record<string, Rule[string]>>>> = {
+/** How far each reading lets a word see, as the rule of the mask says it; only the code's sees hidden words. */
+const REACH: Readonly<Record<Reading, Readonly<Record<string, Rule[string]>>>> = {
   code: { window: 0 },
-  stated: { causal: true, masked_words: { name: "hidden", axes: "sentence key" } },
-  pairs: { masked_words: { name: "hidden", axes: "sentence key" } },
+  stated: { causal: true },
+  pairs: {},
 };
+const KEYS = "sentence key";
 
 export function activityMatrix(asked: Asked): Activity {
   const { words, hidden } = asked;
   const tensors = new Map<string, Tensor>([[asked.from, asked.features]]);
+  const rules = rulesOn(tensors, SQUARE);
   const work = (rule: Rule): ((query: number, key: number) => Working) => {
-    const formula = { name: "", axes: SQUARE, rule, tokens: "inputs", keys: "inputs" } as const;
-    const more: Omit<Formula, keyof typeof formula> = { unit: "", title: "", extra: false, words: "", mathml: "" };
-    const run = { scored_at: null, precision: "float64" } as const;
-    const evaluator = new Evaluator({ ...formula, ...more }, (name) => tensors.get(name), run);
-    const compute = RULES[rule.rule];
-    if (compute === undefined) throw new Error(`this page knows no rule ${rule.rule}`);
-    return (query, key) => {
-      const cell: Cell = { sentence: asked.sentence, query, key };
-      return compute(new Fields(rule), evaluator, cell);
-    };
+    const compute = rules(rule);
+    return (query, key) => compute({ sentence: asked.sentence, query, key });
   };
   const square = <T>(make: (query: number, key: number) => T): T[][] => {
     return Array.from({ length: words }, (_, query) => Array.from({ length: words }, (_, key) => make(query, key)));
@@ -69,11 +67,24 @@ export function activityMatrix(asked: Asked): Activity {
   const keep = (name: string, rows: readonly (readonly number[])[]): void => {
     tensors.set(name, { shape: [1, words, words], data: rows.flat() });
   };
-  tensors.set("hidden", { shape: [1, words], data: Array.from({ length: words }, (_, at) => Number(hidden.has(at))) });
-  const mask = work({ rule: "may_look", ...MASKS[asked.reading] });
+  const row = (name: string, holds: (at: number) => boolean): void => {
+    const data = Array.from({ length: words }, (_, at) => Number(holds(at)));
+    tensors.set(name, { shape: [1, words], data });
+  };
+  row("hidden", (at) => hidden.has(at) && asked.reading !== "code");
+  row("real", (at) => at < words - asked.padding);
+  const reach = REACH[asked.reading];
+  const near = asked.window > 0 && !("window" in reach) ? { window: asked.window } : {};
+  const within = work({ rule: "may_look", ...reach, ...near });
+  const [masked_words, real] = [
+    { name: "hidden", axes: KEYS },
+    { name: "real", axes: KEYS },
+  ];
+  const shown = work({ rule: "may_look", masked_words, real });
   const allowed = square((query, key) => {
     const changed = asked.flipped.has(`${query}-${key}`);
-    return (mask(query, key).result !== 0) !== changed;
+    const seen = key < asked.prefix || within(query, key).result !== 0;
+    return (seen && shown(query, key).result !== 0) !== changed;
   });
   const alone = allowed.flatMap((row, query) => (row.includes(true) ? [] : [query]));
   if (asked.nothing === "itself") {

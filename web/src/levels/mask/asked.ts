@@ -48,8 +48,14 @@ export function askedOf(
     ...{ features, from, sentence: here, words, hidden: new Set(hidden) },
     reading: READINGS.find((each) => options.includes(each)) ?? "stated",
     nothing: options.includes("zero") ? "zero" : "itself",
+    ...{ window: count(options, "window"), prefix: count(options, "prefix"), padding: count(options, "padding") },
     flipped: new Set(options.flatMap((each) => (each.startsWith("flip.") ? [each.slice(5)] : []))),
   };
+}
+
+/** The number of an option `name.3`; 0 where it is not given. */
+function count(options: readonly string[], name: string): number {
+  return Math.max(Number(options.find((each) => each.startsWith(`${name}.`))?.slice(name.length + 1)) || 0, 0);
 }
 
 /** The options with one put in or taken out. */

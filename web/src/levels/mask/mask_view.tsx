@@ -9,11 +9,10 @@ import { useFound } from "../../views/found.ts";
 import { useInPicture, useOpened, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
 import { Working } from "../../views/pieces.tsx";
-import { Worked } from "../tensor/pictures/worked.tsx";
 import { type Activity, type Asked, activityMatrix, type Reading } from "./activity.ts";
 import { askedOf, hiddenAtFirst, toggled, vectorsOf, WORDS } from "./asked.ts";
 import { maskScene, type Words } from "./mask_scene.ts";
-import { InHand, type Part } from "./pair_in_hand.tsx";
+import { InHand, Pair, Row } from "./pair_in_hand.tsx";
 
 /** The three readings of the post, each with what is wrong with it. */
 const SAID: Readonly<Record<Reading, readonly [name: string, says: string]>> = {
@@ -30,6 +29,13 @@ const SAID: Readonly<Record<Reading, readonly [name: string, says: string]>> = {
     "As the code of the post “The multi words mask matrix” does: it forbids all before and all after each word, so each sees itself alone, and the matrix is the identity (C-27).",
   ],
 };
+
+/** What narrows or widens a reading, in words; 0: not at all. */
+const MASKS = [
+  ["window", "places away at most (0: any)"],
+  ["prefix", "first words that all see"],
+  ["padding", "padding at the end"],
+] as const;
 
 export function MaskView(): VNode {
   const store = useStore();
@@ -202,6 +208,21 @@ function Controls({ asked, offered, laid }: { asked: Asked; offered: readonly st
           <option value="zero">is a row of zeros</option>
         </select>
       </label>
+      {MASKS.map(([name, text]) => (
+        <label key={name}>
+          {text}
+          <input
+            type="number"
+            min={0}
+            max={asked.words}
+            value={asked[name]}
+            onInput={({ currentTarget: { value } }) => {
+              const others = options.filter((each) => !each.startsWith(`${name}.`));
+              go({ options: Number(value) > 0 ? [...others, `${name}.${Math.trunc(Number(value))}`] : others }, true);
+            }}
+          />
+        </label>
+      ))}
       {offered.length > 1 && (
         <label>
           vectors
@@ -238,73 +259,6 @@ function Controls({ asked, offered, laid }: { asked: Asked; offered: readonly st
         <a href={link({ options: options.filter((each) => !/^(flip|hide|show)\./.test(each)) })}>as it was</a>
       )}
     </div>
-  );
-}
-
-/** The row in hand, step by step. */
-function Row({ found, words, row, asked }: Part & { asked: Asked }): VNode {
-  const { terms, quantities } = found.weight(row, 0);
-  const sum = quantities["sum"];
-  return (
-    <section class="block">
-      <h2>
-        The row of {words.text[row]}
-        {found.alone.includes(row) && (
-          <span class="quiet">
-            {" "}
-            may look at no word: {asked.nothing === "itself" ? "it looks at itself" : "it is a row of zeros"} (C-29)
-          </span>
-        )}
-      </h2>
-      <section class="scroll" tabIndex={0} aria-label={`the row of ${words.text[row]}`}>
-        <table>
-          <thead>
-            <tr>
-              <th>word</th>
-              <th>product</th>
-              <th>masked</th>
-              <th>exp(masked − largest)</th>
-              <th>share</th>
-            </tr>
-          </thead>
-          <tbody>
-            {words.text.map((text, key) => (
-              <tr>
-                <th scope="row" class={words.hidden.has(key) ? "hidden" : ""}>
-                  {text}
-                </th>
-                <td>{short(found.pairs[row]?.[key] ?? 0)}</td>
-                <td>{short(found.masked[row]?.[key] ?? 0)}</td>
-                <td>{short(terms[key]?.value ?? 0)}</td>
-                <td data-share={`${row},${key}`} data-value={String(found.weights[row]?.[key])}>
-                  {short(found.weights[row]?.[key] ?? 0)}
-                </td>
-              </tr>
-            ))}
-            <tr>
-              <th scope="row">together</th>
-              <td />
-              <td />
-              <td>{sum === undefined ? "0" : short(sum)}</td>
-              <td>{short((found.weights[row] ?? []).reduce((all, one) => all + one, 0))}</td>
-            </tr>
-          </tbody>
-        </table>
-      </section>
-    </section>
-  );
-}
-
-/** The product of the pair in hand, whose operands lead to the run. */
-function Pair({ found, words, row, column }: Part & { column: number }): VNode {
-  const { terms, result } = found.pair(row, column);
-  return (
-    <Worked
-      title={`${words.text[row]} · ${words.text[column]}:`}
-      value={result}
-      terms={terms}
-      how="the sum of the products"
-    />
   );
 }
 

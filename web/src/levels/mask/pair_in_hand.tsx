@@ -1,8 +1,9 @@
-/** Above both squares: the pair in hand in numbers, and what their colours are measured by. */
+/** Around both squares: the pair in hand in numbers, what their colours are measured by, and its row, step by step. */
 
 import type { VNode } from "preact";
 import { evenly, short } from "../../numbers/written.ts";
-import type { Activity } from "./activity.ts";
+import { Worked } from "../tensor/pictures/worked.tsx";
+import type { Activity, Asked } from "./activity.ts";
 import type { Words } from "./mask_scene.ts";
 
 export interface Part {
@@ -32,5 +33,72 @@ export function InHand({ found, words, row, column, laid }: Part & { column: num
         with a stroke: forbidden, its share is 0.
       </p>
     </>
+  );
+}
+
+/** The row in hand, step by step. */
+export function Row({ found, words, row, asked }: Part & { asked: Asked }): VNode {
+  const { terms, quantities } = found.weight(row, 0);
+  const sum = quantities["sum"];
+  return (
+    <section class="block">
+      <h2>
+        The row of {words.text[row]}
+        {found.alone.includes(row) && (
+          <span class="quiet">
+            {" "}
+            may look at no word: {asked.nothing === "itself" ? "it looks at itself" : "it is a row of zeros"} (C-29)
+          </span>
+        )}
+      </h2>
+      <section class="scroll" tabIndex={0} aria-label={`the row of ${words.text[row]}`}>
+        <table>
+          <thead>
+            <tr>
+              <th>word</th>
+              <th>product</th>
+              <th>masked</th>
+              <th>exp(masked − largest)</th>
+              <th>share</th>
+            </tr>
+          </thead>
+          <tbody>
+            {words.text.map((text, key) => (
+              <tr>
+                <th scope="row" class={words.hidden.has(key) ? "hidden" : ""}>
+                  {text}
+                </th>
+                <td>{short(found.pairs[row]?.[key] ?? 0)}</td>
+                <td>{short(found.masked[row]?.[key] ?? 0)}</td>
+                <td>{short(terms[key]?.value ?? 0)}</td>
+                <td data-share={`${row},${key}`} data-value={String(found.weights[row]?.[key])}>
+                  {short(found.weights[row]?.[key] ?? 0)}
+                </td>
+              </tr>
+            ))}
+            <tr>
+              <th scope="row">together</th>
+              <td />
+              <td />
+              <td>{sum === undefined ? "0" : short(sum)}</td>
+              <td>{short((found.weights[row] ?? []).reduce((all, one) => all + one, 0))}</td>
+            </tr>
+          </tbody>
+        </table>
+      </section>
+    </section>
+  );
+}
+
+/** The product of the pair in hand, whose operands lead to the run. */
+export function Pair({ found, words, row, column }: Part & { column: number }): VNode {
+  const { terms, result } = found.pair(row, column);
+  return (
+    <Worked
+      title={`${words.text[row]} · ${words.text[column]}:`}
+      value={result}
+      terms={terms}
+      how="the sum of the products"
+    />
   );
 }

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from glassformer.base.errors import DataError
+from glassformer.base.lines import grid, indented, label, screen_width, wrapped
+from glassformer.cli.look.matrix_lines import print_notes
+from glassformer.cli.terminal.opened import open_model, split_model
+from glassformer.cli.terminal.options import HTML, SEED, Device, Json, NamedModel, Notes, Texts, Threads
+from glassformer.cli.terminal.screen import record
+from glassformer.cli.terminal.texts import texts_to_explain
+
+if TYPE_CHECKING:
+    from glassformer.look.summaries.shuffled import Shuffled
+
+# The sentence of the notes.
+_SENTENCE = "This course is the best"
+# So many numbers of a vector are shown.
+_SHOWN = 6
+_NOTES = ("C-1", "C-44")
+
+
+def shuffle(
+    text: Texts = None,
+    model: NamedModel = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help=SEED)] = 0,
+    notes: Notes = False,
+    html: Annotated[Path | None, typer.Option("--html", writable=True, help=HTML)] = None,
+    json: Json = False,
+    device: Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """Show what a model knows of the order of words: a text and its words shuffled, with the model's positions and
+    without them, looking at all words and, under a causal mask, only back. Without a text: "This course is the best".
+    """
+    given = list(text or ()) if model else list(text or [_SENTENCE])
+    which, texts = split_model("shuffle", given, model)
+    read = list(texts_to_explain(texts or [_SENTENCE]))
+    if len(read) > 1 and html is not None:
+        raise DataError("--html draws one text", got=str(len(read)), do="give one text")
+    opened = open_model(which, device=device, threads=threads)
+    from glassformer.look.summaries.shuffled import shuffled
+    from glassformer.page.sections.sections import MAKERS
+
+    for count, each in enumerate(read):
+        trace = opened.trace(each)
+        found = shuffled(trace, seed=seed)
+        if html is not None:
+            sections = {"shuffled": MAKERS["shuffled"](trace)}
+            place = "#level=scene&scene=shuffled"
+            trace.to_html(html, title=Path(which).name, sections=sections, place=place, overwrite=True)
+        if json:
+            ways = [
+                {
+                    "positions": way.positions,
+                    "causal": way.causal,
+                    "apart": way.apart,
+                    "text": way.text.tolist(),
+                    "shuffled": way.shuffled.tolist(),
+                }
+                for way in found.ways
+            ]
+            record({"words": found.words, "order": found.order, "seed": seed, "ways": ways}, sys.stdout)
+        else:
+            print(*[""] * bool(count), *_lines(found, screen_width()), sep="\n")
+    if notes and not json:
+        print_notes(_NOTES)
+
+
+def _lines(found: Shuffled, width: int) -> Iterator[str]:
+    from glassformer.look.formulas.explanation import number
+
+    words = [label(word) for word in found.words]
+    yield from wrapped(f"text:     {' '.join(words)}", width, rest=10)
+    yield from wrapped(f"shuffled: {' '.join(words[place] for place in found.order)}", width, rest=10)
+    size = found.ways[0].text.shape[1]
+    yield ""
+    yield from wrapped(
+        f"Largest difference of each word's vector ({size} numbers) between the two, with neither positions nor a "
+        "causal mask, with one of them, with both:",
+        width,
+        rest=0,
+    )
+    apart = [way.apart for way in found.ways]
+    rows = [[word, *(number(of[place]) for of in apart)] for place, word in enumerate(words)]
+    yield from indented(grid([["", *(way.name for way in found.ways)], *rows], width - 2), 2)
+    shown = min(_SHOWN, size)
+    yield from ("", f"The vector of {words[0]} (the first {shown} of {size} numbers):")
+    vectors = [
+        [title, *map(number, of[0, :shown].tolist())]
+        for way in found.ways
+        for title, of in ((way.name, way.text), ("  shuffled", way.shuffled))
+    ]
+    yield from indented(grid(vectors, width - 2), 2)
+    none, causal, with_positions, _ = (number(max(of)) for of in apart)
+    yield ""
+    yield from wrapped(
+        f"With neither, each vector moves with its word: the two differ by at most {none} (C-1). With positions they "
+        f"differ by up to {with_positions}. Under a causal mask they differ by up to {causal} even without positions: "
+        "a word sees other words before it (C-44).",
+        width,
+        rest=0,
+    )
