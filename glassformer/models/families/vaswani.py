@@ -1,4 +1,4 @@
-"""*Attention Is All You Need* (Vaswani et al. 2017): as the paper draws it, and as its authors released it."""
+"""*Attention Is All You Need* (Vaswani et al. 2017): as the paper draws it, and as its authors' code later had it."""
 
 from glassformer.config import Activation, ModelConfig, PositionConfig
 from glassformer.models.families.blocks import chosen, known_size
@@ -70,7 +70,7 @@ def tensor2tensor(
     max_length: int = 512,
     bias: bool = False,
 ) -> ModelConfig:
-    """The paper's authors' released code: norm before each sublayer and after each stack, and its own sinusoids."""
+    """The later default of the authors' code: norm before each sublayer and after each stack, and its own sinusoids."""
     width, heads, feed_forward, dropout = _vaswani(size, width, heads, feed_forward, dropout)
     return encoder_decoder(
         "tensor2tensor",
