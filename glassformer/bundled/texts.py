@@ -11,7 +11,7 @@ from typing import Any
 @dataclass(frozen=True)
 class Note:
     """One correction: its number, a title, the documents it corrects (`slides`, `notes`, `post`, `guide`), one
-    sentence, the endings of the tensor names it belongs to, and whether it is about hidden words.
+    sentence, its places (endings of the names of tensors, kinds of models), and whether it is about hidden words.
     """
 
     number: str
@@ -45,8 +45,9 @@ def notes() -> tuple[Note, ...]:
 
 
 def notes_about(tensor: str, follows: str = "slides", *, hidden_words: bool = True) -> tuple[Note, ...]:
-    """The corrections that belong to a tensor, by its public name: `encoder.blocks.0.self_attention.masked`. Those of
-    the document that the model follows come first; those about hidden words are left out where no word is hidden.
+    """The corrections that belong to a tensor, by its public name: `encoder.blocks.0.self_attention.masked`, or to a
+    kind of model: `task.answer`. Those of the document that the model follows come first; those about hidden words are
+    left out where no word is hidden.
     """
     found = (
         note

@@ -32,7 +32,6 @@ _READINGS = {
     "stated": "as its text states, a word sees itself and those before it, never a masked word",
     "pairs": "as its text says elsewhere, a word sees every word that is not masked",
 }
-_NOTES = ("C-27", "C-28", "C-29", "C-35")
 
 
 def matrix(
@@ -274,10 +273,9 @@ def _cut(text: str, width: int, *, right: bool = False) -> str:
 
 
 def _print_notes() -> None:
-    from glassformer.bundled.texts import notes
+    from glassformer.bundled.texts import notes_about
 
-    for each in notes():
-        if each.number in _NOTES:
-            print()
-            for line in _flowing(f"Note {each}".split(), _width()):
-                print(line)
+    for each in notes_about("verb.matrix"):
+        print()
+        for line in _flowing(f"Note {each}".split(), _width()):
+            print(line)

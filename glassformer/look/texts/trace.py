@@ -84,7 +84,7 @@ def trace(
     run = run_of(model.module, read.inputs, read.decoder_inputs, options)
     found = run.trace(steps_of(interventions))
     origin = origin_of(given, reader.config, reader.tokenizer, model.source, scored_by_masks=plain)
-    return replace(found, origin=origin)
+    return replace(found, origin=replace(origin, task=model.task_name or ""))
 
 
 def given_of(
