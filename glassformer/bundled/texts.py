@@ -21,6 +21,10 @@ class Note:
     about: tuple[str, ...]
     hidden_words: bool = False
 
+    def places_in(self, *names: str) -> list[str]:
+        """Those of its places that are ends of one of these names, or a whole name."""
+        return [place for place in self.about if any(f".{name}".endswith(f".{place}") for name in names)]
+
     def __str__(self) -> str:
         return f"{self.number} {self.title}: {self.sentence}"
 
@@ -49,11 +53,7 @@ def notes_about(tensor: str, follows: str = "slides", *, hidden_words: bool = Tr
     kind of model: `task.answer`. Those of the document that the model follows come first; those about hidden words are
     left out where no word is hidden.
     """
-    found = (
-        note
-        for note in notes()
-        if any(tensor.endswith(ending) for ending in note.about) and (hidden_words or not note.hidden_words)
-    )
+    found = (note for note in notes() if note.places_in(tensor) and (hidden_words or not note.hidden_words))
     return tuple(sorted(found, key=lambda note: follows not in note.said_by))
 
 

@@ -59,7 +59,7 @@ def corrections(trace: Trace) -> list[dict[str, Any]]:
     its tensors and kinds of models (`task.answer`), `said_by` the documents in words.
     """
     here = (*kinds_of(trace), *trace.statement.formulas)
-    found = ((note, [place for place in note.about if any(name.endswith(place) for name in here)]) for note in notes())
+    found = ((note, note.places_in(*here)) for note in notes())
     return [
         {"number": note.number, "sentence": note.sentence, "said_by": note.said_elsewhere(""), "about": about}
         for note, about in found

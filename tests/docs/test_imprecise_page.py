@@ -110,7 +110,7 @@ def test_each_note_has_a_place_and_each_place_is_a_tensor_of_some_model_or_a_kin
 
 @pytest.fixture(scope="module")
 def walked() -> dict[str, tuple[dict[str, str], list[str]]]:
-    """By kind of model: the corrections of a small model of that kind, printed, with their places; those on its page."""
+    """By kind: the corrections that a small model of it prints, with their steps, and those on its page."""
     found = {}
     models = {f"stacks.{'_'.join(sides_of(row.config()))}": row for row in ROWS if row.family != "mask_matrix"}
     models |= {kind: row for kind in KINDS for row in ROWS if kind == f"family.{row.family}"}
@@ -146,3 +146,5 @@ def test_notes_are_found_by_tensor() -> None:
     found = [note.number for note in notes_about("encoder.blocks.0.self_attention.masked")]
     assert found == ["C-4", "C-34"]
     assert notes_about("loss") == ()
+    assert notes_about("head.logits")
+    assert notes_about("sentence_head.logits") == ()

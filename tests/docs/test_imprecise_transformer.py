@@ -16,7 +16,15 @@ from torch.nn import functional as F
 
 from experiments import results
 from glassformer.config import NormConfig, PositionConfig, SublayerConfig
-from glassformer.models.families import SLIDES_DO_NOT_DRAW, bert, family_config, gpt2, slides, tensor2tensor, vaswani2017
+from glassformer.models.families import (
+    SLIDES_DO_NOT_DRAW,
+    bert,
+    family_config,
+    gpt2,
+    slides,
+    tensor2tensor,
+    vaswani2017,
+)
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build
 from glassformer.parts.context import Context
@@ -228,7 +236,9 @@ def test_without_scaling_most_gradients_vanish_and_a_few_grow(repository: Path) 
     rows = []
     for size in (8, 64, 512):
         (weight, median, mean), (largest, small, large) = (attention_at(size, scaled=way) for way in (True, False))
-        rows.append(f"| {size} | {weight:.2f} | {largest:.2f} | {median:.2f} | {small:.3f} | {mean:.2f} | {large:.1f} |")
+        rows.append(
+            f"| {size} | {weight:.2f} | {largest:.2f} | {median:.2f} | {small:.3f} | {mean:.2f} | {large:.1f} |"
+        )
     assert [line for line in entry.splitlines() if re.match(r"\| \d", line)] == rows
     before = results.read("translation-scaling")
     assert before is not None

@@ -11,7 +11,7 @@ const KIND = /^(task|family|stacks)\./;
 export function Corrections({ of, tensors }: { of: string; tensors?: readonly string[] }): VNode | null {
   const { run } = useStore().names;
   const fits = (place: string): boolean =>
-    tensors === undefined ? KIND.test(place) : tensors.some((name) => name.endsWith(place));
+    tensors === undefined ? KIND.test(place) : tensors.some((name) => `.${name}`.endsWith(`.${place}`));
   const found = (run.corrections ?? []).filter(({ about }: Correction) => about.some(fits));
   if (found.length === 0) return null;
   return (
