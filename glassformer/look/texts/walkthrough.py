@@ -83,8 +83,8 @@ def walkthrough(
 ) -> Iterator[Step]:
     """The steps for one word of one sentence, each cell of its row worked out. `notes` gives the corrections that
     belong to a tensor's name, or to a kind of model, each as its number (`C-2`), a sentence, and the documents it
-    corrects: it appears once, at the first step it belongs to. Large models are cut down to `limits`. Yields one step after the other, so that a
-    large model can be shown while it is computed.
+    corrects: it appears once, at the first step it belongs to. Large models are cut down to `limits`. Yields one step
+    after the other, so that a large model can be shown while it is computed.
     """
     return _Walkthrough(trace, sentence, word, notes, limits or Limits.fitting(trace.config)).steps()
 
