@@ -1,4 +1,4 @@
-"""The README's pictures, taken from the page of the slides' model in a browser: python -m experiments.pictures.
+"""The pictures of README and docs, taken from pages of bundled models in a browser: python -m experiments.pictures.
 
 Needs Chromium, playwright and Pillow (the extra `dev`). Run it again when the page has changed. Each picture is what a
 person would see; nothing is drawn into it but the mouse pointer.
@@ -21,7 +21,13 @@ from experiments.results import RESULTS
 
 PICTURES = RESULTS.parent / "pictures"
 SIZE = {"width": 1200, "height": 720}
-MOST_BYTES = {"first-screen.png": 150_000, "one-number.gif": 600_000}
+KINDS = {
+    "encoder-decoder.png": ("en-fr", "I am a student."),
+    "encoder.png": ("english", "She likes the [MASK] better than the winter."),
+    "decoder.png": ("writer", "As Aliens entered our planet"),
+}
+"""A model of each kind and a text for it: docs/models.md."""
+MOST_BYTES = {"first-screen.png": 150_000, "one-number.gif": 600_000} | dict.fromkeys(KINDS, 60_000)
 ATTENTION = "encoder.blocks.0.self_attention"
 START = (f"{ATTENTION}.weights", "0,1,1,0")
 
@@ -108,6 +114,25 @@ def first_screen(browser: Any, file: Path) -> None:
     page.close()
 
 
+def kind(browser: Any, name: str) -> None:
+    """A model as a closed box, as its stacks, as its blocks."""
+    from PIL import Image
+
+    import glassformer as gf
+
+    model, text = KINDS[name]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"{model}.html"
+        gf.load(model).trace(text).to_html(file, title=model)
+        page = browser.new_page(viewport=SIZE, device_scale_factor=2, color_scheme="light")
+        page.goto(f"{file.as_uri()}#theme=light&level=scene&scene=stages")
+        page.locator("main canvas").last.wait_for()
+        page.wait_for_timeout(1000)
+        shot = Image.open(io.BytesIO(page.locator("main canvas").last.screenshot())).convert("RGB")
+        page.close()
+    shot.quantize(palette=palette_of([shot], 64), dither=Image.Dither.NONE).save(PICTURES / name, optimize=True)
+
+
 def one_number(browser: Any, file: Path) -> None:
     """One number followed home: the block, an attention weight, its operands, a word."""
     page = browser.new_page(viewport=SIZE, color_scheme="light")
@@ -175,7 +200,7 @@ def save_film(film: Film) -> None:
 
 
 def main(given: Sequence[str] = ()) -> None:
-    """Take both pictures anew, or those that are named."""
+    """Take all pictures anew, or those that are named."""
     import glassformer as gf
     from glassformer.bundled.texts import slides, slides_model
 
@@ -185,8 +210,11 @@ def main(given: Sequence[str] = ()) -> None:
         file = Path(folder) / "slides.html"
         trace = gf.load(slides_model()).trace([sentence.masked for sentence in slides().sentences])
         trace.to_html(file, title="slides")
-        for name in given or makers:
-            makers[name](browser, file)
+        for name in given or MOST_BYTES:
+            if name in makers:
+                makers[name](browser, file)
+            else:
+                kind(browser, name)
             size = (PICTURES / name).stat().st_size
             print(f"{PICTURES / name}: {size:,} bytes")
             if size > MOST_BYTES[name]:

@@ -53,7 +53,7 @@ def section() -> list[str]:
         f"**Verdict**: the observation **holds for {some(held, len(models))}**. {followed(models, following)}",
         f"Nor is a weight a similarity: {alike_most(models)}.",
         "",
-        '**Likewise**, "you" in *Hi how are you* (the mask-matrix post). Heads that look from *you* at *how* and at',
+        '**Likewise**, "you" in *Hi how are you* (the illustrated guide). Heads that look from *you* at *how* and at',
         f"*are*, more than at *hi* each: {'; '.join(greeted(name, found) for name, found in models.items())}.",
         "",
         made_by(row),

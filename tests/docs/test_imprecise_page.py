@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from glassformer.api.trace import trace
 from glassformer.bundled.texts import Note, notes, notes_about
+from glassformer.cli.look.explain import notes_for
+from glassformer.cli.look.render import write
+from glassformer.config import ModelConfig
+from glassformer.look.texts.walkthrough import walkthrough
+from glassformer.look.trace.trace import Origin
 from glassformer.models.names import tensor_names
+from glassformer.page.documents import corrections
 from tests.contracts.families import ROWS
 
-NUMBERS = [f"C-{number}" for number in range(1, 44)]
+NUMBERS = [f"C-{number}" for number in range(1, 45)]
 FILLED = {*NUMBERS}
 """Those that this part of the project proves; the others may wait for the part named."""
 
@@ -89,14 +97,54 @@ def test_each_note_is_one_short_sentence_or_two(note: Note) -> None:
     assert str(note).startswith(f"{note.number} {note.title}: ")
 
 
-def test_each_step_a_note_names_is_a_tensor_of_some_model() -> None:
+KINDS = {place for note in notes() for place in note.about if place.partition(".")[0] in ("task", "family", "stacks")}
+
+
+def test_each_note_has_a_place_and_each_place_is_a_tensor_of_some_model_or_a_kind_of_models() -> None:
     known = {name for row in ROWS for name in tensor_names(row.model())}
     for note in notes():
-        for ending in note.about:
-            assert any(name.endswith(f".{ending}") or name == ending for name in known), f"{note.number}: {ending}"
+        assert note.about, note.number
+        for place in {*note.about} - KINDS - {"verb.matrix"}:
+            assert any(name.endswith(f".{place}") or name == place for name in known), f"{note.number}: {place}"
+
+
+@pytest.fixture(scope="module")
+def walked() -> dict[str, tuple[dict[str, str], list[str]]]:
+    """By kind: the corrections that a small model of it prints, with their steps, and those on its page."""
+    found = {}
+    models = {f"stacks.{'_'.join(sides_of(row.config()))}": row for row in ROWS if row.family != "mask_matrix"}
+    models |= {kind: row for kind in KINDS for row in ROWS if kind == f"family.{row.family}"}
+    for kind in sorted(KINDS):
+        row = models[kind if kind in models else "stacks.encoder"]
+        run = trace(row.model(), *row.batch(padding="none"))
+        run = replace(run, origin=Origin((), (), task=kind.removeprefix("task.")))
+        steps = list(walkthrough(run, notes=notes_for(run.config)))
+        printed = {number: step.title for step in steps for number, *_ in step.notes}
+        lines = "\n".join(write(steps))
+        assert all(f"Note {number}" in lines for number in printed)
+        found[kind] = printed, [each["number"] for each in corrections(run)]
+    return found
+
+
+def sides_of(config: ModelConfig) -> list[str]:
+    return [side for side in ("encoder", "decoder") if getattr(config, side) is not None]
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_small_model_of_each_kind_prints_the_corrections_about_it(
+    kind: str, walked: dict[str, tuple[dict[str, str], list[str]]]
+) -> None:
+    printed, on_page = walked[kind]
+    about = {note.number for note in notes_about(kind)}
+    assert about
+    assert about <= {*printed}
+    assert about <= {*on_page}
+    assert {*printed} == {*on_page}
 
 
 def test_notes_are_found_by_tensor() -> None:
     found = [note.number for note in notes_about("encoder.blocks.0.self_attention.masked")]
     assert found == ["C-4", "C-34"]
     assert notes_about("loss") == ()
+    assert notes_about("head.logits")
+    assert notes_about("sentence_head.logits") == ()

@@ -3,7 +3,7 @@
 // number of the run in it; and why steps are left out.
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import { readTensors, Store, scoutOf, stepsOf, TOURS, told } from "../../glassformer/page/built/explorer.js";
+import { readTensors, Store, scoutOf, stepsOf, TOURS, textsOf, told } from "../../glassformer/page/built/explorer.js";
 
 function blockOf(html, id) {
   const found = html.match(new RegExp(`<script type="application/gzip" id="${id}">([^<]*)</script>`));
@@ -30,7 +30,7 @@ async function tell(tour, path) {
   const { run, tensors, texts: all } = open(path);
   const store = new Store({ run, tensor: async (name) => tensors.get(name), explain: async () => null });
   await store.open(tensors.keys());
-  const texts = all[tour.name];
+  const texts = textsOf(all, tour);
   const steps = stepsOf(store, tour);
   const sentences = Math.max(run.words.inputs.length, run.words.decoder_inputs.length, 1);
   const rows = [];

@@ -14,6 +14,7 @@ from glassformer.api.trace import Trace, trace
 from glassformer.models.inputs import Inputs
 from glassformer.page.page import page
 from glassformer.page.tour import tour_texts
+from glassformer.parts.activity import Reading, activity_matrix
 from tests.look.rows import row_named
 from tests.page.test_browser import WAIT, show
 from tests.page.test_tour import check_steps, tell, tell_all, texts_of, walk
@@ -26,16 +27,21 @@ Told = dict[str, list[dict[str, Any]]]
 CORRECTIONS = {
     "translation": {"C-5", "C-8", "C-9", "C-16", "C-32", "C-36", "C-37", "C-39"},
     "decoder": {"C-16", "C-31", "C-34", "C-37", "C-38"},
+    "notes": {"C-6", "C-9", "C-10", "C-12", "C-38"},
+    "post": {"C-27", "C-28", "C-29", "C-35"},
+    "guide": {"C-30", "C-44"},
 }
+OF_DOCUMENTS = ("notes", "post", "guide")
 
 
 @pytest.fixture(scope="module")
-def told(translator: Model, student_page: Path, tmp_path_factory: pytest.TempPathFactory) -> Told:
-    """Both tours of the translator, of the text alone and beside a longer one."""
+def told(translator: Model, student_page: Path, demo_page: Path, tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """Both tours of the translator, of the text alone and beside a longer one; the documents' of it and the slides."""
     file = tmp_path_factory.mktemp("tours") / "two.html"
     longer = "The animal didn't cross the street because it was too tired."
     translator.trace(["I am a student.", longer]).to_html(file, title="two")
-    return tell_all({tour: [student_page, file] for tour in ("translation", "decoder")})
+    both = {tour: [student_page, file] for tour in ("translation", "decoder")}
+    return tell_all(both | {tour: [student_page, demo_page] for tour in OF_DOCUMENTS})
 
 
 def said(told: dict[str, Any]) -> dict[str, str]:
@@ -121,6 +127,31 @@ def test_where_angles_depend_on_the_length_earlier_keys_are_said_to_move(tmp_pat
     assert "is not exact here" in said(told)["cache"]
 
 
+@pytest.mark.parametrize("tour", OF_DOCUMENTS)
+def test_each_document_has_a_tour_in_its_order(tour: str, told: Told, student: Trace, demo: Trace) -> None:
+    """A step is found as in the tour that it comes from, and says where the document has it."""
+    for found, answer in zip((student, demo), told[tour], strict=True):
+        check_steps(found, answer)
+        assert all(why for _, why in answer["left"])
+        sources = [row["source"] for row in answer["rows"] if row["sentence"] == 0]
+        assert sum(bool(source) for source in sources) >= 5
+    if tour == "notes":
+        times = [tuple(map(int, source.split(", ")[-1].split(":"))) for source in sources if source]
+        assert {len(time) for time in times} == {2, 3}  # minutes and seconds; hours too
+
+
+def test_the_tour_of_the_post_has_the_three_readings(demo: Trace, told: Told) -> None:
+    """The page's sums are those of the package: the words' vectors, two of five words hidden."""
+    texts = said(told["post"][1])
+    vectors = demo["encoder.embed.sum"][0]
+    readings: dict[str, Reading] = {"identity": "code", "stated": "stated", "both": "pairs"}
+    for key, reading in readings.items():
+        found = activity_matrix(vectors, (1, 2), reading=reading)
+        assert f"Of 25 pairs {int(found.allowed.sum())} are left" in texts[key]
+    assert f"She gives {written(float(found.pairs[1, 0]))}" in texts["pairs"]
+    assert f"{float(found.weights[0, 4]) * 100:.1f} %" in texts["both"]
+
+
 # --------------------------------------------------------------------------- in a browser
 
 
@@ -130,6 +161,18 @@ def test_a_translator_has_both_tours_by_keyboard(tour: str, opened: Page, studen
     show(opened, student_page)
     steps = walk(opened, student, judge=True, tour=tour)
     assert steps == len(tour_texts()[tour])
+
+
+def test_the_tour_of_the_post_by_keyboard(opened: Page, demo: Trace, demo_page: Path) -> None:
+    show(opened, demo_page)
+    assert walk(opened, demo, judge=True, tour="post") == len(tour_texts()["post"])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("tour", ["notes", "guide"])
+def test_the_tours_of_long_documents_by_keyboard(tour: str, opened: Page, student: Trace, student_page: Path) -> None:
+    show(opened, student_page)
+    assert walk(opened, student, judge=True, tour=tour) >= 30
 
 
 @pytest.mark.parametrize(

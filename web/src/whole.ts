@@ -14,7 +14,7 @@ export { axisNames } from "./record/axes.ts";
 export { Store } from "./run/store.ts";
 export { scoutOf } from "./scout/scout.ts";
 export { stepsOf, told } from "./tour/tour.ts";
-export { TOURS } from "./tour/tours.ts";
+export { TOURS, textsOf } from "./tour/tours.ts";
 
 /** What anywidget calls to show a trace in a notebook. */
 export default { render: inNotebook };

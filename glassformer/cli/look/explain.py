@@ -198,7 +198,7 @@ def _walk(
 
     limits = Limits.fitting(trace.config)
     place = place_of(trace, sentence, word)
-    told = _notes_for(trace.config) if notes else no_notes
+    told = notes_for(trace.config) if notes else no_notes
     walk = walkthrough(trace, sentence=sentence, word=place, notes=told, limits=limits)
     last = head_answer(opened, given[0 if choices else sentence], pair, limits, choices)
     steps = walk if last is None else chain(walk, [last])
@@ -243,7 +243,7 @@ def _follow(trace: Trace, cell: str, *, json: bool) -> None:
             _print(["  each word's share:", *indented(share_lines(found, width - 4), 4)])
 
 
-def _notes_for(config: ModelConfig) -> NotesOf:
+def notes_for(config: ModelConfig) -> NotesOf:
     """The corrections to the source documents that belong to a tensor, first those of the document that is followed."""
     from glassformer.bundled.texts import notes_about
     from glassformer.look.texts.walkthrough import followed

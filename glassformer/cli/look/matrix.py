@@ -34,7 +34,6 @@ _READINGS = {
     "stated": "as its text states, a word sees itself and those before it, never a masked word",
     "pairs": "as its text says elsewhere, a word sees every word that is not masked",
 }
-_NOTES = ("C-27", "C-28", "C-29", "C-35")
 
 
 def matrix(
@@ -119,6 +118,8 @@ def matrix(
     With --model the word vectors are learned ones. --post shows the post's own numbers, --guide the scores that the
     illustrated guide and the lecture notes print.
     """
+    from glassformer.bundled.texts import notes_about
+
     own = {
         "--reading": reading,
         "--window": window,
@@ -173,11 +174,11 @@ def matrix(
             print()
         print(*shown.lines(screen_width(), begin=6 if post and count else 1), sep="\n")
         if notes and not post:
-            print_notes(_NOTES)
+            print_notes(notes_about("verb.matrix"))
     if post and not json:
         print(*against_the_post(screen_width()), sep="\n")
         if notes:
-            print_notes(_NOTES)
+            print_notes(notes_about("verb.matrix"))
 
 
 def _refuse(what: str, options: Mapping[str, object], do: str = "leave it out") -> None:

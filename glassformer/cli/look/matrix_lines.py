@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from glassformer.base.lines import columns_of, label, padded, screen_width, wrapped
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from glassformer.bundled.texts import Note
 
 LONGEST_WORD, _LEAST_WORD = 12, 7
 
@@ -50,9 +52,6 @@ def flowing(text: str, width: int) -> Iterator[str]:
     return wrapped(text, width, first=3, rest=3)
 
 
-def print_notes(numbers: Sequence[str]) -> None:
-    from glassformer.bundled.texts import notes
-
-    for each in notes():
-        if each.number in numbers:
-            print("", *flowing(f"Note {each}", screen_width()), sep="\n")
+def print_notes(notes: Iterable[Note]) -> None:
+    for each in notes:
+        print("", *flowing(f"Note {each}", screen_width()), sep="\n")

@@ -30,7 +30,9 @@ def show_guide(size: int, *, notes: bool, html: Path | None, json: bool) -> None
         else:
             print(*[""] * bool(count), *_lines(each, size, screen_width()), sep="\n")
     if notes and not json:
-        print_notes(_NOTES)
+        from glassformer.bundled.texts import notes as all_notes
+
+        print_notes(each for each in all_notes() if each.number in _NOTES)
 
 
 def _record(each: Printed, size: int) -> dict[str, Any]:

@@ -96,6 +96,7 @@ def trace(
         by_word=reads_by_word(reader.config, reader.tokenizer),
         mask_id=reader.tokenizer.mask_id,
         scored_by_masks=plain,
+        task=model.task_name or "",
         name="" if model.source is None or where is None else Path(where).name,
     )
     return replace(found, origin=origin)

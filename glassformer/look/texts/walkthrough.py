@@ -56,12 +56,21 @@ SHIFTED = (
     "The decoder reads the target shifted by one{}: at each place it predicts the next word, at the last one the end."
 )
 TRIANGLE = "the triangle that is added to the scaled scores, rows look at columns"
+OF_SUCH = "Where the documents are imprecise about models of this kind"
 SEEN = "seen: 1 = the model is given the word, 0 = the word is hidden, or padding."
 
 
 def followed(config: ModelConfig) -> str:
     """The document whose order the walk-through follows: the guide explains a translator, the slides an encoder."""
     return "slides" if config.encoder is None or config.decoder is None else "guide"
+
+
+def kinds_of(trace: Trace) -> list[str]:
+    """What kind of model was traced, as the places of corrections name it: its stacks, its family, its task."""
+    stacks = {"encoder": trace.config.encoder, "decoder": trace.config.decoder}
+    sides = "_".join(side for side, stack in stacks.items() if stack is not None)
+    task = "" if trace.origin is None else trace.origin.task
+    return [f"task.{task}", f"family.{trace.config.family}", f"stacks.{sides}"]
 
 
 def no_notes(name: str) -> tuple[Note, ...]:
@@ -72,9 +81,9 @@ def walkthrough(
     trace: Trace, *, sentence: int = 0, word: int = 0, notes: NotesOf = no_notes, limits: Limits | None = None
 ) -> Iterator[Step]:
     """The steps for one word of one sentence, each cell of its row worked out. `notes` gives the corrections that
-    belong to a tensor's name, each as its number (`C-2`), a sentence, and the documents it corrects: it appears once,
-    at the first step it belongs to. Large models are cut down to `limits`. Yields one step after the other, so that a
-    large model can be shown while it is computed.
+    belong to a tensor's name, or to a kind of model, each as its number (`C-2`), a sentence, and the documents it
+    corrects: it appears once, at the first step it belongs to. Large models are cut down to `limits`. Yields one step
+    after the other, so that a large model can be shown while it is computed.
     """
     return _Walkthrough(trace, sentence, word, notes, limits or Limits.fitting(trace.config)).steps()
 
@@ -125,6 +134,8 @@ class _Walkthrough:
                 yield self.step(name, held)
         if "head.probabilities" in statement.formulas:
             yield self.answers()
+        if of_such := tuple(note for kind in kinds_of(self.trace) for note in self.new_notes(kind)):
+            yield Step(OF_SUCH, notes=of_such)
 
     def block(self, unit: str) -> BlockConfig:
         side, _, index = unit.split(".")

@@ -36,7 +36,7 @@ from glassformer.models.transformer import Transformer
 class Origin:
     """The texts of a run and what reads them: `loads` are Python lines that make `model`, `command` opens the run live.
     `by_word`: words of the vocabulary with blanks between. `mask_id` is [MASK], if any. `scored_by_masks`: the
-    vocabulary is scored at masked words, without any everywhere. `name` is the model's, if known.
+    vocabulary is scored at masked words, without any everywhere. `name` is the model's, `task` its task, if known.
     """
 
     loads: tuple[str, ...]
@@ -49,6 +49,7 @@ class Origin:
     mask_id: int | None = None
     scored_by_masks: bool = True
     name: str = ""
+    task: str = ""
 
 
 REPEATED = 12  # How many words of a text fit into the line that describes a trace

@@ -1,4 +1,4 @@
-"""*Attention Is All You Need* (Vaswani et al. 2017): as the paper draws it, and as its authors released it."""
+"""*Attention Is All You Need* (Vaswani et al. 2017): as the paper draws it, and as its authors' code later had it."""
 
 from glassformer.config import Activation, ModelConfig, PositionConfig
 from glassformer.models.families.blocks import chosen, of_size
@@ -58,7 +58,7 @@ def tensor2tensor(
     max_length: int = 512,
     bias: bool = False,
 ) -> ModelConfig:
-    """The paper's authors' released code: norm before each sublayer and after each stack, and its own sinusoids."""
+    """The later default of the authors' code: norm before each sublayer and after each stack, and its own sinusoids."""
     width, heads, feed_forward = of_size(size, VASWANI_SIZES, width, heads, feed_forward)
     return encoder_decoder(
         "tensor2tensor",

@@ -10,7 +10,7 @@ import torch
 from glassformer.base.errors import ConfigError
 from glassformer.look.trace.saved import WordsRecord
 from glassformer.look.trace.verify import LIMITS
-from glassformer.page.documents import documents
+from glassformer.page.documents import corrections, documents
 from glassformer.page.sections.carried import Carried
 from glassformer.page.sections.statement import statement_record
 from glassformer.page.sections.vectors import vectors_record
@@ -45,6 +45,7 @@ def run_record(trace: Trace, carried: Carried, title: str) -> dict[str, Any]:
         "limit": carried.limit,
         "rows": carried.rows,
         "documents": documents(),
+        "corrections": corrections(trace),
         "vectors": vectors_record(trace),
     }
 

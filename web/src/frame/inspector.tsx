@@ -13,6 +13,7 @@ import { givenSentence, sentenceOf } from "../formulas/sentences.ts";
 import { Check, Sentence, SetByHand } from "../levels/number/pieces.tsx";
 import { short } from "../numbers/written.ts";
 import type { Answer } from "../run/store.ts";
+import { Corrections } from "../views/corrections.tsx";
 import { useAnswer, useNextTask, useStore } from "../views/hooks.ts";
 import { Working } from "../views/pieces.tsx";
 import { LEVELS } from "./levels.ts";
@@ -122,6 +123,7 @@ function InHand({ answer }: { answer: Answer }): VNode {
           <Check found={answer.found} />
         </div>
       )}
+      <Corrections of="this tensor" tensors={[name]} />
       <div class="part">
         <ul class="links">
           <li>

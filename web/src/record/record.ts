@@ -85,6 +85,7 @@ export interface RunRecord {
   readonly editing?: Editing | null;
   /** What the source documents show, to set beside the run's own numbers. */
   readonly documents?: Documents;
+  readonly corrections?: readonly Correction[];
   readonly vectors?: VectorsRecord;
 }
 
@@ -99,6 +100,14 @@ export interface VectorsRecord {
   readonly layers: readonly string[];
   readonly word: string | null;
   readonly strategies: Readonly<Record<string, Strategy>>;
+}
+
+/** Where the documents that `said_by` names are imprecise; `about`: endings of names of tensors, and kinds of models. */
+export interface Correction {
+  readonly number: string;
+  readonly sentence: string;
+  readonly said_by: string;
+  readonly about: readonly string[];
 }
 
 /** What a picture of a document prints: see `page/documents.toml`. */

@@ -42,8 +42,8 @@ export class Scout {
     return new Scout(this.names, (name) => tensors.get(name) ?? this.fetch(name), this.sentence, this.stack);
   }
 
-  /** The same sentence, or the one beside it, in another stack. */
-  beside(stack: "encoder" | "decoder"): Scout {
+  /** The same sentence, or the one beside it, in another stack; empty: in the first. */
+  beside(stack: "" | "encoder" | "decoder"): Scout {
     return scoutOf(this, this.sentence, stack);
   }
 

@@ -43,22 +43,31 @@ export function Offers({ open, onClose }: { open: boolean; onClose: () => void }
       onKeyDown={(event) => event.stopPropagation()}
     >
       <p class="strong">Tours through this run</p>
-      <ul>
-        {suiting(store.names).map((tour) => (
-          <li key={tour.name}>
-            <button
-              type="button"
-              data-tour={tour.name}
-              onClick={() => {
-                close();
-                void enter(store, addressOf(tour, 1)).then(() => intoSight());
-              }}
-            >
-              <b>{tour.title}</b> <span>{tour.shows}</span>
-            </button>
-          </li>
-        ))}
-      </ul>
+      {[false, true].map((document) => {
+        const tours = suiting(store.names).filter(({ follows }) => (follows !== "") === document);
+        if (tours.length === 0) return null;
+        return (
+          <>
+            <p class="label">{document ? "In the order of a source document" : "By subject"}</p>
+            <ul>
+              {tours.map((tour) => (
+                <li key={tour.name}>
+                  <button
+                    type="button"
+                    data-tour={tour.name}
+                    onClick={() => {
+                      close();
+                      void enter(store, addressOf(tour, 1)).then(() => intoSight());
+                    }}
+                  >
+                    <b>{tour.title}</b> <span>{tour.shows}</span>
+                  </button>
+                </li>
+              ))}
+            </ul>
+          </>
+        );
+      })}
       <button type="button" onClick={close}>
         Close <kbd>Esc</kbd>
       </button>

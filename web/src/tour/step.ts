@@ -19,6 +19,8 @@ export interface Found {
 
 export interface Step {
   readonly key: string;
+  /** Of a step of another tour: where the document that is followed has it; empty: nowhere. */
+  readonly source?: string;
   /** Whether this run has no such step. */
   lacks?(s: Scout): boolean;
   /** Tensors that are opened before it is told, where there are many; others are opened as it needs them. */

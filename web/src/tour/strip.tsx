@@ -13,7 +13,7 @@ import { intoSight } from "./sight.ts";
 import type { Told } from "./step.ts";
 import { field, loadTexts, type Texts } from "./texts.ts";
 import { enter, leave, needed, stepsOf, told } from "./tour.ts";
-import { addressOf, placeIn, type Tour } from "./tours.ts";
+import { addressOf, placeIn, type Tour, textsOf } from "./tours.ts";
 
 export function Strip(): VNode {
   const { names } = useStore();
@@ -47,9 +47,9 @@ function Step({ tour, number }: { tour: Tour; number: number }): VNode {
   const [asked, setAsked] = useState("");
   const [texts, setTexts] = useState<Texts | null>(null);
   useEffect(() => {
-    void loadTexts().then((all) => setTexts(all[tour.name] ?? {}));
+    void loadTexts().then((all) => setTexts(textsOf(all, tour)));
   }, [tour]);
-  const here = `${state.value.tour} ${sentence}`;
+  const here = placeOfAnswer();
   useEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || writes(event.target)) return;
@@ -58,11 +58,11 @@ function Step({ tour, number }: { tour: Tour; number: number }): VNode {
       if (event.key === "n") void enter(store, addressOf(tour, at + 1)).then(() => intoSight(true));
       if (event.key === "p") void enter(store, addressOf(tour, at - 1)).then(() => intoSight(true));
       if (event.key === "q") leave();
-      if (event.key === "a") setAsked((known) => (known === here ? "" : here));
+      if (event.key === "a") setAsked((known) => (known === placeOfAnswer() ? "" : placeOfAnswer()));
     };
     addEventListener("keydown", pressed);
     return () => removeEventListener("keydown", pressed);
-  }, [store, tour, here]);
+  }, [store, tour]);
   useEffect(() => intoSight(), [tour, number]);
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -173,6 +173,9 @@ function Step({ tour, number }: { tour: Tour; number: number }): VNode {
     </section>
   );
 }
+
+/** Where an answer was asked for: it is another one at the next step, and in another sentence. */
+const placeOfAnswer = (): string => `${state.value.tour} ${state.value.sentence}`;
 
 function Sentence({ parts }: { parts: readonly Said[] }): VNode {
   const { names } = useStore();

@@ -1,14 +1,18 @@
 /** The tours, by name: what each shows, which runs it suits, its steps. Its texts: `glassformer/page/tours/NAME.toml`. */
 
 import type { Names } from "../formulas/names.ts";
+import { vectorsOf } from "../levels/mask/asked.ts";
 import type { Step } from "./step.ts";
 import { ANSWER } from "./steps/answer.ts";
 import { BERT } from "./steps/bert.ts";
 import { DECODER } from "./steps/decoder.ts";
 import { INPUT } from "./steps/input.ts";
+import { POST } from "./steps/post.ts";
+import { GUIDE, NOTES, retold } from "./steps/retold.ts";
 import { SCORES } from "./steps/scores.ts";
 import { TRANSLATION } from "./steps/translation.ts";
 import { VALUES } from "./steps/values.ts";
+import type { Text, Texts } from "./texts.ts";
 
 export interface Tour {
   readonly name: string;
@@ -31,7 +35,7 @@ const looksBack = ({ run }: Names): boolean =>
   run.formulas.some(({ name, rule }) => name.startsWith("decoder.") && rule["causal"] === true);
 
 /** In the order in which they are offered: what a model is for stands before what all models have. */
-export const TOURS: readonly Tour[] = [
+const OWN: readonly Tour[] = [
   {
     name: "translation",
     title: "From one language to another",
@@ -48,8 +52,8 @@ export const TOURS: readonly Tour[] = [
   },
   {
     name: "slides",
-    title: "Attention, step by step",
-    shows: "From words to vectors, queries, keys and values to the answer, in the order of the slides.",
+    title: "The slides: attention, step by step",
+    shows: "Ulf Mertens’ slides: from words to vectors, queries, keys and values to the answer.",
     ...{ follows: "the slides: ", stack: "", steps: [...INPUT, ...SCORES, ...VALUES, ...ANSWER] },
     suits: () => true,
   },
@@ -61,6 +65,43 @@ export const TOURS: readonly Tour[] = [
     suits: (names) => attends(names, "encoder.") && !names.run.model.stacks.some(({ side }) => side === "decoder"),
   },
 ];
+
+/** Each source document has a tour in its order; `slides` is among the others. */
+export const TOURS: readonly Tour[] = [
+  ...OWN,
+  {
+    name: "notes",
+    title: "The lecture notes: Transformers and BERT",
+    shows: "AppliedRoots’ lecture notes: the stacks, attention, order, the decoder, then BERT and what it is used for.",
+    ...{ follows: "the lecture notes: ", stack: "", steps: retold(OWN, NOTES) },
+    suits: (names) => attends(names, ""),
+  },
+  {
+    name: "post",
+    title: "The post: the multi words mask matrix",
+    shows: "Paul Xiong’s post, on the words of this run: all pairs, what is forbidden, and three readings of it.",
+    ...{ follows: "the mask-matrix post: ", stack: "", steps: POST },
+    suits: (names) => vectorsOf(names).length > 0 && attends(names, ""),
+  },
+  {
+    name: "guide",
+    title: "The illustrated guide to Transformers",
+    shows: "The guide’s way of a text through encoder and decoder, to the words that are written.",
+    ...{ follows: "the illustrated guide: ", stack: "", steps: retold(OWN, GUIDE) },
+    suits: (names) => attends(names, ""),
+  },
+];
+
+/** The texts of a tour by the keys of its steps: those of a step of another tour, with what is said otherwise here. */
+export function textsOf(all: Readonly<Record<string, Texts>>, tour: Tour): Texts {
+  const own = all[tour.name] ?? {};
+  const text = ({ key, source }: Step): Text => {
+    const [home = "", step = ""] = key.split(".");
+    if (source === undefined) return own[key] ?? {};
+    return { lacks: "this model has no such part", ...all[home]?.[step], source, ...own[key] };
+  };
+  return Object.fromEntries(tour.steps.map((step) => [step.key, text(step)]));
+}
 
 export const SLIDES = "slides";
 

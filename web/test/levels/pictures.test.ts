@@ -130,7 +130,16 @@ test("the curve in hand is always among those that are drawn", () => {
 
 test("the three readings of the activity matrix, and a cell changed by hand", () => {
   const features: Tensor = { shape: [1, 3, 2], data: [1, 0, 0, 1, 1, 1] };
-  const asked = { features, from: "features", sentence: 0, words: 3, flipped: new Set<string>() } as const;
+  const asked = {
+    features,
+    from: "features",
+    sentence: 0,
+    words: 3,
+    flipped: new Set<string>(),
+    window: 0,
+    prefix: 0,
+    padding: 0,
+  } as const;
   const allowed = (reading: "code" | "stated" | "pairs", hidden: number[], flipped: string[] = []): string => {
     const more = { reading, nothing: "itself", hidden: new Set(hidden), flipped: new Set(flipped) } as const;
     const rows = activityMatrix({ ...asked, ...more }).allowed;

@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { link, state } from "../../address/state.ts";
 import { counted, grouped, percent } from "../../numbers/written.ts";
+import { Corrections } from "../../views/corrections.tsx";
 import { useStore } from "../../views/hooks.ts";
 import { pointedSpot } from "../../views/spots.tsx";
 import { KIND_WORDS, KINDS, type Part, partsOf } from "./parts.ts";
@@ -57,6 +58,8 @@ export function ModelBeside(): VNode {
         </p>
         <p class="quiet">{counted(tensors.length, "tensor")} on the way</p>
       </div>
+      <Corrections of="this part" tensors={tensors.map(({ name }) => name)} />
+      <Corrections of="models of this kind" />
     </>
   );
 }

@@ -1,2 +1,0 @@
-/*! glassformer, Apache-2.0. Contains preact (c) 2015-present Jason Miller and @preact/signals (c) 2022-present Preact Team, both MIT. */
-import{_ as s,o as t,r as n}from"./core.js";function d(l,a){return o=>{let i={name:"",axes:a,rule:o,tokens:"inputs",keys:"inputs"},m={unit:"",title:"",extra:!1,words:"",mathml:""},u={scored_at:null,precision:"float64"},p=new n({...i,...m},r=>l.get(r),u),e=s[o.rule];if(e===void 0)throw new Error(`this page knows no rule ${o.rule}`);return r=>e(new t(o),p,r)}}export{d as a};

@@ -1,0 +1,27 @@
+/** Where the source documents are imprecise, next to what it is about; folded, for the page shows a run and not them. */
+
+import type { VNode } from "preact";
+import { counted } from "../numbers/written.ts";
+import type { Correction } from "../record/record.ts";
+import { useStore } from "./hooks.ts";
+
+const KIND = /^(task|family|stacks)\./;
+
+/** The corrections about these tensors, or about models of this kind; nothing where there is none. */
+export function Corrections({ of, tensors }: { of: string; tensors?: readonly string[] }): VNode | null {
+  const { run } = useStore().names;
+  const fits = (place: string): boolean =>
+    tensors === undefined ? KIND.test(place) : tensors.some((name) => `.${name}`.endsWith(`.${place}`));
+  const found = (run.corrections ?? []).filter(({ about }: Correction) => about.some(fits));
+  if (found.length === 0) return null;
+  return (
+    <details class="part corrections">
+      <summary>{`${counted(found.length, "correction")} of the documents about ${of}`}</summary>
+      {found.map(({ number, said_by, sentence }) => (
+        <p key={number}>
+          <b>{number}</b> <span class="quiet">({said_by})</span> {sentence}
+        </p>
+      ))}
+    </details>
+  );
+}
