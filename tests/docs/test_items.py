@@ -68,10 +68,9 @@ class Printed(dict[str, Any]):
 
     def helpers(self) -> dict[str, Any]:
         """The functions that a `check` may call."""
-        known = (self.step, self.row, self.mixing, self.looks, self.value, self.terms, self.factor, self.size)
-        return {
-            each.__name__: each for each in (*known, self.shown, self.ends, self.parts, close, opened, vector, picture)
-        }
+        known: list[Callable[..., Any]] = [self.step, self.row, self.mixing, self.looks, self.value, self.terms]
+        known += [self.factor, self.size, self.shown, self.ends, self.parts, close, opened, vector, picture]
+        return {each.__name__: each for each in known}
 
     # What explain --json has: steps, or the numbers that were followed.
 
