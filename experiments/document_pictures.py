@@ -12,7 +12,7 @@ from experiments.page import table
 from glassformer.page.tour import pictures
 
 PAGES: Mapping[str, str] = {
-    "slides": 'glassformer explain glassformer/bundled/slides "She [MASK] [MASK] summer better"'
+    "slides": 'glassformer explain slides "She [MASK] [MASK] summer better"'
     ' "He loves to [MASK] healthy" "They go hiking quite [MASK]" --html slides.html',
     "en-fr": 'glassformer explain en-fr "I am a student." --html en-fr.html',
     "english": 'glassformer explain english "The animal didn\'t cross the [MASK] because it was too tired."'

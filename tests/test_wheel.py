@@ -35,7 +35,7 @@ for name in travelling.travelling():
     elif model.task.name == "language-model":
         found[name] = model.generate("Once", max_tokens=4).text
     else:
-        found[name] = model.fill("She [MASK].").masks[0].guesses[0].word
+        found[name] = model.fill("She [MASK]").masks[0].guesses[0].word
 from glassformer.saved.recipe import resolve
 from glassformer.tasks import TASKS
 recipes = {name: resolve(entry.recipe).task.name for name, entry in TASKS.items()}

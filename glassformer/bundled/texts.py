@@ -137,7 +137,7 @@ def slides() -> Slides:
 
 
 def slides_model() -> Path:
-    return Path(__file__).resolve().parent / "slides"
+    return Path(__file__).resolve().parent / "models" / "slides"
 
 
 def quick_brown_fox() -> QuickBrownFox:

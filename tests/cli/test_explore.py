@@ -18,7 +18,6 @@ from urllib.error import HTTPError
 import pytest
 
 from glassformer.api.load import load
-from glassformer.bundled import travelling
 from glassformer.bundled.texts import slides, slides_model
 from glassformer.cli.look.explore import explore
 from glassformer.models.families import slides as slides_family
@@ -57,7 +56,7 @@ def test_without_a_model_it_offers_those_of_the_package(run: Run, served: list[A
     done = run("explore")
     assert (done.code, done.out) == (0, "http://127.0.0.1:1/x/\n")
     ((offers, first, options),) = served
-    assert [offer.name for offer in offers] == ["slides", *travelling.travelling()]
+    assert [offer.name for offer in offers] == ["slides", "chat", "en-fr", "english", "writer"]
     assert (first.model, first.texts) == ("slides", SENTENCES)
     assert (options["port"], options["browser"]) == (0, True)
     assert all(len(line) <= 80 for line in (done.out + done.err).splitlines())

@@ -91,11 +91,8 @@ def _with(offer: Offer, probe: Path | None, index: Path | None, start: str | Non
 
 
 def _offers() -> list[Offer]:
-    from glassformer.bundled.texts import slides, slides_model
-    from glassformer.page.server.offers import Offer
-
-    texts = tuple(sentence.masked for sentence in slides().sentences)
-    return [Offer("slides", slides_model(), texts), *(_offer(name, [], None, None, None) for name in travelling())]
+    names = sorted(travelling(), key=lambda name: name != "slides")  # the slides' model is the first
+    return [_offer(name, [], None, None, None) for name in names]
 
 
 def _offer(which: str, texts: list[str], pair: str | None, target: str | None, choices: list[str] | None) -> Offer:
@@ -111,7 +108,7 @@ def _offer(which: str, texts: list[str], pair: str | None, target: str | None, c
     if not given:
         given, seconds = watched_texts(located(which)) or (_first_texts(which), seconds)
     name = Path(which).name
-    known = not name or name == "slides" or name in travelling()  # another model of the package has this name
+    known = not name or name in travelling()  # another model of the package has this name
     return Offer(which if known else name, which, given, seconds, tuple(choices) if choices else None)
 
 

@@ -125,7 +125,7 @@ def of_package(model: Model) -> Given:
 
     if reads_by_word(model.config, model.tokenizer):
         texts = [sentence.text for sentence in slides().sentences]
-        return Given(texts, None, f"the slides' {len(texts)} sentences, on which it was trained")
+        return Given(texts, None, f"the slides' {len(texts)} sentences; it was trained to predict four of their words")
     pairs = held_out()
     translates = model.config.encoder is not None and model.config.decoder is not None
     title = f"{len(pairs)} bundled sentences, {'with their French' if translates else 'in English'}"

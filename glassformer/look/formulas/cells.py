@@ -4,7 +4,10 @@ import re
 
 from glassformer.base.errors import UnknownNameError
 
-STEP = re.compile(r"\s*(?P<axis>[a-z_]+)\s*=\s*(?:\"(?P<quoted>[^\"]*)\"(?P<at>@\d+)?|(?P<plain>[^,\"]+?))\s*(?:,|$)")
+STEP = re.compile(
+    r"\s*(?P<axis>[a-z_]+)\s*=\s*(?:\"(?P<quoted>.*?)\"(?P<at>@\d+)?|(?P<plain>[^,\"]+?))\s*(?:,\s*(?=[a-z_]+\s*=|$)|$)",
+    re.DOTALL,
+)
 
 
 def split_name(text: str) -> tuple[str, str]:

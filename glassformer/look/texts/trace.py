@@ -10,7 +10,6 @@ from torch import Tensor
 
 from glassformer.answering.answers import listed
 from glassformer.base.errors import DataError
-from glassformer.bundled.texts import slides_model
 from glassformer.bundled.travelling import travelling
 from glassformer.config import ModelConfig
 from glassformer.look.texts.reader import Given, Reader
@@ -97,7 +96,7 @@ def trace(
         mask_id=reader.tokenizer.mask_id,
         scored_by_masks=plain,
         task=model.task_name or "",
-        name="" if model.source is None or where is None else Path(where).name,
+        name="" if model.source is None else Path(where).name,
     )
     return replace(found, origin=origin)
 
@@ -125,29 +124,21 @@ def rows_of_ids(target_ids: TargetIds) -> list[list[int]]:
     return several or [[each for each in target_ids if isinstance(each, int)]]
 
 
-# The slides' model, which is bundled.
-SLIDES = slides_model()
-
 MOST_WORDS = 2000  # In a larger vocabulary it is not looked whether each entry is read as one word
 
 
-def opened_by(source: Path | None) -> tuple[tuple[str, ...], str | None]:
-    """Python that opens the model again, and what the command line calls it, None for the slides' model. Of a folder
-    outside of the current one only its name is shown.
+def opened_by(source: Path | None) -> tuple[tuple[str, ...], str]:
+    """Python that opens the model again, and what the command line calls it. Of a folder outside of the current one
+    only its name is shown.
     """
     if source is None:
         return ("import glassformer as gf",), "MODEL"
-    if source.resolve() == SLIDES:
-        lines = ("import glassformer as gf", "from glassformer.bundled.texts import slides_model")
-        return (*lines, "model = gf.load(slides_model())"), None
     name = next((name for name, folder in travelling().items() if source == folder), None)
     where = name or (source.name if source.is_absolute() else source.as_posix())
     return ("import glassformer as gf", f"model = gf.load({where!r})"), where
 
 
-def command_for(given: Given, where: str | None, *, two_stacks: bool) -> str:
-    if where is None:
-        return "glassformer explore"
+def command_for(given: Given, where: str, *, two_stacks: bool) -> str:
     second = [] if given.seconds is None else ["--target" if two_stacks else "--pair", given.seconds[0]]
     each = [part for choice in given.choices or () for part in ("--choice", choice)]
     return shlex.join(["glassformer", "explore", where, *given.texts, *second, *each])
