@@ -142,6 +142,7 @@ def _answer(asked: Request) -> None:
             bad=bad,
             json=output.json,
             page=asked.page,
+            megabytes=asked.megabytes,
             title=Path(asked.model).name,
         )
         _WAYS[asked.way](job)

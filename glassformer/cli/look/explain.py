@@ -32,6 +32,7 @@ from glassformer.cli.terminal.options import (
     Device,
     HeldOutTexts,
     Json,
+    Megabytes,
     NamedModel,
     Notes,
     Pair,
@@ -80,14 +81,7 @@ def explain(
             help=HTML,
         ),
     ] = None,
-    megabytes: Annotated[
-        int,
-        typer.Option(
-            "--megabytes",
-            min=1,
-            help="Maximum size of the page; beyond it numbers are left out.",
-        ),
-    ] = 8,
+    megabytes: Megabytes = None,
     gradients: Annotated[
         bool,
         typer.Option("--gradients", help="Add the gradients of the loss to the page, back to each word."),
@@ -181,7 +175,7 @@ def _page(
     second: str | None,
     choices: Sequence[str] | None,
     out: Path,
-    megabytes: int,
+    megabytes: int | None,
     *,
     title: str,
     gradients: bool,
