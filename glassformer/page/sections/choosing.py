@@ -118,7 +118,10 @@ class Choice:
             for name in self.units[unit]:
                 read = self.weights_of(name) if weights else []
                 fits = all(self.weight(each, self.trace.parameters[each], most) for each in read)
-                if not (self.number(name, source, most) and fits) and not skip:
+                fits = self.number(name, source, most) and fits
+                for each in self.found.rows.keys() & {*read}:  # the best guesses are known once the logits are there
+                    self.rows(each, self.trace.parameters[each])
+                if not fits and not skip:
                     return
 
     def together(self, wanted: Callable[[str, Tensor], bool], most: int) -> None:
@@ -172,6 +175,8 @@ class Choice:
         found = self.found
         if name in found.weights:
             return True
-        if name.endswith(TABLE):
-            return found.add_rows(name, weight, rows_used(found.tensors, len(weight)))
-        return found.add(found.weights, name, weight, most)
+        return self.rows(name, weight) if name.endswith(TABLE) else found.add(found.weights, name, weight, most)
+
+    def rows(self, name: str, table: Tensor) -> bool:
+        """Take in the rows of a table that the run uses."""
+        return self.found.add_rows(name, table, rows_used(self.found.tensors, len(table)))

@@ -44,10 +44,11 @@ export function Absent({ name }: { name: string }): VNode {
           each place
         </>
       )}
-      . To include all of it,{" "}
-      {run.left_out[name] === "not saved" ? "write the page from a trace that has its model" : "write the page again"}{" "}
-      with <Command text="--megabytes 64" />; or show one number with{" "}
-      <Command text="glassformer explain … --cell NAME[…]" />.
+      .{" "}
+      {run.left_out[name] === "not saved"
+        ? "To include it, write the page from a trace that has its model."
+        : "To include all of it, write the page again with this option:"}
+      {run.left_out[name] !== "not saved" && <Command text="--megabytes 64" />}
     </p>
   );
 }
