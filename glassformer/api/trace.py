@@ -33,7 +33,7 @@ class Trace(look.Trace):
         path: str | Path,
         *,
         title: str | None = None,
-        megabytes: int = 8,
+        megabytes: int | None = None,
         searches: Sequence[SearchTree | None] = (),
         gradients: bool = False,
         training: str | Path | None = None,
@@ -46,15 +46,16 @@ class Trace(look.Trace):
     ) -> None:
         """Write a page that shows every number of this run and its inputs: one file, which works from disk.
 
-        It holds at most `megabytes` of numbers, and says what it leaves out. `searches` are the trees of its texts, as
-        `Model.search_tree` gives them (None for a text without one), `training` is the folder of the model's training:
-        the page shows them too. With `gradients` it holds the gradient of the loss, which costs a backward pass.
-        `probe` is a logistic regression on the model's vectors (a fitted pipeline of `TextFeatures` and scikit-learn's,
-        or the file of `embed compare --probe-out`), `index` an index of texts by these vectors, `start` the model that
-        this one was tuned from: the page draws each of them. `sections` are further sections, as JSON by name; `place`
-        is where it opens, as its address names it. A file that glassformer did not write is replaced only with
-        `overwrite`, one of a model, an index or a run never. Raises DataError where it cannot be written, ConfigError
-        for a limit below 1, CheckpointError for a probe or an index of another model.
+        It has at most so many `megabytes` (default: 2, or 8 if the model's first block needs more) and says what it
+        leaves out. `searches` are the trees of its texts, as `Model.search_tree` gives them (None for a text without
+        one), `training` is the folder of the model's training: the page shows them too. With `gradients` it holds the
+        gradient of the loss, which costs a backward pass. `probe` is a logistic regression on the model's vectors (a
+        fitted pipeline of `TextFeatures` and scikit-learn's, or the file of `embed compare --probe-out`), `index` an
+        index of texts by these vectors, `start` the model that this one was tuned from: the page draws each of them.
+        `sections` are further sections, as JSON by name; `place` is where it opens, as its address names it. A file
+        that glassformer did not write is replaced only with `overwrite`, one of a model, an index or a run never.
+        Raises DataError where it cannot be written, ConfigError for a limit below 1, CheckpointError for a probe or an
+        index of another model.
         """
         from glassformer.features.pipeline import probe_of
         from glassformer.features.probe import Probe

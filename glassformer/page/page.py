@@ -12,6 +12,7 @@ import gzip
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -25,7 +26,8 @@ from glassformer.base.errors import DataError
 from glassformer.base.outputs import output_file
 from glassformer.base.plain import counted
 from glassformer.page.sections import gradients
-from glassformer.page.sections.carried import carry, planes
+from glassformer.page.sections.carried import PLANES, Carried, planes
+from glassformer.page.sections.choosing import carry
 from glassformer.page.sections.editing import editing_record
 from glassformer.page.sections.record import run_record
 from glassformer.page.tour import pictures, tour_texts
@@ -33,10 +35,12 @@ from glassformer.page.tour import pictures, tour_texts
 if TYPE_CHECKING:
     from glassformer.look.trace.trace import Trace
 
-MEGABYTES, MOST_MEGABYTES = 8, 64
-"""How large a page is at most if nothing else is said, and beyond which it is not written unless that is asked for."""
-SHELL = 450_000
-"""About what a page has beside the numbers."""
+MEGABYTES, LARGE_MEGABYTES, MOST_MEGABYTES = 2, 8, 64
+"""How large a page is at most if nothing else is said; if the first block of the model does not fit into that; and
+beyond which it is not written unless that is asked for.
+"""
+NAMES = 20_000
+"""About what the names of the tensors that are left out add."""
 UNPACKED = ("page-style", "page-script")
 UNPACK = """
 const unpacked = async (id) => {
@@ -71,7 +75,7 @@ def write_page(
     path: str | Path,
     *,
     title: str | None = None,
-    megabytes: int = MEGABYTES,
+    megabytes: int | None = None,
     sections: Mapping[str, Any] | None = None,
     place: str = "",
     overwrite: bool = False,
@@ -102,25 +106,21 @@ def page(
     trace: Trace,
     *,
     title: str | None = None,
-    megabytes: int = MEGABYTES,
+    megabytes: int | None = None,
     sections: Mapping[str, Any] | None = None,
     place: str = "",
 ) -> str:
-    """The page as text, of about so many megabytes at most; raises ConfigError for a limit below 1, and DataError for a
-    page that is beyond it and above 64 MB, which what is not numbers can be.
+    """The page as text, of so many megabytes at most (None: 2, or 8 if the first block of the model needs more); raises
+    ConfigError for a limit below 1, and DataError for a page that is beyond it and above 64 MB, which what is not
+    numbers can be.
 
     `sections` is what it carries beside the tensors, as JSON by name: see `sections.py`. A run that was traced
     with the gradients of its loss always carries them. `place` is where it opens, as its address names it.
     """
-    megabytes = counted(megabytes, "the most megabytes of a page")
+    if megabytes is not None:
+        megabytes = counted(megabytes, "the most megabytes of a page")
     title = title or title_of(trace)
-    carried = carry(trace, megabytes * 1_000_000 - SHELL)
     blocks = {
-        "record": json.dumps(
-            run_record(trace, carried, title) | {"editing": editing_record(trace, alone=True)}, allow_nan=False
-        ).encode(),
-        "tensors": save_planes(carried.tensors),
-        "weights": save_planes(carried.weights),
         "tour": json.dumps(tour_texts(), ensure_ascii=False).encode(),
         "pictures": json.dumps(pictures(), ensure_ascii=False).encode(),
     }
@@ -128,8 +128,26 @@ def page(
         sections = {gradients.NAME: gradients.gradient_section(trace)} | dict(sections or {})
     for name, section in (sections or {}).items():
         blocks[f"section-{name}"] = json.dumps(section, allow_nan=False).encode()  # a lone surrogate too
-    text = document(title, blocks, place=place)
-    most = max(MOST_MEGABYTES, megabytes)
+
+    def filled(limit: int) -> tuple[str, bool]:
+        """The page with as many numbers as fit, and whether those of its first block open to their operands."""
+
+        def made(carried: Carried) -> str:
+            record = run_record(trace, carried, title) | {"editing": editing_record(trace, alone=True), "limit": limit}
+            numbers = {"tensors": save_planes(carried.tensors), "weights": save_planes(carried.weights)}
+            told = {"record": json.dumps(record, allow_nan=False).encode(), **numbers, **blocks}
+            return document(title, told, place=place)
+
+        room = limit - len(made(Carried(0))) - NAMES
+        text = made(carried := carry(trace, room))
+        if len(text) > limit and carried.nbytes > 0:  # the sizes of numbers were estimated
+            text = made(carried := carry(trace, room - (len(text) - limit) - NAMES))
+        return text, carried.opens
+
+    text, opens = filled((megabytes or MEGABYTES) * 1_000_000)
+    if megabytes is None and not opens:
+        text, _ = filled(LARGE_MEGABYTES * 1_000_000)
+    most = max(MOST_MEGABYTES, megabytes or 0)
     if len(text) > most * 1_000_000:
         raise DataError(
             f"a page must have at most {most} MB",
@@ -149,13 +167,8 @@ def document(title: str, blocks: Mapping[str, bytes], root: str = '<div id="expl
 
     `root` begins the element that the views fill; `place` is where it opens.
     """
-    style, script = built("explorer.css"), built("explorer.js")
-    own = dict(zip(UNPACKED, (style.encode(), script.encode()), strict=True))
-    scripts = [block_of(name, compressed(data)) for name, data in {**blocks, **own}.items()]
-    policy = (
-        f"default-src 'none'; script-src {digest(UNPACK)} {digest(script)}; style-src {digest(style)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
+    own, policy = frame_of_page()
+    scripts = [*(block_of(name, compressed(data)) for name, data in blocks.items()), *own]
     return "\n".join(
         (
             "<!doctype html>",
@@ -175,6 +188,18 @@ def document(title: str, blocks: Mapping[str, bytes], root: str = '<div id="expl
             "",
         )
     )
+
+
+@cache
+def frame_of_page() -> tuple[list[str], str]:
+    """The blocks of style and script, and the content policy that allows them."""
+    style, script = built("explorer.css"), built("explorer.js")
+    own = zip(UNPACKED, (style, script), strict=True)
+    policy = (
+        f"default-src 'none'; script-src {digest(UNPACK)} {digest(script)}; style-src {digest(style)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return [block_of(name, compressed(data.encode())) for name, data in own], policy
 
 
 def built(name: str) -> str:
@@ -205,7 +230,7 @@ def block_of(name: str, data: bytes) -> str:
 
 def save_planes(tensors: dict[str, Tensor]) -> bytes:
     """As safetensors, the bytes of each tensor in the order that compresses well."""
-    return save({name: planes(tensor) for name, tensor in tensors.items()}, {"bytes": "planes"})
+    return save({name: planes(tensor) for name, tensor in tensors.items()}, {"bytes": PLANES})
 
 
 def own_memory(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

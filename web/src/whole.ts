@@ -13,6 +13,7 @@ export { readTensors } from "./numbers/safetensors.ts";
 export { axisNames } from "./record/axes.ts";
 export { Store } from "./run/store.ts";
 export { scoutOf } from "./scout/scout.ts";
+export { withDerived } from "./sources/derived.ts";
 export { stepsOf, told } from "./tour/tour.ts";
 export { TOURS, textsOf } from "./tour/tours.ts";
 

@@ -133,6 +133,7 @@ def _answer(asked: Request) -> None:
     ):
         job = Job(
             opened=opened, verb=verb, texts=records(inputs, bad=bad or stop_unless("rejects")), options=given, out=out,
-            advance=advance, bad=bad, json=output.json, page=asked.page, title=Path(asked.model).name,
+            advance=advance, bad=bad, json=output.json, page=asked.page, megabytes=asked.megabytes,
+            title=Path(asked.model).name,
         )  # fmt: skip
         _WAYS[asked.way](job)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from glassformer.cli.terminal.options import HTML
+from glassformer.cli.terminal.options import HTML, Megabytes
 from glassformer.decode.options import OPTIONS, WritingOptions
 
 _KINDS = get_type_hints(WritingOptions, localns={"DecodeSettings": object})
@@ -44,6 +44,7 @@ _SHOWN = {
     **_TREES,
     "stream": (Annotated[bool | None, _STREAM], None),
     "html": (Annotated[Path | None, typer.Option("--html", writable=True, help=HTML)], None),
+    "megabytes": (Megabytes, None),
 }
 _IN_TURN = typer.Option("--stream/--no-stream", help="Show words as soon as they are decided.")
 _SAVE = "Save the conversation to this file after each turn; continue the one that it holds.  [default: none]"

@@ -30,6 +30,7 @@ class Job:
     bad: RejectsFile | None = None
     json: bool = False
     page: Path | None = None
+    megabytes: int | None = None
     title: str = ""
 
     @property

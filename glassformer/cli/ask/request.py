@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Way = Literal["records", "stream", "tree", "page", "conversation"]
 # Options that say how an answer is shown or kept, not what it is.
-_SHOWN = ("stream", "tree", "html", "save", "target")
+_SHOWN = ("stream", "tree", "html", "megabytes", "save", "target")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +41,7 @@ class Request:
     way: Way
     target: str | None = None
     page: Path | None = None
+    megabytes: int | None = None
     save: Path | None = None
 
 
@@ -66,6 +67,7 @@ def request_typed(verb: VerbEntry, own: Iterable[str], typed: Mapping[str, Any])
         way="conversation" if verb.turns and way in ("records", "stream") and not (texts or typed["file"]) else way,
         target=typed.get("target"),
         page=typed.get("html"),
+        megabytes=typed.get("megabytes"),
         save=typed.get("save"),
     )
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from glassformer.look.texts.tree import SearchTree
     from glassformer.look.trace.trace import Trace
 
-MEGABYTES = 64
-
 
 def write_story(job: Job) -> None:
     """Continue the only text, and write its page; raises DataError for several texts."""
@@ -26,11 +24,11 @@ def write_story(job: Job) -> None:
     if len(texts) != 1:
         raise DataError("--html writes the page of one text", got=f"{len(texts)} texts", do="give one of them")
     tree = search_tree(job.opened, given(texts[0]), job.writing, verb=job.verb)
-    story_page(job.opened, tree, out, title=job.title)
+    story_page(job.opened, tree, out, title=job.title, megabytes=job.megabytes)
 
 
 def story_page(
-    opened: Model, tree: SearchTree, out: Path, *, title: str, megabytes: int = MEGABYTES, trace: Trace | None = None
+    opened: Model, tree: SearchTree, out: Path, *, title: str, megabytes: int | None = None, trace: Trace | None = None
 ) -> None:
     from glassformer.api.trace import Trace
     from glassformer.look.texts.search_tree import trace_of

@@ -48,9 +48,7 @@ def explain(
     ] = 0,
     notes: options.Notes = False,
     html: Annotated[Path | None, typer.Option("--html", writable=True, help=options.HTML)] = None,
-    megabytes: Annotated[
-        int, typer.Option("--megabytes", min=1, help="Maximum size of the page; beyond it numbers are left out.")
-    ] = 8,
+    megabytes: options.Megabytes = None,
     gradients: Annotated[
         bool, typer.Option("--gradients", help="Add the gradients of the loss to the page, back to each word.")
     ] = False,
@@ -127,7 +125,7 @@ def _page(
     second: str | None,
     choices: Sequence[str] | None,
     out: Path,
-    megabytes: int,
+    megabytes: int | None,
     *,
     title: str,
     gradients: bool,

@@ -62,7 +62,7 @@ def explain_writing(
     *,
     html: Path | None,
     title: str,
-    megabytes: int,
+    megabytes: int | None,
     json: bool,
 ) -> None:
     """Continue one text, or reply to turns, and show each step, with `html` as a page. Raises DataError."""

@@ -55,6 +55,15 @@ Word = Annotated[
         "across texts.  [default: none; for explain the first]",
     ),
 ]
+Megabytes = Annotated[
+    int | None,
+    typer.Option(
+        "--megabytes",
+        min=1,
+        help="Maximum size of the page; beyond it numbers are left out, and the page names them.  "
+        "[default: 2, or 8 if the model's first block needs more]",
+    ),
+]
 HTML = "Write a page that shows every number and its inputs: one file for the browser.  [default: none]"
 WRITE = (
     "Generate this many tokens after the text (a chat model: of the reply). explain shows each step; verify checks "

@@ -1,8 +1,8 @@
 """Which numbers a page carries: every tensor of the run and every weight, as far as the limit allows.
 
-A tensor is carried whole or not at all, so that a number on the page is never an approximation; of a table with a row
-for each word of the vocabulary the rows that the run uses, where it does not fit whole. What is left out is listed, and
-the page says so where it would be needed.
+A number on the page is never an approximation: a tensor is carried whole or not at all, and what the page can work out
+is sent as its difference from that (`derived.py`). Of a table with a row for each word of the vocabulary there may be
+only the rows that the run uses. What is left out is listed, and the page says so where it would be needed.
 """
 
 from __future__ import annotations
@@ -10,14 +10,9 @@ from __future__ import annotations
 import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-
-if TYPE_CHECKING:
-    from glassformer.look.trace.tensors import Tensors
-
 
 # Narrower types in which numbers of the key's type may be written, the narrowest first.
 NARROWER: Mapping[torch.dtype, tuple[torch.dtype, ...]] = {
@@ -26,6 +21,9 @@ NARROWER: Mapping[torch.dtype, tuple[torch.dtype, ...]] = {
     torch.int64: (torch.int32,),
 }
 
+PLANES = "planes, sign last"
+"""How a file says that the bytes of its numbers are in the order of `planes`."""
+SIGNED = {torch.float32: torch.int32, torch.bfloat16: torch.int16}
 
 BEYOND_LIMIT, NOT_SAVED, OTHER_ROWS = "limit", "not saved", "rows"
 """Why a tensor is left out: the page is full, or the trace was saved without it and has no model to compute it; or only
@@ -39,61 +37,53 @@ SAMPLES, SAMPLE = 8, 4096
 
 @dataclass
 class Carried:
-    """The run's tensors and the facts of its inputs, the weights, and why each of the others is left out."""
+    """The run's tensors and the facts of its inputs, the weights, and why each of the others is left out. `unsure` has
+    the tensors that are steps from their formulas, with the numbers of some places.
+    """
 
     limit: int
     tensors: dict[str, Tensor] = field(default_factory=dict)
     weights: dict[str, Tensor] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     rows: dict[str, list[int]] = field(default_factory=dict)
-    nbytes: int = 0
+    unsure: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    opens: bool = True
+    """Whether each number of the first blocks has all of its operands."""
 
-    def add(self, into: dict[str, Tensor], name: str, tensor: Tensor) -> bool:
-        """Take a tensor in where it fits; returns whether it does. `limit` and `nbytes` are bytes of the page."""
-        narrow = lossless(tensor.detach().cpu())
-        size = packed_bytes(narrow)
-        if fits := self.nbytes + size <= self.limit:
-            into[name] = narrow
-            self.nbytes += size
-        else:
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes of the page they take."""
+        return sum(self.sizes.values())
+
+    def room(self, name: str, size: int, most: int | None = None) -> bool:
+        """Whether so many bytes fit in the place of this tensor, of at most `most`; if so, they are counted."""
+        fits = self.nbytes - self.sizes.get(name, 0) + size <= (self.limit if most is None else most)
+        if fits:
+            self.sizes[name] = size
+            self.left_out.pop(name, None)
+        elif name not in self.sizes:
             self.left_out[name] = BEYOND_LIMIT
         return fits
 
-    def add_rows(self, name: str, tensor: Tensor, rows: list[int]) -> None:
+    def add(self, into: dict[str, Tensor], name: str, tensor: Tensor, most: int | None = None) -> bool:
+        """Take a tensor in where it fits; returns whether it does."""
+        narrow = lossless(tensor.detach().cpu())
+        if fits := self.room(name, packed_bytes(narrow), most):
+            into[name] = narrow
+        return fits
+
+    def add_rows(self, name: str, tensor: Tensor, rows: list[int]) -> bool:
         """Take in these rows of a table that does not fit whole."""
-        if rows and self.add(self.weights, name, tensor[rows]):
+        if fits := bool(rows) and self.add(self.weights, name, tensor[rows]):
             self.rows[name], self.left_out[name] = rows, OTHER_ROWS
+        return fits
 
-
-def carry(trace: Tensors, limit: int) -> Carried:
-    """Facts first, then the attention weights, the other tensors of the run unit by unit, and the model's weights,
-    small ones first, up to `limit` bytes.
-
-    The weights come last because the pictures do without them: one that is too large makes only the formulas that read
-    it impossible to work out on the page. A tensor that a saved trace does not hold is left out too.
-    """
-    found = Carried(limit)
-    for name, tensor in trace.facts.items():
-        found.add(found.tensors, name, tensor)
-    units: dict[str, list[str]] = {"": []}
-    for name in trace:
-        unit = "" if name.endswith("_attention.weights") else trace.statement.unit(name)
-        units.setdefault(unit, []).append(name)
-    full = False
-    for names in units.values():
-        known = [name for name in names if not full and (trace.replay is not None or name in trace.stored)]
-        held = trace.hold(known)
-        for name in names:
-            if name in known:
-                found.add(found.tensors, name, held.tensor(name))
-            else:
-                found.left_out[name] = BEYOND_LIMIT if full else NOT_SAVED
-        # The units that follow are not computed again only to find that they do not fit either.
-        full = full or any(name in found.left_out for name in known)
-    for name, tensor in sorted(trace.parameters.items(), key=lambda each: each[1].nbytes):
-        if not found.add(found.weights, name, tensor) and name.endswith("embed.word.weight"):
-            found.add_rows(name, tensor, rows_used(found.tensors, len(tensor)))
-    return found
+    def drop(self, name: str) -> None:
+        """Leave a tensor of the run out again."""
+        del self.tensors[name], self.sizes[name]
+        self.unsure.pop(name, None)
+        self.left_out[name] = BEYOND_LIMIT
 
 
 def rows_used(tensors: Mapping[str, Tensor], words: int) -> list[int]:
@@ -119,9 +109,14 @@ def packed_bytes(tensor: Tensor) -> int:
 def planes(tensor: Tensor) -> Tensor:
     """The bytes of the numbers in another order: the first of each, the second of each … In memory of its own.
 
-    The upper bytes of numbers are alike: so they compress to about four fifths of what they do number by number.
+    The upper bytes of numbers are alike: so they compress to about four fifths of what they do number by number. Before
+    that the sign of a float is moved to its end, which leaves all of the exponent in one byte.
     """
-    data = tensor.contiguous().flatten().view(torch.uint8).view(-1, tensor.element_size())
+    data = tensor.contiguous().flatten()
+    if signed := SIGNED.get(tensor.dtype):
+        bits = data.view(signed)
+        data = (bits << 1) | (bits < 0)
+    data = data.view(torch.uint8).view(-1, tensor.element_size())
     return data.T.clone(memory_format=torch.contiguous_format).flatten().view(tensor.dtype).view(tensor.shape)
 
 

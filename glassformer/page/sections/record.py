@@ -44,6 +44,7 @@ def run_record(trace: Trace, carried: Carried, title: str) -> dict[str, Any]:
         "left_out": carried.left_out,
         "limit": carried.limit,
         "rows": carried.rows,
+        "unsure": carried.unsure,
         "documents": documents(),
         "corrections": corrections(trace),
         "vectors": vectors_record(trace),
@@ -73,6 +74,7 @@ def record_without_model(title: str) -> dict[str, Any]:
         "left_out": {},
         "limit": 0,
         "rows": {},
+        "unsure": {},
     }
 
 

@@ -142,17 +142,31 @@ function products(loop: Loop, into: Float64Array): void {
   const { fields } = loop;
   const [left, right, bias] = [loop.operand("left"), loop.operand("right"), loop.maybe("bias")];
   const [over, scale] = [fields.text("over"), fields.number("scale")];
-  const [ofLeft, ofRight] = [left.along(over), right.along(over)];
-  const [one, two] = [left.data, right.data];
-  const count = Math.max(ofLeft.length, ofRight.length);
+  const count = Math.max(left.along(over).length, right.along(over).length);
+  const [ofLeft, ofRight] = [filled(left.along(over), count), filled(right.along(over), count)];
+  const [one, two] = [doubles(left.data), doubles(right.data)];
   for (let flat = 0; flat < into.length; flat++) {
-    const [l, r] = [left.at[flat] ?? 0, right.at[flat] ?? 0];
-    let sum = 0;
-    for (let step = 0; step < count; step++) {
-      sum += (one[l + (ofLeft[step] ?? 0)] ?? 0) * (two[r + (ofRight[step] ?? 0)] ?? 0);
-    }
+    const sum = dot(one, left.at[flat] ?? 0, ofLeft, two, right.at[flat] ?? 0, ofRight);
     into[flat] = sum * scale + (bias === null ? 0 : (bias.data[bias.at[flat] ?? 0] ?? 0));
   }
+}
+
+/** A sum of products: of arrays of one kind, for which the browser compiles it well. */
+function dot(one: Float64Array, l: number, left: Int32Array, two: Float64Array, r: number, right: Int32Array): number {
+  let sum = 0;
+  for (let step = 0; step < left.length; step++) {
+    sum += (one[l + (left[step] as number)] as number) * (two[r + (right[step] as number)] as number);
+  }
+  return sum;
+}
+
+function doubles(data: ArrayLike<number>): Float64Array {
+  return data instanceof Float64Array ? data : new Float64Array(data);
+}
+
+/** The offsets along an axis, the only one repeated where all share it. */
+function filled(offsets: Int32Array, count: number): Int32Array {
+  return offsets.length === count ? offsets : new Int32Array(count).fill(offsets[0] ?? 0);
 }
 
 function each(loop: Loop, role: string, into: Float64Array, make: (value: number, flat: number) => number): void {
@@ -239,6 +253,27 @@ function fill(loop: Loop, into: Float64Array, slow: (flat: number) => number, ad
   });
 }
 
+/** Channels i and i + half turned together: the cosine and sine of a position and a pair are worked out once. */
+function rotated(loop: Loop, into: Float64Array): void {
+  const [x, position] = [loop.operand("x"), loop.operand("position")];
+  const width = loop.shape.at(-1) ?? 1;
+  const half = width / 2;
+  const rates = Array.from({ length: half }, (_, pair) => loop.fields.number("base") ** -(pair / half));
+  const turns = new Map<number, readonly [cosine: number, sine: number]>();
+  for (let flat = 0; flat < into.length; flat++) {
+    const channel = flat % width;
+    const pair = channel % half;
+    const place = position.data[position.at[flat] ?? 0] ?? 0;
+    const key = place * half + pair;
+    const angle = place * (rates[pair] ?? 0);
+    const turn = turns.get(key) ?? ([Math.cos(angle), Math.sin(angle)] as const);
+    turns.set(key, turn);
+    const [own, partner] = [x.at[flat] ?? 0, x.at[channel < half ? flat + half : flat - half] ?? 0];
+    const added = (x.data[partner] ?? 0) * turn[1];
+    into[flat] = (x.data[own] ?? 0) * turn[0] + (channel < half ? -added : added);
+  }
+}
+
 const WHOLE: Readonly<Record<string, Whole>> = {
   dot_product: products,
   weighted_sum: products,
@@ -272,6 +307,7 @@ const WHOLE: Readonly<Record<string, Whole>> = {
   layer_norm: (loop, into) => norm(loop, into, true),
   rms_norm: (loop, into) => norm(loop, into, false),
   concatenate,
+  rotate: rotated,
   fill_set: (loop, into, slow) => fill(loop, into, slow, false),
   fill_add: (loop, into, slow) => fill(loop, into, slow, true),
 };

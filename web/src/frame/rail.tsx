@@ -7,8 +7,11 @@ import { useSession } from "../edit/session/context.ts";
 import { Changes } from "../edit/views/changes_view.tsx";
 import { Compare } from "../edit/views/compare_view.tsx";
 import { ModelChoice, TextFields } from "../edit/views/texts_view.tsx";
+import { operandsOf } from "../formulas/evaluator.ts";
 import type { Names } from "../formulas/names.ts";
 import { counted } from "../numbers/written.ts";
+import type { RunRecord } from "../record/record.ts";
+import { Command } from "../views/command.tsx";
 import { useStore } from "../views/hooks.ts";
 import { LEVELS, SUMS } from "./levels.ts";
 
@@ -19,6 +22,7 @@ export function Rail(): VNode {
   const { unit, sentence, level } = later.value;
   const [open, setOpen] = useState(false);
   const units = [...new Set(run.formulas.map((formula) => formula.unit))];
+  const complete = units.filter((each) => isComplete(each, run)).map((each) => names.unit(each));
   const together = run.formulas.length <= 30;
   const bare = run.formulas.length === 0 && Object.keys(run.facts).length === 0;
   const texts = Math.max(run.words.inputs.length, run.words.decoder_inputs.length);
@@ -100,14 +104,23 @@ export function Rail(): VNode {
             <p class="label">Not in this page</p>
             <p>
               {counted(Object.keys(run.left_out).length, "tensor")} beyond the limit of {Math.round(run.limit / 1e6)}{" "}
-              MB. A number that reads one opens with its formula and its other operands. To include them, write the page
-              with <span class="code">--megabytes 64</span>.
+              MB.{complete.length > 0 && ` Every number opens to its operands in: ${complete.join(", ")}.`} A number
+              that reads a missing tensor opens with its formula and its other operands. To include all, write the page
+              again with <Command text="--megabytes 64" />.
             </p>
           </div>
         )}
       </div>
     </aside>
   );
+}
+
+/** Whether the page has every number of a part and what it was computed from, of tables the rows that are used. */
+function isComplete(unit: string, run: RunRecord): boolean {
+  const here = (name: string): boolean => (run.left_out[name] ?? "rows") === "rows";
+  return run.formulas
+    .filter((formula) => formula.unit === unit)
+    .every(({ name, rule }) => here(name) && operandsOf(rule).every(([, operand]) => here(operand.name)));
 }
 
 /** What is looked at of the whole run: grey, with the reason, where there is nothing to show. */

@@ -32,7 +32,7 @@ const READERS: Readonly<Record<string, Reader>> = {
 /** All tensors of a file by name; each is converted when it is first read. */
 export function readTensors(buffer: ArrayBuffer): Map<string, Tensor> {
   const [header, start] = headerOf(buffer);
-  const planes = metadataOf(buffer)["bytes"] === "planes";
+  const planes = metadataOf(buffer)["bytes"] === "planes, sign last";
   const found = new Map<string, Tensor>();
   for (const [name, value] of Object.entries(header)) {
     if (name !== "__metadata__") found.set(name, new Stored(value as Entry, buffer, start, planes));
@@ -65,7 +65,9 @@ class Stored implements Tensor {
     if (reader === undefined) throw new Error(`numbers of the type ${entry.dtype} cannot be read`);
     const [from, count, bytes] = [start + entry.data_offsets[0], sizeOf(entry.shape), BYTES[entry.dtype] ?? 1];
     this.#read = () => {
-      return planes && bytes > 1 ? reader(joined(buffer, from, count, bytes), 0, count) : reader(buffer, from, count);
+      return planes && bytes > 1
+        ? reader(joined(buffer, from, count, entry.dtype), 0, count)
+        : reader(buffer, from, count);
     };
   }
 
@@ -75,12 +77,24 @@ class Stored implements Tensor {
   }
 }
 
+/** Of the bits of a number the sign is written last, so that all of its exponent is in one byte; here it is first again. */
+const SIGN_FIRST: Readonly<Record<string, (whole: ArrayBuffer) => void>> = {
+  F32: (whole) => each(new Uint32Array(whole), (bits) => (bits >>> 1) | (bits << 31)),
+  BF16: (whole) => each(new Uint16Array(whole), (bits) => (bits >>> 1) | (bits << 15)),
+};
+
+function each(bits: Uint32Array | Uint16Array, change: (bits: number) => number): void {
+  for (let at = 0; at < bits.length; at++) bits[at] = change(bits[at] ?? 0);
+}
+
 /** Numbers of which the file has the first byte of each, then the second of each: see `page/sections/carried.py`. */
-function joined(buffer: ArrayBuffer, start: number, count: number, bytes: number): ArrayBuffer {
+function joined(buffer: ArrayBuffer, start: number, count: number, dtype: string): ArrayBuffer {
+  const bytes = BYTES[dtype] ?? 1;
   const [planes, whole] = [new Uint8Array(buffer, start, count * bytes), new Uint8Array(count * bytes)];
   for (let byte = 0; byte < bytes; byte++) {
     for (let at = 0; at < count; at++) whole[at * bytes + byte] = planes[byte * count + at] ?? 0;
   }
+  SIGN_FIRST[dtype]?.(whole.buffer);
   return whole.buffer;
 }
 

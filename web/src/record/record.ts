@@ -79,6 +79,8 @@ export interface RunRecord {
   readonly left_out: Readonly<Record<string, "limit" | "not saved" | "rows">>;
   /** The rows that the page has of the weights of which it has not all. */
   readonly rows: Readonly<Record<string, readonly number[]>>;
+  /** The tensors of which the page has the steps from their formulas, with the numbers of the places that it is not sure of. */
+  readonly unsure: Readonly<Record<string, { readonly at: readonly number[]; readonly value: readonly number[] }>>;
   readonly limit: number;
   /** Of a page without a model, what its mask workshop begins with. */
   readonly options?: readonly string[];

@@ -6,6 +6,7 @@ import { type Heads, headsOf } from "../measures/heads.ts";
 import { readTensors, type Tensor, withRows } from "../numbers/safetensors.ts";
 import type { Cell } from "../record/axes.ts";
 import { FORMAT, type Formula, type RunRecord } from "../record/record.ts";
+import { Derived, withDerived } from "./derived.ts";
 import { numbersIn, type Source, unpacked } from "./source.ts";
 
 /** The blocks that an exported page carries. */
@@ -14,10 +15,12 @@ export class EmbeddedSource implements Source {
   readonly whole = true;
   readonly #tensors: Map<string, Tensor>;
   #weights: Promise<void> | undefined;
+  /** Whether the weights are here: what is worked out reads them. */
+  #opened = false;
 
   private constructor(run: RunRecord, tensors: Map<string, Tensor>) {
     this.run = run;
-    this.#tensors = tensors;
+    this.#tensors = withDerived(tensors, run);
   }
 
   static async open(): Promise<EmbeddedSource> {
@@ -28,7 +31,8 @@ export class EmbeddedSource implements Source {
   }
 
   async tensor(name: string): Promise<Tensor | undefined> {
-    if (!this.#tensors.has(name) && name.startsWith("parameters.")) {
+    const found = this.#tensors.get(name);
+    if (found instanceof Derived || (found === undefined && name.startsWith("parameters."))) {
       this.#weights ??= this.#openWeights();
       await this.#weights;
     }
@@ -36,7 +40,8 @@ export class EmbeddedSource implements Source {
   }
 
   atHand(name: string): Tensor | undefined {
-    return this.#tensors.get(name);
+    const found = this.#tensors.get(name);
+    return found instanceof Derived && !this.#opened ? undefined : found;
   }
 
   shape(name: string): readonly number[] | undefined {
@@ -70,15 +75,16 @@ export class EmbeddedSource implements Source {
       const [rows, shape] = [this.run.rows[name], this.run.weights[name]];
       this.#tensors.set(name, rows && shape ? withRows(tensor, rows, shape) : tensor);
     }
+    this.#opened = true;
   }
 
   async explain(formula: Formula, cell: Cell): Promise<Explanation> {
     for (;;) {
       try {
-        return explainCell(formula, cell, (name) => this.#tensors.get(name), this.run);
+        return explainCell(formula, cell, (name) => this.atHand(name), this.run);
       } catch (error) {
         // Of a table that is here in part another row is missing.
-        if (!(error instanceof MissingTensor) || this.#tensors.has(error.tensor)) throw error;
+        if (!(error instanceof MissingTensor) || this.atHand(error.tensor) !== undefined) throw error;
         if ((await this.tensor(error.tensor)) === undefined) throw error;
       }
     }

@@ -12,10 +12,11 @@ import { Word } from "../../edit/views/word_view.tsx";
 import { operandsOf } from "../../formulas/evaluator.ts";
 import { type Names, unmarked } from "../../formulas/names.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
-import { percent } from "../../numbers/written.ts";
+import { counted, percent } from "../../numbers/written.ts";
 import type { RunRecord } from "../../record/record.ts";
 import type { Store } from "../../run/store.ts";
 import { DifferenceSource } from "../../sources/difference.ts";
+import { Command } from "../../views/command.tsx";
 import { useDrawn, useFolded, useNextTask, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
 import { blockScene, drawnTogether } from "./block_scene.ts";
@@ -70,8 +71,29 @@ export function BlockView({ Tour }: { readonly Tour: FunctionComponent<{ text: s
           />
         )}
       </div>
+      <LeftOut unit={unit} />
       <Tensors unit={unit} />
     </>
+  );
+}
+
+/** Says how many tensors of a part, and of the weights that they read, are not in the page. */
+function LeftOut({ unit }: { readonly unit: string }): VNode | null {
+  const { run } = useStore().names;
+  const own = run.formulas.filter((formula) => formula.unit === unit);
+  const read = own.flatMap(({ rule }) => operandsOf(rule).map(([, { name }]) => name));
+  const gone = (names: readonly string[]): number => {
+    return new Set(names.filter((name) => (run.left_out[name] ?? "rows") !== "rows")).size;
+  };
+  const tensors = gone(own.map(({ name }) => name));
+  const weights = [...new Set(read)].filter((name) => name in run.weights);
+  if (tensors + gone(weights) === 0) return null;
+  return (
+    <p class="quiet">
+      Not in this page of at most {counted(Math.round(run.limit / 1e6), "megabyte")}: {tensors} of the {own.length}{" "}
+      tensors of this part, {gone(weights)} of the {weights.length} weight tensors that they read. To include them,
+      write the page again with <Command text="--megabytes 64" />.
+    </p>
   );
 }
 

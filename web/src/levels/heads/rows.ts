@@ -33,7 +33,10 @@ const SHORT: Readonly<Record<string, string>> = {
 /** All attentions, those of one kind together. */
 export function attentionsOf(names: Names, source: Source): Attention[] {
   const weights = names.run.formulas.map(({ name }) => name);
-  return attentionsAmong(weights, (name) => source.shape(name));
+  const heads = (name: string): number => {
+    return names.run.model.stacks.find(({ side }) => name.startsWith(side))?.heads ?? 1;
+  };
+  return attentionsAmong(weights, (name) => source.shape(name) ?? [1, heads(name)]);
 }
 
 /** The attentions among the tensors of these names, with the shape [sentence, head, query, key] of each one's weights. */

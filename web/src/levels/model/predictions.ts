@@ -45,6 +45,7 @@ export async function predictionsOf(names: Names, source: Source, sentence: numb
     return together(names, source, "sentence_head.probabilities", [sentence], "label", "It calls this text ");
   }
   if (has(ANSWERS)) return worded(names, source, sentence);
+  if (names.formulas.has(ANSWERS)) return { said: ["The probabilities of its answer are not in this page."], rows: [] };
   const tokens = counted(names.run.words.inputs[sentence]?.length ?? 0, "token");
   const width = names.run.model.stacks.at(-1)?.width ?? 0;
   return { said: [`Its answer is a vector of ${width} numbers for each of the ${tokens}.`], rows: [] };

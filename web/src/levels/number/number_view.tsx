@@ -95,7 +95,8 @@ function numberOf(answer: Answer): number {
 }
 
 function given(answer: Answer, value: number, names: Names): Part[] {
-  if (answer.kind === "missing") return ["This number was computed, but this page cannot work it out again."];
+  if (answer.kind === "missing")
+    return ["The model computed this number; the page lacks an operand, and cannot compute it again."];
   return givenSentence(answer.name, answer.cell, value, names);
 }
 

@@ -33,19 +33,22 @@ export function Absent({ name }: { name: string }): VNode {
     <p class="wrong">
       {rows === undefined ? (
         <>
-          This page does not carry <b>{name}</b>:{" "}
+          <b>{name}</b> is not in this page
           {run.left_out[name] === "limit"
-            ? `it was written with at most ${counted(Math.round(run.limit / 1e6), "megabyte")}. Write it again with more: `
-            : "its trace was saved without this tensor and without the model. Write it again from a trace that has its model: "}
+            ? `, which has at most ${counted(Math.round(run.limit / 1e6), "megabyte")}`
+            : ": its trace was saved without this tensor and without the model"}
         </>
       ) : (
         <>
-          Of <b>{name}</b> this page carries the rows of {counted(rows, "word")}: those of the text and the best guesses
-          at each place. Write it again with more megabytes:{" "}
+          Of <b>{name}</b> this page has the rows of {counted(rows, "word")}: those of the text and the best guesses at
+          each place
         </>
       )}
-      <Command text="glassformer explain … --html page.html --megabytes 64" />. Or ask for one number:{" "}
-      <Command text="glassformer explain … --cell NAME[…]" />.
+      .{" "}
+      {run.left_out[name] === "not saved"
+        ? "To include it, write the page from a trace that has its model."
+        : "To include all of it, write the page again with this option:"}
+      {run.left_out[name] !== "not saved" && <Command text="--megabytes 64" />}
     </p>
   );
 }

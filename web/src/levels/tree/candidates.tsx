@@ -41,14 +41,14 @@ export function Candidates({
   search: Search | null;
 }): VNode {
   const { names, source } = useStore();
-  const [found, setFound] = useState<{ of: Source; place: number; row: ArrayLike<number> } | null>(null);
+  const [found, setFound] = useState<{ of: Source; place: number; row: ArrayLike<number> | undefined } | null>(null);
   const tensor = "head.probabilities";
   const known = names.knows(tensor);
   useEffect(() => {
     let current = known && place >= 0;
     if (current) {
       void source.numbersAt(tensor, [place]).then((row) => {
-        if (current && row !== undefined) setFound({ of: source, place, row });
+        if (current) setFound({ of: source, place, row });
       });
     }
     return () => {
@@ -57,8 +57,11 @@ export function Candidates({
   }, [source, place, known]);
   if (!known || place < 0) return <p class="wrong">This run has no scores of the vocabulary at this word.</p>;
   if (found === null || found.of !== source || found.place !== place) return <p class="quiet">…</p>;
-  const { row } = found;
-  const order = Array.from(row, (_, token) => token).sort((one, two) => (row[two] ?? 0) - (row[one] ?? 0));
+  const whole = found.row !== undefined;
+  // A page without them all has those of the tokens that the search looked at.
+  const row: { readonly [token: number]: number } = found.row ?? probabilitiesOf(nodes);
+  const tokens = whole ? Array.from(found.row ?? [], (_, token) => token) : nodes.map(({ token }) => token);
+  const order = tokens.sort((one, two) => (row[two] ?? 0) - (row[one] ?? 0));
   const listed = order.slice(0, LISTED);
   const told = asked ?? next ?? chosen?.token;
   for (const one of [next, asked, chosen?.token]) if (one !== undefined && !listed.includes(one)) listed.push(one);
@@ -97,9 +100,13 @@ export function Candidates({
                   {share !== null && <i class="after" style={{ width: `${(100 * share) / most}%` }} />}
                 </td>
                 <td>
-                  <a href={toNumber(tensor, [place, token], names)} data-value={row[token]}>
-                    {short(row[token] ?? 0)}
-                  </a>
+                  {whole ? (
+                    <a href={toNumber(tensor, [place, token], names)} data-value={row[token]}>
+                      {short(row[token] ?? 0)}
+                    </a>
+                  ) : (
+                    row[token] !== undefined && short(row[token])
+                  )}
                 </td>
                 {drawn && <td data-share={share ?? undefined}>{share === null ? "" : short(share)}</td>}
                 <td>{[why, fate === undefined ? "" : FATES[fate]].filter(Boolean).join(", ")}</td>
@@ -109,12 +116,19 @@ export function Candidates({
         </tbody>
       </table>
       <p class="quiet">
-        {counted(row.length - listed.length, "other token")} together {percent(Math.max(left, 0))}
+        {whole
+          ? counted(tokens.length - listed.length, "other token")
+          : "The other tokens, whose probabilities are not in this page,"}{" "}
+        together {percent(Math.max(left, 0))}
         {drawn && `, of the draw ${percent(Math.max(leftOfDraw, 0))}`}
       </p>
       <Why search={search} chosen={chosen} best={order[0]} />
     </section>
   );
+}
+
+function probabilitiesOf(nodes: readonly Node[]): { readonly [token: number]: number } {
+  return Object.fromEntries(nodes.map((node) => [node.token, Math.exp(node.log_probability)]));
 }
 
 /** Why one of them was chosen. */

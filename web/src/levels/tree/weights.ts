@@ -19,11 +19,12 @@ export interface Chosen {
   readonly head: number | null;
 }
 
-/** Which attention the address asks for; without a wish the mean of the last block's heads. */
+/** Which attention the address asks for; without a wish the mean of the heads of the last block that the page has. */
 export function chosenAttention(names: Names, source: Source, side: Side): Chosen {
   const all = names.run.formulas.filter((each) => isAttention(each) && each.tokens === side).map(({ name }) => name);
   const blocks = [...new Set(all.map(blockOf))];
-  const block = blocks.includes(option("block")) ? option("block") : (blocks.at(-1) ?? "0");
+  const here = all.filter((name) => source.shape(name) !== undefined).map(blockOf);
+  const block = blocks.includes(option("block")) ? option("block") : (here.at(-1) ?? blocks.at(-1) ?? "0");
   const mine = all.filter((name) => blockOf(name) === block);
   const heads = Math.max(1, ...mine.map((name) => source.shape(name)?.[1] ?? 1));
   const head = /^\d+$/.test(option("head")) ? Math.min(Number(option("head")), heads - 1) : null;
