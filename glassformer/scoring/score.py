@@ -94,6 +94,15 @@ class Measure:
         return {name: _interval(own[name] - others[name], mine[name] - theirs[name]) for name in own if name in others}
 
 
+def mean_difference(pairs: Sequence[tuple[Measure, Measure]], score: str, *, samples: int = SAMPLES) -> Interval:
+    """The mean over pairs, one of each seed, of a score of the first minus that of the second, with its 95 % interval
+    by the paired bootstrap: the same examples are drawn for all.
+    """
+    drawn = [[each.scores(_resampled(each.statistics, samples, 0))[score] for each in pair] for pair in pairs]
+    values = [one.values()[score] - two.values()[score] for one, two in pairs]
+    return _interval(float(np.mean(values)), np.mean([one - two for one, two in drawn], axis=0))
+
+
 def _interval(value: float, drawn: Reals) -> Interval:
     finite = drawn[np.isfinite(drawn)]
     if not len(finite):

@@ -1,0 +1,91 @@
+"""What a claim measures of a trained model, by the names in its TOML file."""
+
+import json
+import random
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from glassformer.bundled.claims import Test
+from glassformer.models.inputs import Inputs
+from glassformer.run.evaluate import evaluate
+from glassformer.saved.artefact import Artefact
+from glassformer.scoring.score import THIS_MODEL, Measure
+
+# Scores here of which less is better, with those of `scoring.verdict.lower_is_better`.
+LOWER = ("steps", "change")
+
+
+class Measured(NamedTuple):
+    """A score, and what it was counted from, where that was example by example."""
+
+    value: float
+    measure: Measure | None = None
+
+
+def _evaluated(model: Artefact, test: Test, files: Sequence[Path], folder: Path) -> Measured:
+    data = model.data
+    learned = data.files if data is not None and not data.holds_out else ()  # of the slides nothing is held out
+    scores = evaluate(model, files or learned, baselines=False)
+    return Measured(float(scores[test.score]), scores.measures.get(THIS_MODEL))
+
+
+def _shuffled(model: Artefact, test: Test, files: Sequence[Path], folder: Path) -> Measured:
+    """The score where the words of each sentence are in random order, each with its tag."""
+    with tempfile.TemporaryDirectory() as place:
+        copies = [Path(place, file.name) for file in files]
+        for file, copy in zip(files, copies, strict=True):
+            text = file.read_text(encoding="utf-8")
+            tables = "\t" in text
+            copy.write_text("\n".join(_in_random_order(text.split("\n"), tables=tables)), encoding="utf-8")
+        return _evaluated(model, test, copies, folder)
+
+
+def _in_random_order(lines: list[str], *, tables: bool) -> list[str]:
+    chance = random.Random(0)
+    if not tables:
+        return [" ".join(chance.sample(words, len(words))) for words in map(str.split, lines)]
+    shuffled: list[str] = []
+    rows: list[str] = []
+    for line in [*lines, ""]:
+        if line and not line.startswith("#"):
+            rows.append(line)
+            continue
+        shuffled += [*chance.sample(rows, len(rows)), line]
+        rows = []
+    return shuffled
+
+
+def _steps(model: Artefact, test: Test, files: Sequence[Path], folder: Path) -> Measured:
+    """The first recorded step at which the held-out loss, else that of the training, was at most `given`; twice the
+    last step where it never was.
+    """
+    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    loss = "loss" if model.data is None or not model.data.holds_out else "held_out_loss"
+    found = [each for each in map(json.loads, lines) if loss in each]
+    reached = [each["step"] for each in found if each[loss] <= test.given]
+    return Measured(float(reached[0] if reached else 2 * found[-1]["step"]))
+
+
+def _change(model: Artefact, test: Test, files: Sequence[Path], folder: Path) -> Measured:
+    """The largest difference between the states of one word in the text `given[0]` and in `given[1]`, which has the
+    same words in another order, divided by the largest state.
+    """
+    states = []
+    for text in test.given:
+        ids = model.tokenizer.encode(text).ids
+        with torch.no_grad():
+            state = model.module(Inputs(ids=torch.tensor([ids])), heads=()).states[0]  # [S, W]
+        states.append(state[torch.tensor(sorted(range(len(ids)), key=ids.__getitem__))])
+    return Measured(float((states[0] - states[1]).abs().max() / states[0].abs().max()))
+
+
+MEASURES: Mapping[str, Callable[[Artefact, Test, Sequence[Path], Path], Measured]] = {
+    "evaluated": _evaluated,
+    "shuffled": _shuffled,
+    "steps": _steps,
+    "change": _change,
+}

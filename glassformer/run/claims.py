@@ -1,0 +1,192 @@
+"""A claim of the source documents, measured and judged: each arm is trained with each seed, by what the TOML files of
+`bundled/claims` say.
+"""
+
+import json
+import os
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from glassformer.base.atomic import atomic_write
+from glassformer.base.errors import ConfigError, DataError
+from glassformer.bundled.claims import Claim, Question, Stage, Test
+from glassformer.run.claim_measures import LOWER, MEASURES, Measured
+from glassformer.run.seeds import is_finished
+from glassformer.run.train import train
+from glassformer.runtime.made_on import made_on
+from glassformer.saved import store
+from glassformer.saved.artefact import Artefact
+from glassformer.saved.recipe import resolve
+from glassformer.scoring.score import Interval, mean_difference
+from glassformer.scoring.verdict import difference, lower_is_better, samples_for, shown
+from glassformer.training.progress import ConsoleProgress, Progress
+
+DATA = "GLASSFORMER_DATA"
+# The 97.5 % point of Student's t by the number of seeds.
+_T = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
+HOLDS, IN_PART, FAILS, NOT_SHOWN = "holds", "in part", "does not hold", "not shown"
+# By test and arm, what each seed measured.
+Cells = Mapping[tuple[str, str], Sequence[Measured]]
+
+
+def run_claim(claim: Claim, runs: Path, *, progress: Progress | None = None) -> dict[str, Any]:
+    """Train what is not yet trained in `runs`, measure, and judge. Raises ConfigError for a claim that the package
+    cannot run, DataError where its data are not there.
+    """
+    if not claim.stages:
+        raise ConfigError(f"{claim.id} cannot be run by the installed package", do=claim.elsewhere)
+    progress = ConsoleProgress() if progress is None else progress
+    data = _data(claim)
+    cells: dict[tuple[str, str], list[Measured]] = {}
+    for number, (arm, seed) in enumerate((arm, seed) for seed in range(claim.seeds) for arm in claim.arms):
+        total = len(claim.arms) * claim.seeds
+        progress.note(f"{claim.id}: {number + 1} of {total}: {arm}, seed {seed}")
+        for test, measured in _measured(claim, arm, seed, data, runs / claim.id, progress):
+            cells.setdefault((test.name, arm), []).append(measured)
+    return {"name": f"claim-{claim.id}", "command": f"glassformer claims {claim.id} --run", **made_on()} | judged(
+        claim, cells
+    )
+
+
+def _data(claim: Claim) -> Path:
+    """The folder of the data sets; raises DataError where a file of the claim is not in it."""
+    place = Path(os.environ.get(DATA, ""))
+    for name in sorted(_files(claim)):
+        if not (place / name).exists():
+            where = f"{DATA} is not set" if DATA not in os.environ else f"no {name} in {place}"
+            raise DataError(
+                f"{claim.id} is measured on {name} in the folder that {DATA} names", got=where, do=claim.needs
+            )
+    return place
+
+
+def _files(claim: Claim) -> set[str]:
+    settings = [claim.set, *(stage.set for stage in claim.stages), *claim.arms.values()]
+    named = [each for its in settings for value in its.values() for each in (value if isinstance(value, list) else [value])]
+    tested = [file for stage in claim.stages for test in stage.tests for file in test.files]
+    return {each.removeprefix("{data}/") for each in (*named, *tested) if str(each).startswith("{data}/")}
+
+
+def _measured(
+    claim: Claim, arm: str, seed: int, data: Path, folder: Path, progress: Progress
+) -> Iterator[tuple[Test, Measured]]:
+    place = folder / f"{'-'.join(arm.split())}-{seed}"
+    for stage in claim.stages:
+        out = place / stage.name
+        model = _trained(_settings(claim, stage, arm, seed, data, place), stage.recipe, out, progress)
+        for test in stage.tests:
+            files = [Path(_named(file, data)) for file in test.files]
+            yield test, MEASURES[test.measure](model, test, files, out)
+
+
+def _settings(claim: Claim, stage: Stage, arm: str, seed: int, data: Path, place: Path) -> dict[str, Any]:
+    begun = {"model.start": str(place / stage.start)} if stage.start else claim.arms[arm]
+    its = {**claim.set, **stage.set, **begun, "train.seed": seed}
+    return {
+        name: [_named(each, data) for each in value] if isinstance(value, list) else _named(value, data)
+        for name, value in its.items()
+    }
+
+
+def _named(value: Any, data: Path) -> Any:
+    return str(data / value.removeprefix("{data}/")) if str(value).startswith("{data}/") else value
+
+
+def _trained(settings: dict[str, Any], recipe: str, out: Path, progress: Progress) -> Artefact:
+    """The model in a folder, trained first unless it is finished; raises ConfigError for one of other settings."""
+    asked = out.with_suffix(".json")
+    known = json.loads(asked.read_text(encoding="utf-8")) if asked.exists() else settings
+    if known != settings:
+        raise ConfigError(
+            f"{out} must be of the claim as it is now", got="other settings", do="name another folder with --runs"
+        )
+    if is_finished(out, resolve(recipe, settings).train):
+        return store.read(out, Artefact)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(asked) as draft:
+        draft.write_text(json.dumps(settings), encoding="utf-8")
+    return train(recipe, out=out, set=settings, resume=out.exists(), progress=progress)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What the seeds say to a question in one test: `found` is better, worse or not different."""
+
+    score: str
+    value: Interval
+    of_seeds: Sequence[float]
+    found: str
+
+
+def judged(claim: Claim, cells: Cells) -> dict[str, Any]:
+    """The scores of all arms, the answer of each question, and the verdict: it holds where all answers are as expected,
+    in part where some are; it does not hold where none is and one is the contrary; else it is not shown.
+    """
+    tests = {test.name: test for stage in claim.stages for test in stage.tests}
+    answers = [(question, on, _answer(question, on, tests, cells)) for question in claim.questions for on in question.on]
+    expected = sum(answer.found == question.expect for question, _, answer in answers)
+    contrary = any(answer.found not in (question.expect, "not different") for question, _, answer in answers)
+    verdict = HOLDS if expected == len(answers) else IN_PART if expected else FAILS if contrary else NOT_SHOWN
+    return {
+        "seeds": claim.seeds,
+        "verdict": verdict,
+        "scores": [
+            {"test": test, "arm": arm, "score": tests[test].score, "mean": statistics.fmean(of), "of_seeds": of}
+            for (test, arm), cell in cells.items()
+            for of in [[each.value for each in cell]]
+        ],
+        "questions": [
+            {
+                "of": question.of,
+                "against": _against(question),
+                "test": on,
+                "score": answer.score,
+                **answer.value._asdict(),
+                "of_seeds": answer.of_seeds,
+                "found": answer.found,
+                "expected": question.expect,
+            }
+            for question, on, answer in answers
+        ],
+    }
+
+
+def _against(question: Question) -> str:
+    if question.at_least is not None:
+        return f"at least {question.at_least:g}"
+    return question.against if not question.against_on else f"{question.against}, {question.against_on}"
+
+
+def _answer(question: Question, on: str, tests: Mapping[str, Test], cells: Cells) -> _Answer:
+    """The mean over seeds of a difference, with a 95 % interval: by the bootstrap over the test's examples, where the
+    differences of all seeds must also have one sign, else by Student's t over the seeds.
+    """
+    score, mine = tests[on].score, cells[on, question.of]
+    sign = -1 if lower_is_better(score) or score.endswith(LOWER) else 1
+    if question.at_least is not None:
+        of_seeds = [each.value for each in mine]
+        reached = all(sign * value >= sign * question.at_least for value in of_seeds)
+        value = Interval(statistics.fmean(of_seeds), min(of_seeds), max(of_seeds))
+        return _Answer(score, value, of_seeds, "better" if reached else "worse")
+    others = cells[question.against_on or on, question.against]
+    of_seeds = [one.value - two.value for one, two in zip(mine, others, strict=True)]
+    pairs = [(one.measure, two.measure) for one, two in zip(mine, others, strict=True) if one.measure and two.measure]
+    if len(pairs) == len(of_seeds):
+        value = mean_difference(pairs, score, samples=samples_for(len(pairs[0][0])))
+    else:
+        half = _T[len(of_seeds)] * statistics.stdev(of_seeds) / len(of_seeds) ** 0.5
+        mean = statistics.fmean(of_seeds)
+        value = Interval(mean, mean - half, mean + half)
+    low, high = min(value.low, *of_seeds), max(value.high, *of_seeds)
+    found = "better" if low > 0 or high < 0 else "not different"
+    return _Answer(score, value, of_seeds, "worse" if found == "better" and sign * value.value < 0 else found)
+
+
+def told(question: Mapping[str, Any]) -> str:
+    """A question of a result with its answer, for a table: `+1.20 (+0.40 … +2.00)`."""
+    write = shown if str(question["against"]).startswith("at least") else difference
+    value, low, high = (write(question["score"], question[each]) for each in ("value", "low", "high"))
+    return f"{value} ({low} … {high})"
