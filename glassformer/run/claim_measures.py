@@ -34,29 +34,22 @@ def _evaluated(model: Artefact, test: Test, files: Sequence[Path], folder: Path)
 
 
 def _shuffled(model: Artefact, test: Test, files: Sequence[Path], folder: Path) -> Measured:
-    """The score where the words of each sentence are in random order, each with its tag."""
+    """The score where the words of each sentence of CoNLL-U files are in random order, each with its tag."""
     with tempfile.TemporaryDirectory() as place:
         copies = [Path(place, file.name) for file in files]
         for file, copy in zip(files, copies, strict=True):
-            text = file.read_text(encoding="utf-8")
-            tables = "\t" in text
-            copy.write_text("\n".join(_in_random_order(text.split("\n"), tables=tables)), encoding="utf-8")
+            copy.write_text(_in_random_order(file.read_text(encoding="utf-8")), encoding="utf-8")
         return _evaluated(model, test, copies, folder)
 
 
-def _in_random_order(lines: list[str], *, tables: bool) -> list[str]:
+def _in_random_order(text: str) -> str:
     chance = random.Random(0)
-    if not tables:
-        return [" ".join(chance.sample(words, len(words))) for words in map(str.split, lines)]
-    shuffled: list[str] = []
-    rows: list[str] = []
-    for line in [*lines, ""]:
-        if line and not line.startswith("#"):
-            rows.append(line)
-            continue
-        shuffled += [*chance.sample(rows, len(rows)), line]
-        rows = []
-    return shuffled
+    lines: list[str] = []
+    for sentence in text.strip().split("\n\n"):
+        words = [rest for number, _, rest in (line.partition("\t") for line in sentence.split("\n")) if number.isdigit()]
+        shuffled = chance.sample(words, len(words))
+        lines += [*(f"{number + 1}\t{rest}" for number, rest in enumerate(shuffled)), ""]
+    return "\n".join(lines) + "\n"
 
 
 def _steps(model: Artefact, test: Test, files: Sequence[Path], folder: Path) -> Measured:

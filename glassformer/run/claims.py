@@ -60,6 +60,9 @@ def _data(claim: Claim) -> Path:
             raise DataError(
                 f"{claim.id} is measured on {name} in the folder that {DATA} names", got=where, do=claim.needs
             )
+    for vectors in {its["model.vectors"] for its in claim.arms.values() if "model.vectors" in its}:
+        if not Path(vectors).exists():
+            raise DataError(f"{claim.id} needs the word vectors {vectors}", got="no such file", do=claim.needs)
     return place
 
 
