@@ -53,14 +53,11 @@ def _in_random_order(text: str) -> str:
 
 
 def _steps(model: Artefact, test: Test, files: Sequence[Path], folder: Path) -> Measured:
-    """The first recorded step at which the held-out loss, else that of the training, was at most `given`; twice the
-    last step where it never was.
-    """
+    """The first recorded step whose training loss was at most `given`; twice the last step where none was."""
     lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    loss = "loss" if model.data is None or not model.data.holds_out else "held_out_loss"
-    found = [each for each in map(json.loads, lines) if loss in each]
-    reached = [each["step"] for each in found if each[loss] <= test.given]
-    return Measured(float(reached[0] if reached else 2 * found[-1]["step"]))
+    steps = [(each["step"], each["loss"]) for each in map(json.loads, lines)]
+    reached = [step for step, loss in steps if loss <= test.given]
+    return Measured(float(reached[0] if reached else 2 * steps[-1][0]))
 
 
 def _change(model: Artefact, test: Test, files: Sequence[Path], folder: Path) -> Measured:
