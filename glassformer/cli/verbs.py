@@ -24,6 +24,7 @@ VERBS: dict[str, dict[str, str]] = {
         "heads": "list what each attention head does, and what the model loses without it",
         "matrix": "show the mask-matrix post's matrix of word pairs for a text, step by step",
         "verify": "check every tensor of your model on your text against its formula",
+        "claims": "list what the source documents claim, with verdicts; measure a claim again",
         "models": "list the bundled models",
         "info": "describe a saved model: sizes, task, tokenizer, data",
         "cache": "show the caches on this machine; --clear deletes them",

@@ -21,7 +21,7 @@ from glassformer.saved import store
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.recipe import resolve
 from glassformer.scoring.score import Interval, mean_difference
-from glassformer.scoring.verdict import difference, lower_is_better, samples_for, shown
+from glassformer.scoring.verdict import lower_is_better, samples_for
 from glassformer.training.progress import ConsoleProgress, Progress
 
 DATA = "GLASSFORMER_DATA"
@@ -186,10 +186,3 @@ def _answer(question: Question, on: str, tests: Mapping[str, Test], cells: Cells
     low, high = min(value.low, *of_seeds), max(value.high, *of_seeds)
     found = "better" if low > 0 or high < 0 else "not different"
     return _Answer(score, value, of_seeds, "worse" if found == "better" and sign * value.value < 0 else found)
-
-
-def told(question: Mapping[str, Any]) -> str:
-    """A question of a result with its answer, for a table: `+1.20 (+0.40 … +2.00)`."""
-    write = shown if str(question["against"]).startswith("at least") else difference
-    value, low, high = (write(question["score"], question[each]) for each in ("value", "low", "high"))
-    return f"{value} ({low} … {high})"

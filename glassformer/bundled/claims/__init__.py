@@ -72,18 +72,18 @@ class Claim:
 
 
 @cache
-def claims() -> Mapping[str, Claim]:
+def known_claims() -> Mapping[str, Claim]:
     """The claims by their names, X-1 to X-20."""
     files = [file for file in resources.files(__package__).iterdir() if file.name.endswith(".toml")]
     found = [_claim(tomllib.loads(file.read_text(encoding="utf-8"))) for file in files]
     return MappingProxyType({each.id: each for each in sorted(found, key=lambda each: int(each.id[2:]))})
 
 
-def claim(name: str) -> Claim:
+def known_claim(name: str) -> Claim:
     """The claim of this name; raises ConfigError for an unknown one."""
-    if name not in claims():
-        raise ConfigError(f"there is no claim {name!r}", do=did_you_mean(name, claims()))
-    return claims()[name]
+    if name not in known_claims():
+        raise ConfigError(f"there is no claim {name!r}", do=did_you_mean(name, known_claims()))
+    return known_claims()[name]
 
 
 @cache
