@@ -1,7 +1,8 @@
 import json as as_json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -10,10 +11,6 @@ from glassformer.bundled.claims import Claim, known_claim, known_claims, recorde
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.options import Json, Out
 from glassformer.cli.terminal.screen import console, escaped, plain_table, record, results
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 def claims(
     name: Annotated[
