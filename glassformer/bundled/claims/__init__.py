@@ -54,7 +54,7 @@ class Question:
 @dataclass(frozen=True, kw_only=True)
 class Claim:
     """A claim. `arms` have settings for every stage that starts from nothing; without `stages` the package cannot run
-    it, and `elsewhere` says where it was run.
+    it, and `elsewhere` says where it was run. `remark`: what the figures show, `needs`: how to make what is missing.
     """
 
     id: str
@@ -62,6 +62,7 @@ class Claim:
     document: str
     claim: str
     rule: str = ""
+    remark: str = ""
     elsewhere: str = ""
     needs: str = ""
     seeds: int = 0
@@ -88,7 +89,9 @@ def known_claim(name: str) -> Claim:
 
 @cache
 def recorded() -> Mapping[str, Mapping[str, Any]]:
-    """Of each claim in docs/claims.md: its `verdict`, the number of `seeds`, the `date`, and the `sentence`."""
+    """Of each claim in docs/claims.md: its `verdict`, what it `rests_on`, the `date`, the `sentence`, and the figures of
+    those that the package runs.
+    """
     text = resources.files(__package__).joinpath("recorded.json").read_text(encoding="utf-8")
     return MappingProxyType(json.loads(text))
 

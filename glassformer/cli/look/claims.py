@@ -58,11 +58,11 @@ def _list(*, json: bool) -> None:
         for its in known_claims().values():
             record({**_facts(its), **recorded().get(its.id, {}), "runs_here": bool(its.stages)}, sys.stdout)
         return
-    table = plain_table("", "claim", "verdict", "seeds", "date", right=slice(3, 4))
+    table = plain_table("", "claim", "verdict", "rests on", "date")
     for its in known_claims().values():
         known = recorded().get(its.id, {})
         star = "" if its.stages else " *"
-        words = [str(known.get(key, "")) for key in ("verdict", "seeds", "date")]
+        words = [str(known.get(key, "")) for key in ("verdict", "rests_on", "date")]
         table.add_row(its.id, escaped(its.title) + star, *words)
     screen = console()
     print_table(screen, table)
@@ -70,26 +70,19 @@ def _list(*, json: bool) -> None:
 
 
 def _show(its: Claim, found: Mapping[str, Any]) -> None:
-    from glassformer.scoring.verdict import difference, shown
-
     screen = console()
     screen.print(escaped(f"{its.id} {its.title} (the {its.document})"))
-    for name, text in (("claim", its.claim), ("rule", its.rule), ("run", its.elsewhere), ("found", found.get("sentence"))):
+    for name, text in (("claim", its.claim), ("rule", its.rule), ("run", its.elsewhere), ("remark", its.remark), ("found", found.get("sentence"))):
         if text:
             screen.print(escaped(f"{name}: {text}"))
-    if scores := found.get("scores"):
-        table = plain_table("test", "arm", "score", "mean", "of each seed", right=slice(3, 5))
-        for each in scores:
-            values = ", ".join(shown(each["score"], value) for value in each["of_seeds"])
-            table.add_row(each["test"], each["arm"], each["score"], shown(each["score"], each["mean"]), values)
-        print_table(screen, table)
-    if questions := found.get("questions"):
-        table = plain_table("test", "arm", "compared with", "difference", "is", "expected", right=slice(3, 4))
-        for each in questions:
-            write = shown if each["against"].startswith("at least") else difference
-            value, low, high = (write(each["score"], each[name]) for name in ("value", "low", "high"))
-            words = each["found"], each["expected"]
-            table.add_row(each["test"], each["of"], each["against"], f"{value} ({low} … {high})", *words)
-        print_table(screen, table)
+    if "scores" in found:
+        from glassformer.run.claim_tables import answers_table, scores_table
+
+        for head, rows in (scores_table(found), answers_table(found)):
+            table = plain_table(*head)
+            for row in rows:
+                table.add_row(*map(escaped, row))
+            print_table(screen, table)
     if "verdict" in found:
-        screen.print(escaped(f"verdict: {found['verdict']} ({found['seeds']} seeds, {found['date']})"))
+        rests = found.get("rests_on", f"{found.get('seeds')} seeds")
+        screen.print(escaped(f"verdict: {found['verdict']} ({rests}, {found['date']})"))
