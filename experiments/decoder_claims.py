@@ -128,7 +128,7 @@ def _recurrent() -> list[str]:
             "",
         ]
     commands = [line for row in (text, copied) for line in _command(row)[1:]]
-    told = f"faster {faster}: {speed}; longer memory {longer}: {memory}"
+    told = f"faster {faster}: {speed}. Longer memory {longer}: {memory}"
     return [*lines, f"**Verdict**: **{verdict}**: {told}.", *([""] if commands else []), *commands]
 
 
@@ -144,24 +144,27 @@ def _faster(row: Row | None) -> tuple[str, str]:
     for verb, its in speeds.items():
         ratios = {name: its[ARMS[0]] / its[name] for name in ARMS[1:]}
         slower_than += sum(ratio <= 1 for ratio in ratios.values())
-        told.append(f"it {verb} at {', '.join(f'{ratio:.2f} times the {name}' for name, ratio in ratios.items())}")
+        told.append(f"it {verb} at {'; '.join(f'{ratio:.2f} times the {name}' for name, ratio in ratios.items())}")
     word = "holds" if not slower_than else "does not hold" if slower_than == len(speeds) * len(ARMS[1:]) else "in part"
-    return word, "; ".join(told)
+    return word, ". ".join(told).replace(". it", ". It")
 
 
-def _remembers(text: Row | None, row: Row | None) -> tuple[str, str]:
-    """The reach of the gradient, and the distance over which copying was learned in the minutes."""
-    if row is None or text is None or len(row["arms"]) != len(ARMS) * len(row["settings"]["distances"]):
+def _remembers(row: Row | None, copied: Row | None) -> tuple[str, str]:
+    """The reach of the gradient; and the distance over which copying was learned in the minutes."""
+    if row is None or set(row["arms"]) != set(ARMS):
         return NOT_YET, f"memory {NOT_YET}"
-    reach = {arm: within(text["arms"][arm]["window"], 0.9) for arm in ARMS}
+    reach = {arm: within(row["arms"][arm]["window"], 0.9) for arm in ARMS}
     shorter = [arm for arm in ARMS[1:] if reach[arm] < reach[ARMS[0]]]
-    learned = ", ".join(f"{arm} {_reach(row, arm) or 'none'}" for arm in ARMS)
     word = "holds" if len(shorter) == len(ARMS) - 1 else "in part" if shorter else "does not hold"
-    longer = f"longer than that of {', '.join(shorter)}" if shorter else "not longer than that of any other"
-    return word, (
-        f"the gradient reaches {longer}. Copying was learned in {row['minutes']:g} minutes up to a distance of: "
-        f"{learned}; this is the speed of learning, not the length of a memory, and decides nothing"
-    )
+    longer = f"longer than that of {'; '.join(shorter)}" if shorter else "not longer than that of any other"
+    told = f"the gradient reaches {longer}"
+    if copied is not None and len(copied["arms"]) == len(ARMS) * len(copied["settings"]["distances"]):
+        learned = "; ".join(f"{arm} {_reach(copied, arm) or 'none'}" for arm in ARMS)
+        told += (
+            f". Copying was learned in {copied['minutes']:g} minutes up to a distance of: {learned}; this is the speed "
+            "of learning, not the length of a memory, and decides nothing"
+        )
+    return word, told
 
 
 def _reach(row: Row, arm: str) -> int:

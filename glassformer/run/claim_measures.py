@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from glassformer.bundled.claims import Test
+from glassformer.bundled.claims import Score
 from glassformer.models.inputs import Inputs
 from glassformer.run.evaluate import evaluate
 from glassformer.saved.artefact import Artefact
@@ -26,14 +26,14 @@ class Measured(NamedTuple):
     measure: Measure | None = None
 
 
-def _evaluated(model: Artefact, test: Test, files: Sequence[Path], folder: Path) -> Measured:
+def _evaluated(model: Artefact, test: Score, files: Sequence[Path], folder: Path) -> Measured:
     data = model.data
     learned = data.files if data is not None and not data.holds_out else ()  # of the slides nothing is held out
     scores = evaluate(model, files or learned, baselines=False)
     return Measured(float(scores[test.score]), scores.measures.get(THIS_MODEL))
 
 
-def _shuffled(model: Artefact, test: Test, files: Sequence[Path], folder: Path) -> Measured:
+def _shuffled(model: Artefact, test: Score, files: Sequence[Path], folder: Path) -> Measured:
     """The score where the words of each sentence of CoNLL-U files are in random order, each with its tag."""
     with tempfile.TemporaryDirectory() as place:
         copies = [Path(place, file.name) for file in files]
@@ -52,7 +52,7 @@ def _in_random_order(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _steps(model: Artefact, test: Test, files: Sequence[Path], folder: Path) -> Measured:
+def _steps(model: Artefact, test: Score, files: Sequence[Path], folder: Path) -> Measured:
     """The first recorded step whose training loss was at most `given`; twice the last step where none was."""
     lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     steps = [(each["step"], each["loss"]) for each in map(json.loads, lines)]
@@ -60,7 +60,7 @@ def _steps(model: Artefact, test: Test, files: Sequence[Path], folder: Path) -> 
     return Measured(float(reached[0] if reached else 2 * steps[-1][0]))
 
 
-def _change(model: Artefact, test: Test, files: Sequence[Path], folder: Path) -> Measured:
+def _change(model: Artefact, test: Score, files: Sequence[Path], folder: Path) -> Measured:
     """The largest difference between the states of one word in the text `given[0]` and in `given[1]`, which has the
     same words in another order, divided by the largest state.
     """
@@ -73,7 +73,7 @@ def _change(model: Artefact, test: Test, files: Sequence[Path], folder: Path) ->
     return Measured(float((states[0] - states[1]).abs().max() / states[0].abs().max()))
 
 
-MEASURES: Mapping[str, Callable[[Artefact, Test, Sequence[Path], Path], Measured]] = {
+MEASURES: Mapping[str, Callable[[Artefact, Score, Sequence[Path], Path], Measured]] = {
     "evaluated": _evaluated,
     "shuffled": _shuffled,
     "steps": _steps,

@@ -12,7 +12,7 @@ from typing import Any
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.bundled.claims import Claim, Question, Stage, Test
+from glassformer.bundled.claims import Claim, Question, Stage, Score
 from glassformer.run.claim_measures import LOWER, MEASURES, Measured
 from glassformer.run.seeds import is_finished
 from glassformer.run.train import train
@@ -75,7 +75,7 @@ def _files(claim: Claim) -> set[str]:
 
 def _measured(
     claim: Claim, arm: str, seed: int, data: Path, folder: Path, progress: Progress
-) -> Iterator[tuple[Test, Measured]]:
+) -> Iterator[tuple[Score, Measured]]:
     place = folder / f"{'-'.join(arm.split())}-{seed}"
     for stage in claim.stages:
         out = place / stage.name
@@ -163,7 +163,7 @@ def _against(question: Question) -> str:
     return question.against if not question.against_on else f"{question.against}, {question.against_on}"
 
 
-def _answer(question: Question, on: str, tests: Mapping[str, Test], cells: Cells) -> _Answer:
+def _answer(question: Question, on: str, tests: Mapping[str, Score], cells: Cells) -> _Answer:
     """The mean over seeds of a difference, with a 95 % interval: by the bootstrap over the test's examples, where the
     differences of all seeds must also have one sign, else by Student's t over the seeds.
     """

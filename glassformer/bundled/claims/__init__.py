@@ -15,7 +15,7 @@ from glassformer.base.errors import ConfigError, did_you_mean
 
 
 @dataclass(frozen=True, kw_only=True)
-class Test:
+class Score:
     """What a trained model is measured by: a score on `files`, else on what was held out; `shuffled`: with the words of
     each line, or of each sentence of a table of words, in random order. `measure` names another function of
     `run/claim_measures.py`, `given` what it is given.
@@ -36,7 +36,7 @@ class Stage:
     recipe: str
     set: Mapping[str, Any] = field(default_factory=dict)
     start: str = ""
-    tests: tuple[Test, ...] = ()
+    tests: tuple[Score, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,5 +104,5 @@ def _claim(table: Mapping[str, Any]) -> Claim:
             for row in values.get(name, ())
         )  # fmt: skip
 
-    stages = tuple(Stage(**{**stage, "tests": rows(Test, "tests", stage)}) for stage in table.get("stages", ()))
+    stages = tuple(Stage(**{**stage, "tests": rows(Score, "tests", stage)}) for stage in table.get("stages", ()))
     return Claim(**{**table, "stages": stages, "questions": rows(Question, "questions")})
