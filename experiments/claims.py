@@ -25,8 +25,8 @@ TEXT = f"""# Claims, measured
 
 The source documents claim things that can be tried. Each claim here has its experiment, its figures and a verdict, and
 the rule by which figures become a verdict. Built by `python -m experiments.claims` from `docs/results/*.json`; a figure
-that is missing is *not measured yet*, and so is the verdict. Brackets are 95 % bootstrap intervals, unless a section says
-otherwise. Each verdict is one of four: it *holds*, it holds *in part*, it *does not hold*, or it is *not shown*.
+that is missing is *not measured yet*, and so is the verdict. Brackets are 95 % bootstrap intervals, unless a section
+says otherwise. Each verdict is one of four: it *holds*, it holds *in part*, it *does not hold*, or it is *not shown*.
 `glassformer claims` lists them; those with a recipe are measured again by `glassformer claims X-6 --run`: each arm is
 trained with each seed, and an answer is *better* or *worse* where the whole interval is on one side of 0, and the
 differences of all seeds too (by the bootstrap over the test's examples; by Student's t over the seeds for a loss or a

@@ -1,7 +1,7 @@
 """Word vectors of the books, as word2vec learns them, in its text format: python -m experiments.word2vec FILE.
 
-Skip-gram with negative sampling (Mikolov et al. 2013): a word and one of its neighbours have a large product, a word and
-one drawn at random a small one; all pairs of a step share what is drawn. For claim X-20.
+Skip-gram with negative sampling (Mikolov et al. 2013): a word and one of its neighbours have a large product, a word
+and one drawn at random a small one; all pairs of a step share what is drawn. For claim X-20.
 
 P pairs · N negatives · W width
 """
@@ -23,7 +23,7 @@ from experiments import results
 WORDS, WIDTH, WINDOW, BATCH, PASSES, RATE, SEED = 8_000, 128, 5, 4096, 6, 5e-3, 0
 # Negatives of a step, and how many of them a pair counts.
 NEGATIVES, COUNTED = 128, 5
-# A word of this share of the text is read in most of its places; more frequent ones in fewer (Mikolov et al. 2013, 2.3).
+# A word of this share of the text is read in most of its places; more frequent ones in fewer (ibid., 2.3).
 OFTEN = 1e-4
 _WORD = re.compile(r"[a-z]+|[0-9]+|[^\sa-z0-9]")
 

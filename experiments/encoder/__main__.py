@@ -108,9 +108,7 @@ def scores(name: str, seeds: Sequence[int] = range(10)) -> dict[str, Any]:
     measures = {}
     for side in (OURS, *plan.variants, RANDOM, PEER, SCALED, *counted.KNOWN[plan.kind]):
         found = {
-            seed: run_folder(name, side, seed)
-            for seed in seeds
-            if (run_folder(name, side, seed) / PREDICTED).exists()
+            seed: run_folder(name, side, seed) for seed in seeds if (run_folder(name, side, seed) / PREDICTED).exists()
         }
         if not found:
             continue

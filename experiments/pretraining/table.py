@@ -76,8 +76,8 @@ def claims(table: Table) -> list[str]:
     return [
         *lines,
         *_figures(row, table),
-        f"**Verdict**: **{_joint(row)}**: {'; '.join(verdicts)}. Two layers of 128 and {row['minutes']:g} minutes of one thread say "
-        f"nothing about BERT's own size and text.{unlearned if 'not learned' in str(verdicts) else ''}",
+        f"**Verdict**: **{_joint(row)}**: {'; '.join(verdicts)}. Two layers of 128 and {row['minutes']:g} minutes of "
+        f"one thread say nothing about BERT's own size and text.{unlearned if 'not learned' in str(verdicts) else ''}",
         "",
         _command(row),
     ]

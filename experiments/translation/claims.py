@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments import results
 from experiments.page import NOT_YET, made_by, shown, table
-from experiments.translation.table import GENERAL, JUDGED, OURS, quoted, row_of
+from experiments.translation.table import GENERAL, OURS, quoted, row_of
 
 EQUAL = "3+3"
 TESTS = ("test 2016", "test 2017", "MSCOCO")
@@ -40,7 +40,7 @@ def _translates() -> list[str]:
         f"One command from the raw pairs, random weights at first; compared with {GENERAL}'s large general model as",
         "its card gives it (trained on far more text, not on captions), and the sources copied.",
         "",
-        f"**Rule**: it holds where the whole interval of BLEU is above that of the copied sources and above the general",
+        "**Rule**: it holds where the whole interval of BLEU is above that of the copied sources and above the general",
         f"model's figure on all three tests of multi30k ({', '.join(TESTS)}); in part where it is on some of them, or",
         "above the copied sources alone.",
         "",

@@ -5,7 +5,7 @@ import random
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
@@ -46,7 +46,8 @@ def _in_random_order(text: str) -> str:
     chance = random.Random(0)
     lines: list[str] = []
     for sentence in text.strip().split("\n\n"):
-        words = [rest for number, _, rest in (line.partition("\t") for line in sentence.split("\n")) if number.isdigit()]
+        rows = [line.partition("\t") for line in sentence.split("\n")]
+        words = [rest for number, _, rest in rows if number.isdigit()]
         shuffled = chance.sample(words, len(words))
         lines += [*(f"{number + 1}\t{rest}" for number, rest in enumerate(shuffled)), ""]
     return "\n".join(lines) + "\n"

@@ -4,6 +4,7 @@
 
 import json
 import os
+import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.bundled.claims import Claim, Question, Stage, Score
+from glassformer.bundled.claims import Claim, Question, Score
 from glassformer.run.claim_measures import LOWER, MEASURES, Measured
 from glassformer.run.seeds import is_finished
 from glassformer.run.train import train
@@ -44,73 +45,52 @@ def run_claim(claim: Claim, runs: Path, *, progress: Progress | None = None) -> 
     for number, (arm, seed) in enumerate((arm, seed) for seed in range(claim.seeds) for arm in claim.arms):
         total = len(claim.arms) * claim.seeds
         progress.note(f"{claim.id}: {number + 1} of {total}: {arm}, seed {seed}")
-        for test, measured in _measured(claim, arm, seed, data, runs / claim.id, progress):
+        place = runs / claim.id / f"{'-'.join(re.findall('[A-Za-z0-9]+', arm))}-{seed}"
+        for test, measured in _measured(claim, arm, seed, data, place, progress):
             cells.setdefault((test.name, arm), []).append(measured)
     return {"name": f"claim-{claim.id}", "command": f"glassformer claims {claim.id} --run", **made_on()} | judged(
         claim, cells
     )
 
 
-def _data(claim: Claim) -> Path:
+def _data(claim: Claim) -> str:
     """The folder of the data sets; raises DataError where a file of the claim is not in it."""
     place = Path(os.environ.get(DATA, ""))
-    for name in sorted(_files(claim)):
+    for name in sorted(set(re.findall(r"{data}/([^']+)", repr(claim)))):
         if not (place / name).exists():
-            where = f"{DATA} is not set" if DATA not in os.environ else f"no {name} in {place}"
-            raise DataError(
-                f"{claim.id} is measured on {name} in the folder that {DATA} names", got=where, do=claim.needs
-            )
+            where = f"no {name} in {place}" if DATA in os.environ else f"{DATA} is not set"
+            raise DataError(f"{claim.id} is measured on {name} in the folder that {DATA} names", got=where)
     for vectors in {its["model.vectors"] for its in claim.arms.values() if "model.vectors" in its}:
         if not Path(vectors).exists():
             raise DataError(f"{claim.id} needs the word vectors {vectors}", got="no such file", do=claim.needs)
-    return place
-
-
-def _files(claim: Claim) -> set[str]:
-    settings = [claim.set, *(stage.set for stage in claim.stages), *claim.arms.values()]
-    named = [each for its in settings for value in its.values() for each in (value if isinstance(value, list) else [value])]
-    tested = [file for stage in claim.stages for test in stage.tests for file in test.files]
-    return {each.removeprefix("{data}/") for each in (*named, *tested) if str(each).startswith("{data}/")}
+    return place.as_posix()
 
 
 def _measured(
-    claim: Claim, arm: str, seed: int, data: Path, folder: Path, progress: Progress
+    claim: Claim, arm: str, seed: int, data: str, place: Path, progress: Progress
 ) -> Iterator[tuple[Score, Measured]]:
-    place = folder / f"{'-'.join(arm.split())}-{seed}"
+    """The scores of all stages of an arm, trained where they are not yet."""
     for stage in claim.stages:
-        out = place / stage.name
-        model = _trained(_settings(claim, stage, arm, seed, data, place), stage.recipe, out, progress)
+        begun = {"model.start": str(place / stage.start)} if stage.start else claim.arms[arm]
+        asked = json.dumps({**claim.set, **stage.set, **begun, "train.seed": seed}).replace("{data}", data)
+        model = _trained(asked, stage.recipe, place / stage.name, progress)
         for test in stage.tests:
-            files = [Path(_named(file, data)) for file in test.files]
-            yield test, MEASURES[test.measure](model, test, files, out)
+            files = [Path(file.replace("{data}", data)) for file in test.files]
+            yield test, MEASURES[test.measure](model, test, files, place / stage.name)
 
 
-def _settings(claim: Claim, stage: Stage, arm: str, seed: int, data: Path, place: Path) -> dict[str, Any]:
-    begun = {"model.start": str(place / stage.start)} if stage.start else claim.arms[arm]
-    its = {**claim.set, **stage.set, **begun, "train.seed": seed}
-    return {
-        name: [_named(each, data) for each in value] if isinstance(value, list) else _named(value, data)
-        for name, value in its.items()
-    }
-
-
-def _named(value: Any, data: Path) -> Any:
-    return str(data / value.removeprefix("{data}/")) if str(value).startswith("{data}/") else value
-
-
-def _trained(settings: dict[str, Any], recipe: str, out: Path, progress: Progress) -> Artefact:
+def _trained(asked: str, recipe: str, out: Path, progress: Progress) -> Artefact:
     """The model in a folder, trained first unless it is finished; raises ConfigError for one of other settings."""
-    asked = out.with_suffix(".json")
-    known = json.loads(asked.read_text(encoding="utf-8")) if asked.exists() else settings
-    if known != settings:
+    beside, settings = out.with_suffix(".json"), json.loads(asked)
+    if beside.exists() and json.loads(beside.read_text(encoding="utf-8")) != settings:
         raise ConfigError(
             f"{out} must be of the claim as it is now", got="other settings", do="name another folder with --runs"
         )
     if is_finished(out, resolve(recipe, settings).train):
         return store.read(out, Artefact)
     out.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(asked) as draft:
-        draft.write_text(json.dumps(settings), encoding="utf-8")
+    with atomic_write(beside) as draft:
+        draft.write_text(asked, encoding="utf-8")
     return train(recipe, out=out, set=settings, resume=out.exists(), progress=progress)
 
 
@@ -129,7 +109,8 @@ def judged(claim: Claim, cells: Cells) -> dict[str, Any]:
     in part where some are; it does not hold where none is and one is the contrary; else it is not shown.
     """
     tests = {test.name: test for stage in claim.stages for test in stage.tests}
-    answers = [(question, on, _answer(question, on, tests, cells)) for question in claim.questions for on in question.on]
+    asked = [(question, on) for question in claim.questions for on in question.on]
+    answers = [(*each, _answer(*each, tests, cells)) for each in asked]
     expected = sum(answer.found == question.expect for question, _, answer in answers)
     contrary = any(answer.found not in (question.expect, "not different") for question, _, answer in answers)
     verdict = HOLDS if expected == len(answers) else IN_PART if expected else FAILS if contrary else NOT_SHOWN

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pytest
 from experiments import claims as page
 from experiments.measured_claims import WORDS
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.bundled.claims import Claim, Question, Stage, Score, known_claim, known_claims, recorded
+from glassformer.bundled.claims import Claim, Question, Score, Stage, known_claim, known_claims, recorded
 from glassformer.cli.__main__ import main
 from glassformer.run.claim_measures import MEASURES, Measured
 from glassformer.run.claims import judged, run_claim
@@ -92,9 +92,7 @@ def test_a_question_of_several_tests_may_hold_in_part_and_less_loss_is_better() 
         questions=(Question(on=("a", "b"), of="two", against="one head"), Question(on=("b",), of="two", at_least=0.5)),
     )
     low, high = [Measured(0.1), Measured(0.11)], [Measured(0.9), Measured(0.91)]
-    found = judged(
-        claim, {("a", "two"): low, ("a", "one head"): high, ("b", "two"): low, ("b", "one head"): high}
-    )
+    found = judged(claim, {("a", "two"): low, ("a", "one head"): high, ("b", "two"): low, ("b", "one head"): high})
     assert [each["found"] for each in found["questions"]] == ["better", "worse", "worse"]
     assert found["verdict"] == "in part"
 
@@ -156,10 +154,9 @@ def test_what_cannot_be_run_is_said_in_one_sentence(
 
 
 def test_vectors_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glassformer.run.claims._files", lambda claim: set())
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match="word2vec"):
-        run_claim(known_claim("X-20"), tmp_path, progress=NoProgress())
+    with pytest.raises(DataError, match="no-such-file"):
+        run_claim(replace(SMALL, arms={"one": {"model.vectors": "no-such-file"}}), tmp_path, progress=NoProgress())
 
 
 def test_the_list_is_readable_at_80_columns_and_one_claim_is_json(

@@ -89,8 +89,8 @@ def known_claim(name: str) -> Claim:
 
 @cache
 def recorded() -> Mapping[str, Mapping[str, Any]]:
-    """Of each claim in docs/claims.md: its `verdict`, what it `rests_on`, the `date`, the `sentence`, and the figures of
-    those that the package runs.
+    """Of each claim its `verdict` in docs/claims.md, what it `rests_on`, `date`, `sentence`, and figures where the
+    package runs it.
     """
     text = resources.files(__package__).joinpath("recorded.json").read_text(encoding="utf-8")
     return MappingProxyType(json.loads(text))

@@ -12,6 +12,7 @@ from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.options import Json, Out
 from glassformer.cli.terminal.screen import console, escaped, plain_table, record, results
 
+
 def claims(
     name: Annotated[
         str | None, typer.Argument(metavar="[CLAIM]", help="A claim to show, X-1 to X-20.  [default: list all]")
@@ -72,7 +73,8 @@ def _list(*, json: bool) -> None:
 def _show(its: Claim, found: Mapping[str, Any]) -> None:
     screen = console()
     screen.print(escaped(f"{its.id} {its.title} (the {its.document})"))
-    for name, text in (("claim", its.claim), ("rule", its.rule), ("run", its.elsewhere), ("remark", its.remark), ("found", found.get("sentence"))):
+    told = {"claim": its.claim, "rule": its.rule, "run": its.elsewhere, "remark": its.remark}
+    for name, text in {**told, "found": found.get("sentence")}.items():
         if text:
             screen.print(escaped(f"{name}: {text}"))
     if "scores" in found:
