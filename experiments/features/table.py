@@ -128,6 +128,7 @@ def _search(table: Any) -> list[str]:
         f"{of['peer_reads_tokens']}; the least cosine of a question's vector to the peer's is "
         f"{of['least_cosine_of_questions_to_the_peer']:.6f}."
         for name, of in row["sets"].items()
+        if "peer_reads_tokens" in of
     ]
     head = ["set", "", "recall@1", "recall@5", "recall@20"]
     return [*lines, table(head, rows), "", *told, "", made_by(row), ""]

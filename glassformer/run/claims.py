@@ -158,12 +158,14 @@ def _answer(question: Question, on: str, tests: Mapping[str, Score], cells: Cell
     others = cells[question.against_on or on, question.against]
     of_seeds = [one.value - two.value for one, two in zip(mine, others, strict=True)]
     pairs = [(one.measure, two.measure) for one, two in zip(mine, others, strict=True) if one.measure and two.measure]
+    agree = True
     if len(pairs) == len(of_seeds):
         value = mean_difference(pairs, score, samples=samples_for(len(pairs[0][0])))
+        agree = min(of_seeds) > 0 or max(of_seeds) < 0
     else:
         half = _T[len(of_seeds)] * statistics.stdev(of_seeds) / len(of_seeds) ** 0.5
         mean = statistics.fmean(of_seeds)
         value = Interval(mean, mean - half, mean + half)
-    low, high = min(value.low, *of_seeds), max(value.high, *of_seeds)
-    found = "better" if low > 0 or high < 0 else "not different"
-    return _Answer(score, value, of_seeds, "worse" if found == "better" and sign * value.value < 0 else found)
+    if not (agree and (value.low > 0 or value.high < 0)):
+        return _Answer(score, value, of_seeds, "not different")
+    return _Answer(score, value, of_seeds, "better" if sign * value.value > 0 else "worse")

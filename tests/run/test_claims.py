@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from experiments import claims as page
+from experiments import results
 from experiments.measured_claims import WORDS
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.bundled.claims import Claim, Question, Score, Stage, known_claim, known_claims, recorded
@@ -39,9 +40,7 @@ def test_what_is_recorded_is_what_the_page_says() -> None:
     assert list(known_claims()) == list(recorded()) == [f"X-{number}" for number in range(1, 21)]
     for name, found in recorded().items():
         assert found["verdict"] in WORDS
-        result = Path(page.DOCS / "results" / f"claim-{name}.json")
-        if result.exists():
-            measured = json.loads(result.read_text(encoding="utf-8"))
+        if measured := results.read(f"claim-{name}"):
             assert [found[key] for key in ("scores", "questions")] == [measured[key] for key in ("scores", "questions")]
             assert {each["arm"] for each in measured["scores"]} == set(known_claim(name).arms)
 
