@@ -21,8 +21,8 @@ from glassformer.runtime.made_on import made_on
 from glassformer.saved import store
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.recipe import resolve
-from glassformer.scoring.score import Interval, mean_difference
-from glassformer.scoring.verdict import lower_is_better, samples_for
+from glassformer.scoring.score import Interval
+from glassformer.scoring.verdict import lower_is_better, mean_difference, samples_for
 from glassformer.training.progress import ConsoleProgress, Progress
 
 DATA = "GLASSFORMER_DATA"
