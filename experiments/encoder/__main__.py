@@ -3,6 +3,7 @@
     python -m experiments.encoder sst2 ours       # or: peer, random, majority, tf-idf, crf; --seed 1
     python -m experiments.encoder sst2 scores     # the scores again, from what was predicted
 
+A seed above 0 whose run with seed 0 is not here has a file of its own, encoder-SET-seed-N.json.
 Each row is resumable: the same command goes on where it was stopped, and does nothing when it is done.
 """
 
@@ -12,6 +13,7 @@ import argparse
 import json
 import statistics
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,16 +101,14 @@ def files_of(name: str, plan: Plan, splits: Splits, folder: Path) -> dict[str, A
     return files
 
 
-def scores(name: str) -> dict[str, Any]:
+def scores(name: str, seeds: Sequence[int] = range(10)) -> dict[str, Any]:
     """The scores of every side that has predicted, over its seeds, and of ours against the peer's."""
     plan, test = PLANS[name], SETS[name]().test
     sides: dict[str, dict[str, Any]] = {}
     measures = {}
     for side in (OURS, *plan.variants, RANDOM, PEER, SCALED, *counted.KNOWN[plan.kind]):
         found = {
-            seed: run_folder(name, side, seed)
-            for seed in range(10)
-            if (run_folder(name, side, seed) / PREDICTED).exists()
+            seed: run_folder(name, side, seed) for seed in seeds if (run_folder(name, side, seed) / PREDICTED).exists()
         }
         if not found:
             continue
@@ -186,7 +186,10 @@ def main() -> None:
     started = time.monotonic()
     if given.side != SCORES:
         run(given.set, given.side, given.seed)
-    path = results.write(f"encoder-{given.set}", f"python -m experiments.encoder {given.set} scores", scores(given.set))
+    apart = given.seed and not list((WORK / given.set).glob(f"*-0/{PREDICTED}"))
+    seeds, file = ((given.seed,), f"-seed-{given.seed}") if apart else (range(10), "")
+    command = f"python -m experiments.encoder {given.set} scores{f' --seed {given.seed}' if apart else ''}"
+    path = results.write(f"encoder-{given.set}{file}", command, scores(given.set, seeds))
     print(f"{path}: {time.monotonic() - started:.0f} s")
 
 

@@ -129,6 +129,7 @@ def _search(table: Any) -> list[str]:
         f"{of['peer_reads_tokens']}; the least cosine of a question's vector to the peer's is "
         f"{of['least_cosine_of_questions_to_the_peer']:.6f}."
         for name, of in row["sets"].items()
+        if "peer_reads_tokens" in of
     ]
     head = ["set", "", "recall@1", "recall@5", "recall@20"]
     return [*lines, table(head, rows), "", *told, "", made_by(row), ""]
@@ -153,7 +154,7 @@ def _x13(table: Any) -> list[str]:
     vectors = {name: of for name, of in systems.items() if name not in beside}
     best = max(vectors, key=lambda name: vectors[name]["value"])
     above = [all(vectors[name]["low"] > systems[other]["high"] for other in beside) for name in ("last.first", best)]
-    verdict = "**holds**" if above[0] else "**holds in part**" if above[1] else "**not shown**"
+    verdict = "**holds**" if above[0] else "**in part**" if above[1] else "**not shown**"
     names = dict.fromkeys(("last.first", best, *reversed(beside)))
     rows = [[f"`{name}`" if "." in name else name, percent(systems[name])] for name in names]
     said = [
@@ -186,7 +187,7 @@ def _x16(table: Any) -> list[str]:
         rows.append([f"`{name}`", ours, counted, percent(differences[name], signed=True)])
     worse = all(of["high"] < 0 for of in differences.values())
     none = "**does not hold**" if worse else "**not shown**"
-    in_part = f"**holds in {len(better)} of {len(rows)}**" if better else none
+    in_part = f"**in part**: in {len(better)} of {len(rows)} sets" if better else none
     verdict = "**holds**" if len(better) == len(rows) else in_part
     return [
         *lines,

@@ -171,7 +171,7 @@ def summary(verdicts: Sequence[str]) -> str:
         [verdict for verdict in verdicts if verdict.startswith(f"**{word}")] for word in (HOLDS, IN_PART, FAILS)
     )
     if holds:
-        return f"**{HOLDS}**" if len(holds) == len(verdicts) else f"**{HOLDS} in {len(holds)} of {len(verdicts)}**"
+        return f"**{HOLDS}**" if len(holds) == len(verdicts) else f"**in part**: in {len(holds)} of {len(verdicts)}"
     return f"**{FAILS if fails else IN_PART if in_part else NOT_SHOWN}**"
 
 

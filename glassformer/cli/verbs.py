@@ -25,6 +25,7 @@ VERBS: dict[str, dict[str, str]] = {
         "matrix": "show the mask-matrix post's matrix of word pairs for a text, step by step",
         "shuffle": "compare a text with its words shuffled, with and without positions",
         "verify": "check every tensor of your model on your text against its formula",
+        "claims": "list what the source documents claim, with verdicts; measure a claim again",
         "models": "list the bundled models",
         "info": "describe a saved model: sizes, task, tokenizer, data",
         "cache": "show the caches on this machine; --clear deletes them",

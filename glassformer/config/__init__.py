@@ -5,7 +5,7 @@ JSON next to the weights and is enough to rebuild the model.
 """
 
 from glassformer.config.heads import HeadUse, SentenceHeadConfig, TokenHeadConfig, TransformConfig, VocabularyHeadConfig
-from glassformer.config.model import BlockConfig, InitialConfig, ModelConfig, StackConfig
+from glassformer.config.model import BlockConfig, InitialConfig, ModelConfig, StackConfig, changed
 from glassformer.config.parts import (
     Activation,
     AttentionConfig,
@@ -43,4 +43,5 @@ __all__ = [
     "TokenHeadConfig",
     "TransformConfig",
     "VocabularyHeadConfig",
+    "changed",
 ]

@@ -1,10 +1,11 @@
 """Settings of stacks and of the whole model, as the modules of `models/` have them."""
 
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from glassformer.base.settings import Settings
+from glassformer.base.settings import Settings, read_settings
 from glassformer.config.heads import SentenceHeadConfig, TokenHeadConfig, VocabularyHeadConfig
 from glassformer.config.parts import (
     AttentionSublayerConfig,
@@ -110,3 +111,19 @@ class ModelConfig(Settings):
         stack = self.decoder or self.encoder
         assert stack is not None
         return stack
+
+
+def changed(config: ModelConfig, changes: Mapping[str, Any]) -> ModelConfig:
+    """The config with single settings changed, `{"encoder": {"blocks": {"self_attention": {"residual": False}}}}`. What
+    is changed in a list is changed in each of its entries; a group of settings that is changed to "none" is left out.
+    Raises ConfigError.
+    """
+    return read_settings(ModelConfig, _over(config.model_dump(mode="json"), changes), where="model.changes")
+
+
+def _over(value: Any, change: Any) -> Any:
+    if isinstance(value, list):
+        return [_over(each, change) for each in value]
+    if isinstance(value, dict) and isinstance(change, Mapping):
+        return {**value, **{key: _over(value.get(key), its) for key, its in change.items()}}
+    return None if change == "none" and (value is None or isinstance(value, dict)) else change

@@ -157,10 +157,10 @@ def _start(checked: Checked, progress: Progress) -> Start:
 
 
 def _opened(path: str, section: ModelSection, length: int) -> Artefact:
-    if section.size is not None or section.settings or section.vectors is not None:
+    if section.size is not None or section.settings or section.changes or section.vectors is not None:
         raise ConfigError(
             "a model to start from brings its own sizes and vectors",
-            got="model.start together with model.size, model.settings or model.vectors",
+            got="model.start together with model.size, model.settings, model.changes or model.vectors",
             do="leave one of them out",
         )
     model = open_model(path, Artefact, "cpu")

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from glassformer.base.errors import ConfigError
-from glassformer.config import ModelConfig
+from glassformer.config import ModelConfig, changed
 from glassformer.data.settings import DataSection
 from glassformer.models.families import FAMILIES, family_config
 from glassformer.models.transformer import Transformer
@@ -47,7 +47,7 @@ def body_config(
         numbered = known.get("max_length")
         if numbered is not None and "max_length" not in settings and length > numbered.default:
             settings["max_length"] = length
-    config = family_config(section.family, settings)
+    config = changed(family_config(section.family, settings), section.changes)
     check_length(config, length)
     return config
 

@@ -28,13 +28,15 @@ def _json_number(value: Any) -> Any:
 
 
 class ModelSection(Settings):
-    """Family and size; `settings` are the family function's own keywords. `start` is the folder of a model to start
-    from, or the name of a bundled one.
+    """Family and size; `settings` are the family function's own keywords, `changes` what is changed in the config that
+    it makes (`glassformer.config.changed`): `changes.encoder.causal = true`, `changes.encoder.blocks.feed_forward =
+    "none"`. `start` is the folder of a model to start from, or the name of a bundled one.
     """
 
     family: str = "bert"
     size: str | None = None
     settings: dict[str, Annotated[Any, AfterValidator(_json_number)]] = Field(default_factory=dict)
+    changes: dict[str, Any] = Field(default_factory=dict)
     start: str | None = None
     vectors: str | None = None
     freeze_vectors: bool = False

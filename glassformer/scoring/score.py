@@ -79,8 +79,8 @@ class Measure:
 
     def intervals(self, *, samples: int = SAMPLES, seed: int = 0) -> dict[str, Interval]:
         """Each score with its 95 % percentile bootstrap interval over examples (Efron & Tibshirani 1993, ch. 13)."""
-        drawn = self.scores(_resampled(self.statistics, samples, seed))
-        return {name: _interval(value, drawn[name]) for name, value in self.values().items()}
+        drawn = self.scores(resampled(self.statistics, samples, seed))
+        return {name: spread(value, drawn[name]) for name, value in self.values().items()}
 
     def compared(self, other: Measure, *, samples: int = SAMPLES, seed: int = 0) -> dict[str, Interval]:
         """Each score of this one minus that of the other on the same examples, with its 95 % interval by the paired
@@ -88,13 +88,13 @@ class Measure:
         """
         if len(self) != len(other):
             raise ShapeError("a paired comparison needs the same examples", got=f"{len(self)} and {len(other)}")
-        mine = self.scores(_resampled(self.statistics, samples, seed))
-        theirs = other.scores(_resampled(other.statistics, samples, seed))
+        mine = self.scores(resampled(self.statistics, samples, seed))
+        theirs = other.scores(resampled(other.statistics, samples, seed))
         own, others = self.values(), other.values()
-        return {name: _interval(own[name] - others[name], mine[name] - theirs[name]) for name in own if name in others}
+        return {name: spread(own[name] - others[name], mine[name] - theirs[name]) for name in own if name in others}
 
 
-def _interval(value: float, drawn: Reals) -> Interval:
+def spread(value: float, drawn: Reals) -> Interval:
     finite = drawn[np.isfinite(drawn)]
     if not len(finite):
         return Interval(value, float("nan"), float("nan"))
@@ -102,7 +102,7 @@ def _interval(value: float, drawn: Reals) -> Interval:
     return Interval(value, float(low), float(high))
 
 
-def _resampled(statistics: Reals | Counts, samples: int, seed: int) -> Reals:
+def resampled(statistics: Reals | Counts, samples: int, seed: int) -> Reals:
     """The sums [R, K] over samples of the examples, with replacement; the same examples for the same seed."""
     generator = np.random.default_rng(seed)
     count = len(statistics)

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from glassformer.scoring.score import SAMPLES, THIS_MODEL, Interval, Measure, Scores, flat_name
+import numpy as np
+
+from glassformer.scoring.score import SAMPLES, THIS_MODEL, Interval, Measure, Scores, flat_name, resampled, spread
 
 # The labels of a confusion matrix; with more of them the pairs that are confused most often are listed.
 MATRIX_LABELS = 12
@@ -167,6 +169,15 @@ def differences(mine: Measure, other: Measure) -> dict[str, Difference]:
     own, others = mine.values(), other.values()
     found = mine.compared(other, samples=samples_for(len(mine)))
     return {name: Difference(name, own[name], others[name], *found[name]) for name in found}
+
+
+def mean_difference(pairs: Sequence[tuple[Measure, Measure]], score: str, *, samples: int = SAMPLES) -> Interval:
+    """The mean over pairs, one of each seed, of a score of the first minus that of the second, with its 95 % interval
+    by the paired bootstrap: the same examples are drawn for all.
+    """
+    drawn = [[each.scores(resampled(each.statistics, samples, 0))[score] for each in pair] for pair in pairs]
+    values = [one.values()[score] - two.values()[score] for one, two in pairs]
+    return spread(float(np.mean(values)), np.mean([one - two for one, two in drawn], axis=0))
 
 
 @dataclass(frozen=True)

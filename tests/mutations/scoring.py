@@ -71,8 +71,8 @@ MUTATIONS = (
     Mutation(
         "bootstrap-not-paired",
         "glassformer/scoring/score.py",
-        "_resampled(other.statistics, samples, seed)",
-        "_resampled(other.statistics, samples, seed + 1)",
+        "resampled(other.statistics, samples, seed)",
+        "resampled(other.statistics, samples, seed + 1)",
         ("tests/tasks/test_verdict.py::test_the_best_baseline_is_the_one_to_beat",),
     ),
     Mutation(

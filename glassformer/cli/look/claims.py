@@ -1,0 +1,90 @@
+import json as as_json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from glassformer.base.errors import ConfigError
+from glassformer.bundled.claims import Claim, known_claim, known_claims, recorded
+from glassformer.cli.terminal.layout import print_table
+from glassformer.cli.terminal.options import Json, Out
+from glassformer.cli.terminal.screen import console, escaped, plain_table, record, results
+
+
+def claims(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[CLAIM]", help="A claim to show, X-1 to X-20.  [default: list all]")
+    ] = None,
+    run: Annotated[
+        bool, typer.Option("--run", help="Train and measure the claim again, and judge it by its rule.")
+    ] = False,
+    runs: Annotated[
+        Path, typer.Option("--runs", help="Folder of the trainings: those that are finished are not repeated.")
+    ] = Path("runs/claims"),
+    out: Out = None,
+    json: Json = False,
+) -> None:
+    """List what the source documents claim, with the verdicts of docs/claims.md; show one claim with its rule and
+    figures; or measure it again with --run. The data sets are in the folder that GLASSFORMER_DATA names.
+    """
+    if name is None:
+        if run or out is not None:
+            raise ConfigError("one claim is run at a time", got="no claim", do="name one: glassformer claims X-4 --run")
+        _list(json=json)
+        return
+    its = known_claim(name)
+    with results(out) as handle:
+        if run:
+            from glassformer.run.claims import run_claim
+
+            found: Mapping[str, Any] = run_claim(its, runs)
+        else:
+            found = recorded().get(name, {})
+        if json and out is None:
+            record({**_facts(its), **found}, handle)
+        elif out is not None:
+            print(as_json.dumps({**_facts(its), **found}, indent=2, ensure_ascii=False, allow_nan=False), file=handle)
+    if not json:
+        _show(its, found)
+
+
+def _facts(its: Claim) -> dict[str, str]:
+    return {"id": its.id, "title": its.title, "document": its.document, "claim": its.claim, "rule": its.rule}
+
+
+def _list(*, json: bool) -> None:
+    if json:
+        for its in known_claims().values():
+            record({**_facts(its), **recorded().get(its.id, {}), "runs_here": bool(its.stages)}, sys.stdout)
+        return
+    table = plain_table("", "claim", "verdict", "rests on", "date")
+    for its in known_claims().values():
+        known = recorded().get(its.id, {})
+        star = "" if its.stages else " *"
+        words = [str(known.get(key, "")) for key in ("verdict", "rests_on", "date")]
+        table.add_row(its.id, escaped(its.title) + star, *words)
+    screen = console()
+    print_table(screen, table)
+    screen.print("* run by the code of a checkout: glassformer claims X-1 says which")
+
+
+def _show(its: Claim, found: Mapping[str, Any]) -> None:
+    screen = console()
+    screen.print(escaped(f"{its.id} {its.title} (the {its.document})"))
+    told = {"claim": its.claim, "rule": its.rule, "run": its.elsewhere, "remark": its.remark}
+    for name, text in {**told, "found": found.get("sentence")}.items():
+        if text:
+            screen.print(escaped(f"{name}: {text}"))
+    if "scores" in found:
+        from glassformer.run.claim_tables import answers_table, scores_table
+
+        for head, rows in (scores_table(found), answers_table(found)):
+            table = plain_table(*head)
+            for row in rows:
+                table.add_row(*map(escaped, row))
+            print_table(screen, table)
+    if "verdict" in found:
+        rests = found.get("rests_on", f"{found.get('seeds')} seeds")
+        screen.print(escaped(f"verdict: {found['verdict']} ({rests}, {found['date']})"))
