@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from glassformer.runtime.made_on import made_on, processor
+from glassformer.runtime.made_on import made_on, processor, products
 
-__all__ = ["made_on", "processor", "read", "write"]
+__all__ = ["made_on", "processor", "products", "read", "write"]
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 

@@ -21,12 +21,16 @@ def processor() -> str:
     return f"{name}, {cores} core{'s' * (cores != 1)}"
 
 
+def products() -> str:
+    """The type that matrix products are computed in on this machine, unless a row says otherwise."""
+    return "bfloat16" if has_fast_bfloat16(torch.device("cpu")) else "float32"
+
+
 def made_on() -> dict[str, str]:
-    """Today, this machine, its torch, and the type of its matrix products, unless a row says otherwise."""
-    products = "bfloat16" if has_fast_bfloat16(torch.device("cpu")) else "float32"
+    """Today, this machine, its torch, and the type of its matrix products."""
     return {
         "date": time.strftime("%Y-%m-%d"),
         "machine": processor(),
         "torch": torch.__version__,
-        "products": products,
+        "products": products(),
     }

@@ -69,7 +69,9 @@ def shuffle(
         else:
             print(*[""] * bool(count), *_lines(found, screen_width()), sep="\n")
     if notes and not json:
-        print_notes(_NOTES)
+        from glassformer.bundled.texts import notes as all_notes
+
+        print_notes(each for each in all_notes() if each.number in _NOTES)
 
 
 def _lines(found: Shuffled, width: int) -> Iterator[str]:
