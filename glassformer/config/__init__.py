@@ -4,8 +4,18 @@ A parent does not repeat its child's settings. All rules are checked before any 
 JSON next to the weights and is enough to rebuild the model.
 """
 
-from glassformer.config.heads import HeadUse, SentenceHeadConfig, TokenHeadConfig, TransformConfig, VocabularyHeadConfig
-from glassformer.config.model import BlockConfig, InitialConfig, ModelConfig, StackConfig, changed
+from glassformer.config.model import (
+    BlockConfig,
+    HeadUse,
+    InitialConfig,
+    ModelConfig,
+    SentenceHeadConfig,
+    StackConfig,
+    TokenHeadConfig,
+    TransformConfig,
+    VocabularyHeadConfig,
+    changed,
+)
 from glassformer.config.parts import (
     Activation,
     AttentionConfig,

@@ -17,8 +17,7 @@ from glassformer.base.errors import DataError
 from glassformer.base.json_text import read_sealed_json
 from glassformer.base.paths import behind_links, check_path
 from glassformer.base.resumed import not_left_here, refuse_another_request, written_by_another
-from glassformer.features.formats import WRITERS
-from glassformer.features.streams import MADE_FOR, STATE, Format, VectorsFile
+from glassformer.features.streams import MADE_FOR, STATE, WRITERS, Format, VectorsFile
 
 _LOCK = "lock"
 

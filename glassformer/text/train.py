@@ -1,7 +1,11 @@
 """Training tokenizers: WordPiece, byte-level BPE, unigram, whole words."""
 
 import json
+import re
+import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Literal
 
@@ -9,13 +13,86 @@ import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, trainers
 
 from glassformer.base.errors import DataError, TokenizerError, did_you_mean
-from glassformer.text.alphabet import LIMIT, inner_letters, read_twice
 from glassformer.text.library import refusing
-from glassformer.text.long_words import LONGEST_WORD, LongWords, cut
 from glassformer.text.parts import parts_of
 from glassformer.text.special import BERT, ROBERTA, SpecialTokens
 from glassformer.text.template import special_tokens, with_template
 from glassformer.text.tokenizer import Tokenizer
+
+# Scripts with thousands of letters would fill the vocabulary; BERT's trainer keeps as many.
+LIMIT = 1000
+
+# Larger texts are kept on disk, not in memory.
+_IN_MEMORY = 64 << 20
+
+
+@contextmanager
+def read_twice(texts: Iterable[str]) -> Iterator[tuple[Counter[str], Iterator[str]]]:
+    """The letters of the texts with their counts, and the texts for a second pass."""
+    letters: Counter[str] = Counter()
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as kept:
+        for text in texts:
+            letters.update(text)
+            kept.write(json.dumps(text).encode() + b"\n")
+        kept.seek(0)
+        yield letters, (json.loads(line) for line in kept)
+
+
+def inner_letters(letters: Counter[str], backend: tokenizers.Tokenizer) -> list[str]:
+    """The letters that can stand inside a word, as the tokenizer writes them, most frequent first."""
+    inner: Counter[str] = Counter()
+    for letter, count in letters.items():
+        word = backend.normalizer.normalize_str(f"a{letter}a")
+        if len(backend.pre_tokenizer.pre_tokenize_str(word)) == 1:
+            for written in word[1:-1]:
+                inner[written] += count
+    return sorted(sorted(inner), key=lambda letter: -inner[letter])[:LIMIT]
+
+
+# WordPiece encodes a longer word as one unknown token, so that nothing can be learned from it.
+LONGEST_WORD = 100
+# The other kinds cut any word; a longer word is cut into parts of this many characters for training.
+LONGEST_STRETCH = 1000
+
+# Characters that every tokenizer here takes for a space: between them, no word is longer than the text.
+_BLANK = " \t\n\r"
+
+
+def _stretches(longest: int) -> re.Pattern[str]:
+    return re.compile(rf"(?<![^{_BLANK}])[^{_BLANK}]{{{longest + 1},}}")
+
+
+_MANY_LETTERS, _VERY_MANY = _stretches(LONGEST_WORD), _stretches(LONGEST_STRETCH)
+
+
+class LongWords:
+    """Takes the words of more than LONGEST_WORD characters out of texts, and counts them."""
+
+    def __init__(self, backend: tokenizers.Tokenizer) -> None:
+        self.left_out = 0
+        self._backend = backend
+
+    def parts(self, text: str) -> list[str]:
+        return [_MANY_LETTERS.sub(self._without, text)]
+
+    def _without(self, found: re.Match[str]) -> str:
+        stretch = found[0]
+        normal = self._backend.normalizer.normalize_str(stretch)
+        words = [word for word, _ in self._backend.pre_tokenizer.pre_tokenize_str(normal)]
+        short = [word for word in words if len(word) <= LONGEST_WORD]
+        self.left_out += len(words) - len(short)
+        return stretch if len(short) == len(words) else " ".join(short)
+
+
+def cut(text: str) -> list[str]:
+    """The text in parts, so that nothing without a space is longer than LONGEST_STRETCH characters."""
+    parts, begin = [], 0
+    for found in _VERY_MANY.finditer(text):
+        for end in range(found.start() + LONGEST_STRETCH, found.end(), LONGEST_STRETCH):
+            parts.append(text[begin:end])
+            begin = end
+    return [*parts, text[begin:]]
+
 
 Kind = Literal["wordpiece", "bpe", "unigram", "words"]
 

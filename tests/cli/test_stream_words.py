@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from glassformer.api.load import load
-from glassformer.cli.ask.job import Job
-from glassformer.cli.ask.stream_words import stream_words
+from glassformer.cli.ask.show import Job, stream_words
 from glassformer.cli.terminal.destination import Unresumed
 from glassformer.cli.terminal.readers import Text
 from glassformer.decode.options import WritingOptions

@@ -232,7 +232,7 @@ def test_a_quote_that_is_never_closed_is_told_with_its_line(tmp_path: Path, monk
         with pytest.raises(DataError) as caught:
             list(read_table(path, ["text"], bad=Skipped()))
         assert f"{path}, line 4" in caught.value.wanted
-        monkeypatch.setattr("glassformer.data.readers.delimited.LONGEST_LINE", 100)  # found before the end of the file
+        monkeypatch.setattr("glassformer.data.readers.rows.LONGEST_LINE", 100)  # found before the end of the file
 
 
 def test_damaged_rows_are_told_with_their_lines_and_the_others_read(tmp_path: Path) -> None:

@@ -222,7 +222,7 @@ def test_the_words_of_a_long_line_are_written_as_they_are_known(
 ) -> None:
     """Into files and as JSON the same as those of the whole line."""
     from glassformer.cli.__main__ import main
-    from glassformer.cli.vectors import embed_show
+    from glassformer.cli.vectors import embed as verb
     from glassformer.features.vectors import VectorsOf
 
     line = " ".join(["the dog sat on the mat"] * 40) + " \u200b"
@@ -235,7 +235,7 @@ def test_the_words_of_a_long_line_are_written_as_they_are_known(
         self.read_ahead = 5
 
     monkeypatch.setattr(VectorsOf, "__init__", short)
-    monkeypatch.setattr(embed_show, "_WORDS", 7)
+    monkeypatch.setattr(verb, "_WORDS", 7)
     common = ["embed", str(saved), "--file", str(tmp_path / "x.txt"), "--words", "--out"]
     assert main([*common, str(tmp_path / "w.parquet")]) == 0
     told = " ".join(capsys.readouterr().err.split())

@@ -11,7 +11,7 @@ from seqeval.metrics import f1_score, precision_score, recall_score  # type: ign
 from seqeval.metrics.sequence_labeling import get_entities  # type: ignore[import-untyped]  # it bears no types
 
 from glassformer.scoring.bio import is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
-from glassformer.tasks.labels.tag.scores import by_type, confusions, span_measure, span_types
+from glassformer.tasks.labels.tag.answers import by_type, confusions, span_measure, span_types
 
 BIO = ("O", "B-a", "I-a", "B-b-c", "I-b-c")
 BIOES = (*BIO, "E-a", "S-a", "E-b-c", "S-b-c")

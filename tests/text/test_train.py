@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from glassformer.base.errors import DataError, TokenizerError
 from glassformer.text import parts
 from glassformer.text.load import load_tokenizer
-from glassformer.text.long_words import LONGEST_STRETCH, LONGEST_WORD, cut
 from glassformer.text.special import MARIAN, SpecialTokens
-from glassformer.text.train import Kind, _Reading, train_tokenizer
+from glassformer.text.train import LONGEST_STRETCH, LONGEST_WORD, Kind, _Reading, cut, train_tokenizer
 from tests.refusals import refused
 
 KINDS: tuple[Kind, ...] = ("wordpiece", "bpe", "unigram", "words")

@@ -2,28 +2,162 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from glassformer.base.errors import DataError
 from glassformer.cli.ask.conversation import converse, refuse_beside
-from glassformer.cli.ask.decoding_options import CHATTING, DECODING, WRITING
-from glassformer.cli.ask.in_batches import answer_records
-from glassformer.cli.ask.job import Job
-from glassformer.cli.ask.request import Request, Way, request_typed
-from glassformer.cli.ask.show import show_trees
-from glassformer.cli.ask.story import write_story
-from glassformer.cli.ask.stream_words import stream_words
+from glassformer.cli.ask.decoding_options import CHATTING, DECODING, WRITING, check_decoding
+from glassformer.cli.ask.show import (
+    Job,
+    can_stream,
+    check_streamed,
+    check_tree,
+    show,
+    show_trees,
+    stream_words,
+    write_story,
+)
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.destination import counted, destination, set_aside
-from glassformer.cli.terminal.inputs import find_inputs
-from glassformer.cli.terminal.opened import second_text
-from glassformer.cli.terminal.readers import reader_of
-from glassformer.cli.terminal.texts import records
+from glassformer.cli.terminal.destination import Output, counted, destination, set_aside
+from glassformer.cli.terminal.inputs import Same, find_inputs
+from glassformer.cli.terminal.opened import Machine, second_text, split_model
+from glassformer.cli.terminal.readers import Text, reader_of
+from glassformer.cli.terminal.screen import Few, console, note, note_windows, record
+from glassformer.cli.terminal.texts import batches, records
 from glassformer.data.readers.lines import stop_unless
 from glassformer.decode.options import WritingOptions
-from glassformer.tasks import TASKS, VERBS, data_of
+from glassformer.tasks import TASKS, VERBS, VerbEntry, data_of
+
+if TYPE_CHECKING:
+    from glassformer.api.model import Model
+    from glassformer.tasks.predictor import Options
+
+
+def answer_records(job: Job) -> None:
+    """Answer what has no answer yet. A batch is computed whole: in another batch an answer may round otherwise."""
+    from glassformer.answering.answers import refusals  # not at the top: --help must not import torch
+
+    opened, verb, options, out, bad = job.opened, job.verb, job.options, job.out, job.bad
+    number = empty = 0
+    told, long = Few(), Few()
+    for texts in batches(job.texts):
+        batch = texts
+        if bad is not None:
+            why = list(refusals(opened, verb, ((one.values, one.where) for one in texts), options))
+            batch = [one for one, error in zip(texts, why, strict=True) if error is None]
+            for one, error in zip(texts, why, strict=True):
+                if error is not None:
+                    bad(error.about(one.where, {**one.kept, **one.values} if one.own is None else one.own))
+        if number + len(batch) <= out.done:
+            number += len(batch)
+            continue
+        before = max(number, out.done)
+        found = _answers(opened, verb, batch, options)
+        for each, its in zip(batch, found, strict=True):
+            number += 1
+            if number <= out.done:
+                continue
+            note_windows(each.values.get("text", ""), its.windows, opened.row_tokens, long)
+            for sentence in getattr(its, "notes", ()):
+                told(sentence)
+            empty += bool(getattr(its, "empty", 0))
+            if job.json:
+                record({**each.kept, **its.to_dict()}, out.handle)
+            else:
+                show(its.shown(each.values, console(out.handle).width), out.handle)
+            out.whole()
+        job.advance(number - before)
+        out.handle.flush()  # who sends one line waits for its answer
+    if empty > 1:
+        note(f"{empty:,} translations are empty, in whole or in part")
+    told.rest()
+    long.rest()
+    if bad is not None and bad.count and not number:
+        raise DataError("a record that can be answered is needed", got=bad.first[0])
+
+
+def _answers(opened: Model, verb: str, batch: Sequence[Text], options: Options) -> Iterator[Any]:
+    """The answers to a batch; the error of a record of a file says that such records can be left out."""
+    from glassformer.answering.answers import answer, refusals
+
+    try:
+        yield from answer(opened, verb, ((one.values, one.where) for one in batch), options)
+    except DataError as error:
+        of_files = ((one.values, one.where) for one in batch if one.where)
+        if any(str(why) == str(error) for why in refusals(opened, verb, of_files, options)):
+            error.left_out_by = "rejects"
+        raise
+
+
+Way = Literal["records", "stream", "tree", "page", "conversation"]
+# Options that say how an answer is shown or kept, not what it is.
+_SHOWN = ("stream", "tree", "html", "megabytes", "save", "target")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is asked of which model, of which texts and files, and where the answers go. `columns` are those that were
+    named, by role; `same` is what belongs to every text; `page` is the file of a page, `save` that of a conversation.
+    """
+
+    verb: VerbEntry
+    model: str
+    machine: Machine
+    texts: tuple[str, ...]
+    files: tuple[str, ...]
+    columns: Mapping[str, str | Sequence[str]]
+    same: Same
+    options: Options
+    output: Output
+    way: Way
+    target: str | None = None
+    page: Path | None = None
+    megabytes: int | None = None
+    save: Path | None = None
+
+
+def request_typed(verb: VerbEntry, own: Iterable[str], typed: Mapping[str, Any]) -> Request:
+    """What was typed; `own` are the options that only some verbs have. Raises ConfigError as `split_model` does."""
+    way = _way(typed)
+    options = {name: typed[name] for name in own if name not in _SHOWN}
+    if options.get("alignment", False) is None:
+        options["alignment"] = typed["json"]
+    model, texts = split_model(verb.name, typed["text"], typed["model"], files=typed["file"])
+    named = {role: typed[f"{role}_column"] for role in verb.columns}
+    same = {"pair": typed.get("pair"), "target": typed.get("target"), "choices": typed.get("choice") or None}
+    return Request(
+        verb=verb,
+        model=model,
+        machine=Machine(typed["device"], typed["threads"], typed["fast"], typed.get("int8")),
+        texts=tuple(texts),
+        files=tuple(typed["file"] or ()),
+        columns={role: of for role, of in named.items() if of},
+        same={role: value for role, value in same.items() if value is not None},
+        options=check_decoding(options, verb.name) if verb.writes else options,
+        output=Output(typed["out"], typed["json"], typed["resume"], typed["rejects"]),
+        way="conversation" if verb.turns and way in ("records", "stream") and not (texts or typed["file"]) else way,
+        target=typed.get("target"),
+        page=typed.get("html"),
+        megabytes=typed.get("megabytes"),
+        save=typed.get("save"),
+    )
+
+
+def _way(typed: Mapping[str, Any]) -> Way:
+    """How texts are answered; raises ConfigError for options that exclude it."""
+    stream, tree, page = (typed.get(name) for name in ("stream", "tree", "html"))
+    if stream:
+        check_streamed(typed)
+    if tree or page:
+        check_tree(typed)
+        return "tree" if tree else "page"
+    if stream is None and "stream" in typed:
+        stream = can_stream(typed)
+    return "stream" if stream else "records"
+
 
 # The options of verbs that write, by what they write.
 _WRITING = {"reply": CHATTING, "text": WRITING, "translation": DECODING}

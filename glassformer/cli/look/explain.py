@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glassformer.base.errors import ConfigError
+from glassformer.base.errors import ConfigError, UnknownNameError
 from glassformer.base.wrapping import in_one_line
 from glassformer.cli.look import explain_writing as writing
 from glassformer.cli.look.beside import IndexFolder, ProbeFile, StartModel, beside
-from glassformer.cli.look.explain_word import looks_of, place_of, tell
 from glassformer.cli.terminal import options
 from glassformer.cli.terminal.opened import open_model, second_text, split_model
 from glassformer.cli.terminal.screen import note, record
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from glassformer.api.model import Model
     from glassformer.api.trace import Trace
     from glassformer.config import ModelConfig
+    from glassformer.look.summaries.mix import Look
     from glassformer.look.texts.tree import SearchTree
     from glassformer.look.texts.walkthrough import Note, NotesOf
     from glassformer.page.sections.sections import Maker
@@ -262,3 +262,40 @@ def _print(lines: Iterable[str]) -> None:
 
 def _plain(value: object) -> Any:
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def place_of(trace: Trace, sentence: int, word: str) -> int:
+    """The place of the word; raises UnknownNameError for a word or a sentence that is not there."""
+    from glassformer.look.trace.cell import find_word
+
+    texts = len(trace.words.inputs)
+    if sentence >= texts:
+        do = f"there {'is one text' if texts == 1 else f'are {texts} texts'}"
+        raise UnknownNameError(f"--sentence counts from 0 to {texts - 1}", got=str(sentence), do=do)
+    target = trace.words.sentence("decoder_inputs", sentence)
+    if not target:
+        return find_word(trace.words, word, option="--word", sentence=sentence)
+    try:
+        place = find_word(trace.words, word, option="--word", sentence=sentence)
+    except UnknownNameError:
+        place = find_word(trace.words, word, option="--word", side="decoder_inputs", sentence=sentence)
+    source = trace.words.sentence("inputs", sentence)
+    shown = (words[min(place, len(words) - 1)] for words in (source, target))
+    tell("showing the rows of {} in the source and of {} in the target; --word selects others".format(*shown))
+    return place
+
+
+def looks_of(opened: Model, trace: Trace, sentence: int, place: int) -> list[Look]:
+    """What each head looks at from a position, the clearest first."""
+    from glassformer.look.summaries.mix import looks
+
+    tokenizer = opened.tokenizer
+    return looks(trace, word=place, sentence=sentence, special=set(tokenizer.special_ids) - {tokenizer.mask_id})
+
+
+def tell(text: str) -> None:
+    """A note, in lines that fit the screen."""
+    from glassformer.base.lines import screen_width, wrapped
+
+    for line in wrapped(text, screen_width()):
+        note(line)

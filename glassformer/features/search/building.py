@@ -22,11 +22,10 @@ from glassformer.base.paths import check_path
 from glassformer.base.settings import Settings
 from glassformer.bundled.travelling import PLACE
 from glassformer.features.embed import embed, vectors_of
-from glassformer.features.formats import Content
 from glassformer.features.mix import Mix
 from glassformer.features.search.nearest import Floats
 from glassformer.features.store import vectors_file
-from glassformer.features.streams import Format, VectorsFile
+from glassformer.features.streams import Content, Format, VectorsFile
 from glassformer.features.vectors import Vectors, VectorsOf
 from glassformer.models.fingerprint import fingerprint
 from glassformer.saved.artefact import Artefact

@@ -29,9 +29,8 @@ from glassformer.scoring.bio import OUTSIDE, is_bio, is_scheme, legal_steps, sch
 from glassformer.scoring.cross_entropy import cross_entropy, soft_loss, widened
 from glassformer.scoring.score import Scores
 from glassformer.tasks.labels.labels import Unlearned, check_encoder
-from glassformer.tasks.labels.tag.answers import Tagging, decoded, tag_scores
+from glassformer.tasks.labels.tag.answers import TagBaselines, Tagging, decoded, tag_scores
 from glassformer.tasks.labels.tag.records import Sentence, sentence_of, tagged_format, tagged_rows
-from glassformer.tasks.labels.tag.scores import TagBaselines
 from glassformer.tasks.labels.tag.settings import TagData, TagSection
 from glassformer.tasks.predictor import Context, untrained
 from glassformer.tasks.records import Record, RecordTask
