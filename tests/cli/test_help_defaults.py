@@ -11,7 +11,7 @@ import pytest
 
 from glassformer.bundled.recipes import ready_recipe
 from glassformer.cli.__main__ import _command, main
-from glassformer.cli.train import defaults
+from glassformer.cli.train import recipe_options
 from glassformer.cli.train.recipe_options import _OPTIONS
 from glassformer.cli.verbs import PARTS, VERBS
 from glassformer.config import ModelConfig
@@ -40,7 +40,7 @@ def test_every_option_that_takes_a_value_tells_its_default(capsys: pytest.Captur
 
 @pytest.mark.parametrize(("setting", "line"), [(setting, line) for _, _, setting, line in _OPTIONS])
 def test_the_default_is_that_of_the_recipe_that_is_used(setting: str, line: str) -> None:
-    first, *others = defaults.told(setting).removeprefix("[default: ").removesuffix("]").split("; ")
+    first, *others = recipe_options.told(setting).removeprefix("[default: ").removesuffix("]").split("; ")
     by_task: dict[bool, dict[str, str]] = {False: dict.fromkeys(TASKS, first), True: {}}
     for other in others:
         found = re.fullmatch(r"(.*?)( with --start)? for (.*)", other)
@@ -73,7 +73,7 @@ def test_the_help_tells_what_fine_tuning_does_otherwise() -> None:
         ("train.epochs", "3 to 20 depending on the data"),
         ("train.learning_rate", "set from the weights"),
     ):
-        assert re.search(f"; {value} with --start for [a-z, -]*classify", defaults.told(setting))
+        assert re.search(f"; {value} with --start for [a-z, -]*classify", recipe_options.told(setting))
 
 
 def test_help_names_every_family_that_can_be_trained_and_its_sizes() -> None:

@@ -16,9 +16,8 @@ from typing import Any
 import pytest
 
 from glassformer.api.load import load
-from glassformer.cli.terminal.inputs import find_inputs
 from glassformer.cli.terminal.readers import TableReader
-from glassformer.cli.terminal.texts import batches, records
+from glassformer.cli.terminal.texts import batches, find_inputs, records
 from glassformer.scoring.score import interval
 
 Run = Callable[..., Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from glassformer.base.errors import UnknownNameError
-from glassformer.look.formulas.cells import read_cell, split_name
+from glassformer.look.formulas.named import read_cell, split_name
 from glassformer.look.trace.cell import Axes, Words, find_cell, find_word, name_cell
 from tests.look.rows import ANSWERS, ATTENTION, SENTENCE, VOCABULARY, slides_trace
 from tests.refusals import refused

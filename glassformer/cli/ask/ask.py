@@ -22,11 +22,10 @@ from glassformer.cli.ask.show import (
 )
 from glassformer.cli.terminal import options
 from glassformer.cli.terminal.destination import Output, counted, destination, set_aside
-from glassformer.cli.terminal.inputs import Same, find_inputs
 from glassformer.cli.terminal.opened import Machine, second_text, split_model
 from glassformer.cli.terminal.readers import Text, reader_of
 from glassformer.cli.terminal.screen import Few, console, note, note_windows, record
-from glassformer.cli.terminal.texts import batches, records
+from glassformer.cli.terminal.texts import Same, batches, find_inputs, records
 from glassformer.data.readers.lines import stop_unless
 from glassformer.decode.options import WritingOptions
 from glassformer.tasks import TASKS, VERBS, VerbEntry, data_of

@@ -101,9 +101,8 @@ def of_command(texts: Sequence[str]) -> Given:
 def of_files(model: Model, files: Sequence[str], rows: int) -> Given:
     from itertools import islice
 
-    from glassformer.cli.terminal.inputs import find_inputs
     from glassformer.cli.terminal.readers import TableReader
-    from glassformer.cli.terminal.texts import records
+    from glassformer.cli.terminal.texts import find_inputs, records
 
     columns = {"text": "text"}
     if model.config.encoder is not None and model.config.decoder is not None:

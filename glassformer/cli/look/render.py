@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from glassformer.base.lines import LABEL, USUAL, columns_of, grid, indented, label, wrapped
-from glassformer.look.formulas.cells import read_cell
 from glassformer.look.formulas.explanation import Explanation, Limits, number
+from glassformer.look.formulas.named import read_cell
 from glassformer.look.formulas.rules import RULES
 from glassformer.look.formulas.rules.notation import short
 from glassformer.look.summaries.mix import Look, Mixing, Share

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from glassformer.base.errors import DataError
-from glassformer.cli.terminal.inputs import Inputs
 from glassformer.cli.terminal.partial import resumable
 from glassformer.cli.terminal.screen import note, results
+from glassformer.cli.terminal.texts import Inputs
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model

@@ -22,12 +22,11 @@ from glassformer.cli.terminal.destination import (
     set_aside,
     told_to_go_on,
 )
-from glassformer.cli.terminal.inputs import find_inputs
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.readers import Text, reader_of
 from glassformer.cli.terminal.screen import Few, console, escaped, note, note_windows, plain_table, record, results
-from glassformer.cli.terminal.texts import batches, records
+from glassformer.cli.terminal.texts import batches, find_inputs, records
 from glassformer.cli.vectors.embed_fill import at_least_one, fill, made, note_unread, skip, usable
 from glassformer.data.readers.lines import stop_unless
 

@@ -4,13 +4,12 @@ from typing import Annotated, Literal
 import typer
 
 from glassformer.cli.terminal.destination import counted
-from glassformer.cli.terminal.inputs import Inputs, find_inputs
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import note_no_text, open_model
 from glassformer.cli.terminal.options import Device, Json, Out, TextColumn, TextFiles, Threads, Top
 from glassformer.cli.terminal.readers import reader_of
 from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record, results
-from glassformer.cli.terminal.texts import batches, records
+from glassformer.cli.terminal.texts import Inputs, batches, find_inputs, records
 
 # The questions without words that a note names by their lines.
 _NAMED = 5

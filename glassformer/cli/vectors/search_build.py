@@ -9,11 +9,10 @@ import typer
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.terminal import options
 from glassformer.cli.terminal.destination import counted, request_of, set_aside, told_to_go_on
-from glassformer.cli.terminal.inputs import find_inputs
 from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.readers import Text, reader_of
 from glassformer.cli.terminal.screen import note
-from glassformer.cli.terminal.texts import records
+from glassformer.cli.terminal.texts import find_inputs, records
 from glassformer.cli.vectors.embed import told_of
 from glassformer.cli.vectors.embed_fill import at_least_one, fill, skip, usable
 from glassformer.data.readers.lines import stop_unless

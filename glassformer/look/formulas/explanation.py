@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from glassformer.base.html import page, paragraph, table
 from glassformer.base.lines import USUAL, grid, indented, label, wrapped
 from glassformer.config import ModelConfig
-from glassformer.look.formulas.cells import read_cell
+from glassformer.look.formulas.named import read_cell
 
 LOWERED = "each exponent is less the largest: nothing overflows, the result is the same"
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, UnknownNameError
-from glassformer.look.formulas.cells import split_name
+from glassformer.look.formulas.named import split_name
 from glassformer.look.formulas.rules.evaluator import AFTERWARDS
 from glassformer.look.trace.tensors import Tensors
 from glassformer.look.trace.verify import WITHOUT_WEIGHTS

@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from glassformer.base.errors import ConfigError, UnknownNameError
-from glassformer.look.formulas.cells import split_name
-from glassformer.look.formulas.named import axis_names
+from glassformer.look.formulas.named import axis_names, split_name
 from glassformer.look.formulas.stacks import state
 from glassformer.look.trace.asked import chosen
 from glassformer.look.trace.cell import Words

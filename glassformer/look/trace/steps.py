@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from glassformer.base.errors import ConfigError, UnknownNameError, did_you_mean
-from glassformer.look.formulas.cells import read_cell
-from glassformer.look.formulas.named import axis_names
+from glassformer.look.formulas.named import axis_names, read_cell
 from glassformer.look.formulas.rules.evaluator import Formula
 from glassformer.look.trace.asked import as_pattern, fitting, full_name, is_pattern
 from glassformer.look.trace.cell import Axes, Words, find

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from glassformer.base.errors import ConfigError, UnknownNameError
 from glassformer.config import ModelConfig
-from glassformer.look.formulas.cells import read_cell
-from glassformer.look.formulas.named import Source, axis_names
+from glassformer.look.formulas.named import Source, axis_names, read_cell
 from glassformer.look.formulas.rules.evaluator import Statement
 from glassformer.look.trace.asked import chosen, full_name
 from glassformer.look.trace.cell import Axes, Words, find_cell

@@ -14,9 +14,8 @@ import torch
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.base.outputs import output_file
 from glassformer.base.pickles import NeverPickled
-from glassformer.look.formulas.cells import read_cell, split_name
 from glassformer.look.formulas.explanation import Explanation
-from glassformer.look.formulas.named import Source
+from glassformer.look.formulas.named import Source, read_cell, split_name
 from glassformer.look.formulas.rules.evaluator import AFTERWARDS
 from glassformer.look.trace import saved
 from glassformer.look.trace.asked import chosen
