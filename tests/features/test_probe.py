@@ -15,7 +15,7 @@ import glassformer as gf
 from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.cli.__main__ import main
-from glassformer.features import probe
+from glassformer.features import probe as probing
 from glassformer.features.mix import Mix
 from glassformer.features.pipeline import probe_of
 from glassformer.features.probe import Probe, learn_probe, read_probe, write_probe
@@ -27,7 +27,7 @@ GENERATOR = np.random.default_rng(3)
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_the_weights_are_for_the_vectors_as_they_are(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "STRENGTHS", (0.3,))
+    monkeypatch.setattr(probing, "STRENGTHS", (0.3,))
     vectors = (GENERATOR.normal(size=(90, 5)) * [1, 9, 0.1, 3, 0] + 2).astype(np.float32)
     numbers = GENERATOR.integers(0, count, 90)
     vectors[np.arange(90), numbers] += 4

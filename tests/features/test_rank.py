@@ -14,8 +14,8 @@ from sklearn.metrics import accuracy_score, f1_score
 from glassformer.base.errors import DataError
 from glassformer.cli.__main__ import main
 from glassformer.cli.vectors.embed_compare import _beside
+from glassformer.features import probe as probing
 from glassformer.features import rank as ranking
-from glassformer.features import probe
 from glassformer.features.rank import Ranked, Ranking, check_labels, rank
 from glassformer.scoring import baselines
 from glassformer.scoring.score import Interval
@@ -56,7 +56,7 @@ def test_nothing_of_what_is_held_out_is_learned_from() -> None:
 
 
 def test_the_scores_are_those_of_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "STRENGTHS", (0.5,))
+    monkeypatch.setattr(probing, "STRENGTHS", (0.5,))
     groups = np.repeat(np.arange(50), 3)  # sentences of three words
     found = rank({"good.mean": GOOD}, {}, None, LABELS, groups, folds=4, score="macro F1")
     of = np.array([sorted(set(LABELS)).index(label) for label in LABELS])

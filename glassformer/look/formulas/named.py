@@ -18,7 +18,7 @@ from torch import Tensor
 
 from glassformer.base.errors import GlassformerError, UnknownNameError
 
-STEP = re.compile(
+CELL_STEP = re.compile(
     r"\s*(?P<axis>[a-z_]+)\s*=\s*(?:\"(?P<quoted>.*?)\"(?P<at>@\d+)?|(?P<plain>[^,\"]+?))\s*(?:,\s*(?=[a-z_]+\s*=|$)|$)",
     re.DOTALL,
 )
@@ -40,7 +40,7 @@ def read_cell(text: str) -> dict[str, str]:
     asked: dict[str, str] = {}
     end = 0
     while text[end:].strip():
-        step = STEP.match(text, end)
+        step = CELL_STEP.match(text, end)
         if step is None:
             raise UnknownNameError("a cell is written axis=word or axis=index, separated by commas", got=text)
         # A quoted word keeps its quotes, which mean "never an index", until it is looked up.
