@@ -22,17 +22,17 @@ def section() -> str:
 def _measured(row: dict[str, Any]) -> str:
     speeds, cosines = row["sentences_per_second"], row["least_cosine"]
     rows = []
-    for system, speed in speeds.items():
-        low, high = row["spread"][system]
+    for system, cosine in cosines.items():
         ratios = ["" if system not in row["times"][one] else f"{row['times'][one][system]:.2f}" for one in (OURS, FAST)]
+        low, high = row["spread"].get(system, (None, None))
         rows.append(
             [
                 system,
-                f"{speed:,.0f}",
-                f"{low:,.0f} … {high:,.0f}",
+                f"{speeds[system]:,.0f}" if system in speeds else "",
+                f"{low:,.0f} … {high:,.0f}" if system in speeds else "",
                 *ratios,
-                f"{cosines[system]:.7f}",
-                f"{row['peak_megabytes'][system]:,.0f}",
+                f"{cosine:.7f}",
+                f"{row['peak_megabytes'][system]:,.0f}" if system in speeds else "",
             ]
         )
     rows += [[system, f"left out: {why}", "", "", "", "", ""] for system, why in row["left_out"].items()]
@@ -45,6 +45,7 @@ def _measured(row: dict[str, Any]) -> str:
             f"peers have {row['rows_of_a_batch_of_the_peers']} rows.\nCosine: the least of all sentences, with the "
             "vectors of transformers.",
             table(head, rows),
+            *(f"{system}: {said}." for system, said in row.get("measured_again", {}).items()),
             f"Sentences a second that the cores could multiply if nothing else were to be done: {limits}.",
             f"`fast` here: {row['fast']}.",
             "\n".join(_goals(row)),

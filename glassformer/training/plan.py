@@ -1,5 +1,6 @@
 """Estimates what a run will need, from a short probe: parameters, memory, time."""
 
+import math
 import statistics
 import sys
 import time
@@ -143,19 +144,19 @@ def plan(
     seconds = setup + total * per_step + often * evaluation
     parameters = list(model.parameters())
     weights_bytes = sum(each.numel() * each.element_size() for each in parameters)
-    trained_bytes = sum(each.numel() * each.element_size() for each in trained(model).values())
+    learned = list(trained(model).values())  # before adapters are merged
+    trained_bytes = sum(each.numel() * each.element_size() for each in learned)
     moments = (each for each in optimizer_tensors(model, optimizer).values() if each.dim())  # not the counts of steps
     state_bytes = sum(each.numel() * each.element_size() for each in moments)
     state_bytes += trained_bytes if settings.ema is not None else 0
-    facts = {"parameters": sum(each.numel() for each in parameters)}
-    facts["trained_parameters"] = sum(each.numel() for each in trained(model).values())
     adapters.merge(model)
     ending = 0.0 if end is None else end()
     return Plan(
         machine=str(machine),
         compiled=loss_and_gradient.compiled,
         reason=reason,
-        **facts,
+        parameters=sum(each.numel() for each in parameters),
+        trained_parameters=sum(each.numel() for each in learned),
         weights_bytes=weights_bytes,
         gradients_bytes=trained_bytes,
         optimizer_bytes=state_bytes,
@@ -180,10 +181,11 @@ def plan(
 
 def _evaluation(held_out: Feed, model: Transformer) -> float:
     """The seconds of an evaluation in a run; computed from a few rows where it is long."""
-    for rows in (_FEW_ROWS, EVALUATION_ROWS):
+    whole = min(EVALUATION_ROWS, math.ceil(held_out.steps_per_epoch * held_out.rows(0)))
+    for rows in (min(_FEW_ROWS, whole), whole):
         began = time.monotonic()
         held_out.evaluate(model, limit=rows)
-        seconds = (time.monotonic() - began) * EVALUATION_ROWS / rows
+        seconds = (time.monotonic() - began) * whole / rows
         if seconds > _MOST_SECONDS:
             break
     return seconds

@@ -109,13 +109,17 @@ def test_rows_in_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (seen.tokens_per_step, seen.seconds) == (35, 180 + 100 * 35)
 
 
-class Lasting(Bucketed):
-    """The same; each row of an evaluation takes half a second."""
+class Lasting(Toy):
+    """A thousand rows, each of which takes half a second to evaluate."""
 
-    shapes = 4
+    steps_per_epoch = 125  # of 8 rows
+
+    def __init__(self, clock: Bucketed) -> None:
+        super().__init__()
+        self.clock = clock
 
     def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
-        self.now += 0.5 * (limit or 0)
+        self.clock.now += 0.5 * (limit or 0)
         return {}
 
 
@@ -127,9 +131,10 @@ def test_evaluations_and_the_end_are_counted(
     settings: dict[str, Any], steps: int, evaluations: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An evaluation of 512 rows is computed from 32; those before the last are within the minutes of a run."""
-    task = Lasting()
+    task = Bucketed()
+    task.shapes = 4
     monkeypatch.setattr(probe, "time", SimpleNamespace(monotonic=lambda: task.now))
-    seen = plan(toy_model(), task, toy_settings(**settings), held_out=task, end=lambda: 7.0, began=-5.0)
+    seen = plan(toy_model(), task, toy_settings(**settings), held_out=Lasting(task), end=lambda: 7.0, began=-5.0)
     assert (seen.preparing_seconds, seen.setup_seconds, seen.ending_seconds) == (5, 180, 7)
     assert (seen.steps, seen.evaluations, seen.evaluation_seconds) == (steps, evaluations, 256)
     assert seen.seconds_of_run == 180 + steps * 35 + evaluations * 256
