@@ -9,6 +9,7 @@ import typer
 
 from glassformer.base.errors import DataError
 from glassformer.base.lines import grid, indented, label, screen_width, wrapped
+from glassformer.bundled.texts import notes_about
 from glassformer.cli.look.matrix_lines import print_notes
 from glassformer.cli.terminal.opened import open_model, split_model
 from glassformer.cli.terminal.options import HTML, SEED, Device, Json, NamedModel, Notes, Texts, Threads
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 # The sentence of the notes.
 _SENTENCE = "This course is the best"
-_NOTES = ("C-1", "C-44")
 
 
 def shuffle(
@@ -56,9 +56,7 @@ def shuffle(
         else:
             print(*[""] * bool(count), *_lines(found, screen_width()), sep="\n")
     if notes and not json:
-        from glassformer.bundled.texts import notes as all_notes
-
-        print_notes(each for each in all_notes() if each.number in _NOTES)
+        print_notes(notes_about("verb.shuffle"))
 
 
 def _lines(found: Shuffled, width: int) -> Iterator[str]:
