@@ -12,6 +12,7 @@ from glassformer.base.errors import ConfigError, DataError, did_you_mean
 from glassformer.base.lines import label, screen_width, wrapped
 from glassformer.base.wrapping import in_one_line
 from glassformer.cli.look.matrix_lines import LONGEST_WORD, flowing, print_notes, table
+from glassformer.cli.terminal.opened import open_model
 from glassformer.cli.terminal.options import HTML, SEED, Json, Notes
 from glassformer.cli.terminal.screen import record
 from glassformer.cli.terminal.texts import texts_to_explain
@@ -20,7 +21,8 @@ from glassformer.text.tokenizer import MASK
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from glassformer.parts.activity import ActivityMatrix, NothingToSee, Reading
+    from glassformer.api.model import Model
+    from glassformer.parts.activity import ActivityMatrix, Reading
 
 # The post masks one word of nine.
 _SHARE = 0.11
@@ -102,14 +104,7 @@ def matrix(
         str, typer.Option("--nothing-to-see", help="A word that may see no word: it sees itself, or its row is zero.")
     ] = "itself",
     notes: Notes = False,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            "--html",
-            writable=True,
-            help=HTML,
-        ),
-    ] = None,
+    html: Annotated[Path | None, typer.Option("--html", writable=True, help=HTML)] = None,
     json: Json = False,
 ) -> None:
     """Show the "masked word activity matrix" of the mask-matrix post for a text, step by step, in the post's order:
@@ -149,9 +144,8 @@ def matrix(
             raise ConfigError(
                 f"{option} must be one of {', '.join(known)}", got=repr(value), do=did_you_mean(value, known)
             )
-    asked = _Asked(
-        hide, seed, word_vectors or "random", model, width, window, prefix_words, padding_words, nothing_to_see
-    )
+    masks = {"nothing_to_see": nothing_to_see, "window": window, "prefix": prefix_words, "padding": padding_words}
+    asked = _Asked(hide, seed, word_vectors or "random", width, masks, None if model is None else open_model(model))
     readings = [cast("Reading", reading or "stated")]
     if post:
         from glassformer.bundled.texts import quick_brown_fox
@@ -195,12 +189,13 @@ class _Asked:
     hide: float | None
     seed: int
     source: str
-    model: str | None
     width: int | None
-    window: int | None
-    prefix: int
-    padding: int
-    rule: str
+    masks: Mapping[str, Any]
+    model: Model | None
+
+    @property
+    def name(self) -> str:
+        return self.source if self.model is None else Path(self.model.source or "model").name
 
 
 @dataclass(frozen=True)
@@ -225,7 +220,7 @@ class _Shown:
             "masked_words": self.masked_words,
             "seen": self.seen,
             "seed": asked.seed,
-            "features_from": asked.model or asked.source,
+            "features_from": asked.name,
             "features": self.features.tolist(),
             "reading": matrix.reading,
             "mask": matrix.mask,
@@ -250,9 +245,10 @@ class _Shown:
         masked = f"{len(self.masked_words)} of {count}"
         chosen = f"{masked}, drawn with seed {asked.seed}" if self.share else f"{masked}, as written"
         drawn = f"torch.randn with seed {asked.seed}" if asked.source == "random" else "as printed in the post"
-        if asked.model:
-            kept = min(_SHOWN, self.features.shape[1])
-            drawn = in_one_line(f"learned by {asked.model}; the first {kept} numbers")
+        shown = self.features
+        if asked.model is not None:
+            shown = shown[:, :_SHOWN]
+            drawn = in_one_line(f"learned by {asked.name}; the first {shown.shape[1]} numbers")
         if begin == 1:
             yield f"1. words, split at spaces: {count}"
             yield from flowing(" ".join(map(in_one_line, self.words)), width)
@@ -262,7 +258,7 @@ class _Shown:
             yield from wrapped(
                 f"3. features {list(self.features.shape)}: one vector for each word, {drawn}", width, rest=3
             )
-            yield from table(labels, (), self.features[:, :_SHOWN] if asked.model else self.features, width)
+            yield from table(labels, (), shown, width)
         for number, (title, tensor) in enumerate(
             (
                 (f"empty {shape}: a matrix of zeros", matrix.empty),
@@ -302,10 +298,9 @@ def _shown(text: str, reading: Reading, asked: _Asked) -> _Shown:
     count = max(1, round(share * len(words))) if share else 0
     masked_words = tuple(sorted({*order[:count], *(place for place, word in enumerate(words) if MASK in word)}))
     if asked.model is not None:
-        from glassformer.cli.terminal.opened import open_model
         from glassformer.features.embed import word_vectors
 
-        features = word_vectors(open_model(asked.model), words, masked_words)
+        features = word_vectors(asked.model, words, masked_words)
     elif asked.source == "random":
         features = torch.randn((len(words), asked.width or 2), generator=random)
     else:
@@ -319,15 +314,7 @@ def _shown(text: str, reading: Reading, asked: _Asked) -> _Shown:
                 f"--word-vectors printed has vectors for {len(features)} words", got=f"a text of {len(words)}",
                 do="leave it out, or give as many words",
             )  # fmt: skip
-    found = activity_matrix(
-        features,
-        masked_words,
-        reading=reading,
-        nothing_to_see=cast("NothingToSee", asked.rule),
-        window=asked.window,
-        prefix=asked.prefix,
-        padding=asked.padding,
-    )
+    found = activity_matrix(features, masked_words, reading=reading, **asked.masks)
     if len(found.without_keys) == len(words):
         raise DataError(
             "a mask must leave some word to see", got=f"{found.mask}, which hides all", do="hide fewer words"

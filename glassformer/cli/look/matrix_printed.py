@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.base.lines import screen_width
+from glassformer.bundled.texts import notes_about
 from glassformer.cli.look.matrix_lines import digits, flowing, print_notes, table
 from glassformer.cli.terminal.screen import record
 from glassformer.look.summaries.printed import Printed, printed, shared_out
-
-_NOTES = ("C-15", "C-30", "C-43")
 
 
 def show_guide(size: int, *, notes: bool, html: Path | None, json: bool) -> None:
@@ -30,9 +29,7 @@ def show_guide(size: int, *, notes: bool, html: Path | None, json: bool) -> None
         else:
             print(*[""] * bool(count), *_lines(each, size, screen_width()), sep="\n")
     if notes and not json:
-        from glassformer.bundled.texts import notes as all_notes
-
-        print_notes(each for each in all_notes() if each.number in _NOTES)
+        print_notes(notes_about("verb.guide"))
 
 
 def _record(each: Printed, size: int) -> dict[str, Any]:

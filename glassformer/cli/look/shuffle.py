@@ -9,6 +9,7 @@ import typer
 
 from glassformer.base.errors import DataError
 from glassformer.base.lines import grid, indented, label, screen_width, wrapped
+from glassformer.bundled.texts import notes_about
 from glassformer.cli.look.matrix_lines import print_notes
 from glassformer.cli.terminal.opened import open_model, split_model
 from glassformer.cli.terminal.options import HTML, SEED, Device, Json, NamedModel, Notes, Texts, Threads
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 
 # The sentence of the notes.
 _SENTENCE = "This course is the best"
-# So many numbers of a vector are shown.
-_SHOWN = 6
-_NOTES = ("C-1", "C-44")
 
 
 def shuffle(
@@ -44,38 +42,26 @@ def shuffle(
     if len(read) > 1 and html is not None:
         raise DataError("--html draws one text", got=str(len(read)), do="give one text")
     opened = open_model(which, device=device, threads=threads)
-    from glassformer.look.summaries.shuffled import shuffled
-    from glassformer.page.sections.sections import MAKERS
+    from glassformer.look.summaries.shuffled import SHOWN, shuffled
 
     for count, each in enumerate(read):
         trace = opened.trace(each)
         found = shuffled(trace, seed=seed)
         if html is not None:
-            sections = {"shuffled": MAKERS["shuffled"](trace)}
+            sections = {"shuffled": {"texts": [found.to_dict(SHOWN)]}}
             place = "#level=scene&scene=shuffled"
             trace.to_html(html, title=Path(which).name, sections=sections, place=place, overwrite=True)
         if json:
-            ways = [
-                {
-                    "positions": way.positions,
-                    "causal": way.causal,
-                    "apart": way.apart,
-                    "text": way.text.tolist(),
-                    "shuffled": way.shuffled.tolist(),
-                }
-                for way in found.ways
-            ]
-            record({"words": found.words, "order": found.order, "seed": seed, "ways": ways}, sys.stdout)
+            record(found.to_dict() | {"seed": seed}, sys.stdout)
         else:
             print(*[""] * bool(count), *_lines(found, screen_width()), sep="\n")
     if notes and not json:
-        from glassformer.bundled.texts import notes as all_notes
-
-        print_notes(each for each in all_notes() if each.number in _NOTES)
+        print_notes(notes_about("verb.shuffle"))
 
 
 def _lines(found: Shuffled, width: int) -> Iterator[str]:
     from glassformer.look.formulas.explanation import number
+    from glassformer.look.summaries.shuffled import SHOWN
 
     words = [label(word) for word in found.words]
     yield from wrapped(f"text:     {' '.join(words)}", width, rest=10)
@@ -91,7 +77,7 @@ def _lines(found: Shuffled, width: int) -> Iterator[str]:
     apart = [way.apart for way in found.ways]
     rows = [[word, *(number(of[place]) for of in apart)] for place, word in enumerate(words)]
     yield from indented(grid([["", *(way.name for way in found.ways)], *rows], width - 2), 2)
-    shown = min(_SHOWN, size)
+    shown = min(SHOWN, size)
     yield from ("", f"The vector of {words[0]} (the first {shown} of {size} numbers):")
     vectors = [
         [title, *map(number, of[0, :shown].tolist())]

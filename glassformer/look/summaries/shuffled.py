@@ -7,6 +7,7 @@ S tokens of a text · P words · W width
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,6 +23,8 @@ from glassformer.models.transformer import Transformer
 from glassformer.text.tokenizer import MASK
 
 MOST_TOKENS = 256
+SHOWN = 6
+"""So many numbers of a vector are shown."""
 _MARK = re.compile(r"\[[A-Z]+\]|<[^<>]+>")
 
 
@@ -55,6 +58,20 @@ class Shuffled:
     words: tuple[str, ...]
     order: tuple[int, ...]
     ways: tuple[Way, ...]
+
+    def to_dict(self, most: int | None = None) -> dict[str, Any]:
+        """As JSON, with the first `most` numbers of each vector, or all."""
+        ways = [
+            {
+                "positions": way.positions,
+                "causal": way.causal,
+                "apart": way.apart,
+                "text": way.text[:, :most].tolist(),
+                "shuffled": way.shuffled[:, :most].tolist(),
+            }
+            for way in self.ways
+        ]
+        return {"words": self.words, "order": self.order, "width": self.ways[0].text.shape[1], "ways": ways}
 
 
 def shuffled(trace: Trace, *, sentence: int = 0, seed: int = 0) -> Shuffled:

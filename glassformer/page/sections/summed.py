@@ -13,7 +13,7 @@ from glassformer.look.summaries.attributions import NOTE, Attributions, attribut
 from glassformer.look.summaries.head_jobs import JOBS, RULE, heads
 from glassformer.look.summaries.lens import Lens, chosen_places, logit_lens, side_of
 from glassformer.look.summaries.rollout import FORMULA, rollout
-from glassformer.look.summaries.shuffled import Shuffled, shuffled
+from glassformer.look.summaries.shuffled import SHOWN, shuffled
 from glassformer.look.summaries.ties import Span, Ties, span_of, ties
 from glassformer.look.texts.importance import Importance, head_importance
 from glassformer.look.texts.trace import reads_by_word
@@ -178,25 +178,7 @@ def ties_section(trace: Trace) -> sums.TiesSection:
 
 def shuffled_section(trace: Trace) -> sums.ShuffledSection:
     """Each text of this run and its words in another order."""
-    return {"texts": [_shuffled(shuffled(trace, sentence=sentence)) for sentence in range(len(trace.words.inputs))]}
-
-
-def _shuffled(found: Shuffled) -> sums.ShuffledText:
-    return {
-        "words": list(found.words),
-        "order": list(found.order),
-        "width": found.ways[0].text.shape[1],
-        "ways": [
-            {
-                "positions": way.positions,
-                "causal": way.causal,
-                "apart": digits(way.apart),
-                "text": [digits(row) for row in way.text[:, :GUESSES].tolist()],
-                "shuffled": [digits(row) for row in way.shuffled[:, :GUESSES].tolist()],
-            }
-            for way in found.ways
-        ],
-    }
+    return {"texts": [shuffled(trace, sentence=text).to_dict(SHOWN) for text in range(len(trace.words.inputs))]}
 
 
 def has(trace: Trace, word: str, sentence: int) -> bool:

@@ -9,7 +9,7 @@ A section that cannot be made for a model (`lens` without a vocabulary head) is 
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 
 class Word(TypedDict):
@@ -234,26 +234,10 @@ class TiesSection(TypedDict):
 # ------------------------------------------------------------------- shuffled
 
 
-class ShuffledWay(TypedDict):
-    """Of each word how far its vector moves, and the first numbers of both vectors, [word][number]."""
-
-    positions: bool
-    causal: bool
-    apart: list[float]
-    text: list[list[float]]
-    shuffled: list[list[float]]
-
-
-class ShuffledText(TypedDict):
-    """A text and its words in another order, `order` by their place in the text; the vectors have `width` numbers."""
-
-    words: list[str]
-    order: list[int]
-    width: int
-    ways: list[ShuffledWay]
-
-
 class ShuffledSection(TypedDict):
-    """`shuffled`: each text of the run; only a page that was asked for it carries it."""
+    """`shuffled`: each text of the run, in a page that was asked for it. `words`; `order`, their places in the text in
+    the shuffled order; `width` of their vectors; `ways`, with `positions` or not, `causal` or not: how far each word's
+    vector moves (`apart`), and the first numbers of both vectors, `text` and `shuffled`.
+    """
 
-    texts: list[ShuffledText]
+    texts: list[dict[str, Any]]
