@@ -98,7 +98,7 @@ def explain(
         _page(
             opened, list(texts_to_explain(texts)), second, choice, html, megabytes, title=Path(which).name,
             gradients=gradients, held_out=held_out, makers=beside(opened, probe, index, start), sentence=sentence,
-            word=word,
+            word=word, hidden=hidden,
         )  # fmt: skip
         return
     for name, value in (("probe", probe), ("index", index), ("start", start), ("gradients", gradients)):
