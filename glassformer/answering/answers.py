@@ -115,7 +115,8 @@ def records_for(verb: str, text: str | Texts, roles: Mapping[str, object]) -> li
 def options_for(verb: str, options: Mapping[str, Any]) -> Options:
     """The options of a verb as its predictor takes them; raises ConfigError for one that it does not have."""
     entry = _verb(verb)
-    known = [each.name for each in fields(WritingOptions)] if entry.writes else ["top"] if entry.top else []
+    own = [name for name, has in (("top", entry.top), ("expect", entry.masks)) if has]
+    known = [each.name for each in fields(WritingOptions)] if entry.writes else own
     for name in options:
         if name not in known:
             near = did_you_mean(name, known) if known else "leave it out"

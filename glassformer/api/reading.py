@@ -40,16 +40,18 @@ class Answering(Artefact):
         return found[0] if isinstance(text, str) else found
 
     @overload
-    def fill(self, text: str, *, top: int = 5) -> Filled: ...
+    def fill(self, text: str, *, top: int = 5, expect: Sequence[str] = ()) -> Filled: ...
     @overload
-    def fill(self, text: Texts, *, top: int = 5) -> list[Filled]: ...
-    def fill(self, text: str | Texts, *, top: int = 5) -> Filled | list[Filled]:
+    def fill(self, text: Texts, *, top: int = 5, expect: Sequence[str] = ()) -> list[Filled]: ...
+    def fill(self, text: str | Texts, *, top: int = 5, expect: Sequence[str] = ()) -> Filled | list[Filled]:
         """The `top` best predictions for each [MASK] in a text, or in each of many texts.
 
-        Masked words are predicted independently of one another. A text longer than the model's `max_text_tokens` is
-        read in windows. Raises DataError for a text without [MASK], ConfigError for a model that cannot fill.
+        `expect` are the words that were hidden, one for each [MASK]: each is hidden as all of its tokens, whose
+        probabilities and ranks are in `Filled.expected`. Masked words are predicted independently of one another. A
+        text longer than the model's `max_text_tokens` is read in windows. Raises DataError for a text without [MASK],
+        ConfigError for a model that cannot fill.
         """
-        found: Filled | list[Filled] = self.ask("fill", text, options={"top": top})
+        found: Filled | list[Filled] = self.ask("fill", text, options={"top": top, "expect": expect})
         return found
 
     @overload

@@ -58,6 +58,17 @@ def _sizes(size: str) -> dict[str, Any]:
     }
 
 
+def expected(trace: Trace) -> list[dict[str, Any]]:
+    """The words that were hidden, each with the places and ids of its tokens, where they were given."""
+    if trace.origin is None:
+        return []
+    places = iter(range(len(trace.chosen_tokens)))
+    return [
+        {"word": word, "tokens": [[place, id_] for id_, place in zip(ids, places, strict=False)]}
+        for word, ids in trace.origin.expected
+    ]
+
+
 def corrections(trace: Trace) -> list[dict[str, Any]]:
     """The corrections that belong to this run: `about` is those of their places that it has, endings of the names of
     its tensors and kinds of models (`task.answer`), `said_by` the documents in words.

@@ -180,6 +180,7 @@ def asking(verb: str) -> Callable[..., None]:
     entry = VERBS[verb]
     own = {
         **({"top": (options.Top, 5)} if entry.top else {}),
+        **({"expect": (options.Expect, None)} if entry.masks else {}),
         **({"target": (options.Target, None)} if "target" in entry.of_pairs else {}),
         **_WRITING.get(entry.writes, {}),
     }

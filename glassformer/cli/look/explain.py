@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, is_dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from glassformer.look.texts.walkthrough import Note, NotesOf
     from glassformer.page.sections.sections import Maker
 
+# Words that were hidden, each with the ids of its tokens.
+Hidden = tuple[tuple[str, tuple[int, ...]], ...]
+
 
 def explain(
     text: options.Texts = None,
@@ -34,6 +37,7 @@ def explain(
     pair: options.Pair = None,
     target: options.Target = None,
     choice: options.Choices = None,
+    expect: options.Expect = None,
     cell: Annotated[
         str | None,
         typer.Option(
@@ -78,8 +82,8 @@ def explain(
         writing.refuse_without({"looks": looks, **searched})
     else:
         writing.refuse_beside_write(
-            pair=pair, target=target, choice=choice, cell=cell, gradients=gradients, held_out=held_out, probe=probe,
-            index=index, start=start,
+            pair=pair, target=target, choice=choice, expect=expect, cell=cell, gradients=gradients, held_out=held_out,
+            probe=probe, index=index, start=start,
         )  # fmt: skip
         opened = open_model(which, device=device, threads=threads)
         writing.explain_writing(
@@ -89,11 +93,12 @@ def explain(
         return
     opened = open_model(which, device=device, threads=threads)
     second = second_text(opened, pair, target)
+    texts, hidden = _hidden(opened, texts, expect) if expect else (texts, ())
     if html is not None:
         _page(
             opened, list(texts_to_explain(texts)), second, choice, html, megabytes, title=Path(which).name,
             gradients=gradients, held_out=held_out, makers=beside(opened, probe, index, start), sentence=sentence,
-            word=word,
+            word=word, hidden=hidden,
         )  # fmt: skip
         return
     for name, value in (("probe", probe), ("index", index), ("start", start), ("gradients", gradients)):
@@ -102,13 +107,28 @@ def explain(
     if held_out:
         raise ConfigError("--held-out is for the page of --html", do="glassformer heads measures heads without a page")
     for each in _together(texts):
-        trace = opened.trace(each, second, choices=choice or None)
+        trace = _with_hidden(opened.trace(each, second, choices=choice or None), hidden)
         if cell is not None:
             _follow(trace, cell, json=json)
         else:
             given = [each] if isinstance(each, str) else each
             _walk(opened, given, second, choice or (), trace, sentence, word or "0", notes=notes, json=json)
         tell(str(trace.honesty))
+
+
+def _hidden(opened: Model, texts: Sequence[str], expect: Sequence[str]) -> tuple[list[str], Hidden]:
+    """The text with a [MASK] for each token of the words that were hidden, and these tokens."""
+    from glassformer.tasks.words.masked_words import check_guesses, expected_tokens
+
+    check_guesses(opened.module, opened.tokenizer)
+    if len(texts) != 1 or texts[0] == "-":
+        raise ConfigError("--expect needs one text", got=f"{len(texts)} texts", do="write it in the command")
+    text, ids = expected_tokens(opened.tokenizer, texts[0], expect)
+    return [text], tuple((word, tuple(its)) for word, its in zip(expect, ids, strict=True))
+
+
+def _with_hidden(trace: Trace, hidden: Hidden) -> Trace:
+    return replace(trace, origin=replace(trace.origin, expected=hidden)) if trace.origin is not None else trace
 
 
 def _together(texts: Sequence[str]) -> Iterator[str | list[str]]:
@@ -133,10 +153,11 @@ def _page(
     makers: Mapping[str, Maker],
     sentence: int,
     word: str | None,
+    hidden: Hidden,
 ) -> None:
     """All texts together on one page, with what is lost without each head where a held-out text was given."""
     given = texts[0] if len(texts) == 1 else list(texts)
-    trace = opened.trace(given, second, choices=choices or None)
+    trace = _with_hidden(opened.trace(given, second, choices=choices or None), hidden)
     alone = second is None and not choices and trace.words.decoder_inputs
     searches = [_search(opened, text) for text in texts] if alone else ()
     sections = {name: make(trace) for name, make in makers.items()}

@@ -76,6 +76,8 @@ DATA_FILES = ".jsonl, .csv, .tsv, .parquet, for tag also .conll and .conllu, for
 ".gz"
 OUT = "Where to write: a folder for a run or an index, a file for results (.jsonl, .csv, .tsv, .parquet, else text)."
 Out = Annotated[Path | None, typer.Option("--out", "-o", writable=True, help=f"{OUT}  [default: the screen]")]
+EXPECT = "The hidden word, one for each [MASK] (repeatable): its tokens, their probabilities and ranks."
+Expect = Annotated[list[str] | None, typer.Option("--expect", help=f"{EXPECT}  [default: none]")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue a stopped command from what it left in --out.")]
 REJECTS = "Write records that cannot be used to this file (JSON lines: file, line, reason, record), and continue."
 START = "The model to start from, or that this one was tuned from."

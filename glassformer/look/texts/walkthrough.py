@@ -134,6 +134,7 @@ class _Walkthrough:
                 yield self.step(name, held)
         if "head.probabilities" in statement.formulas:
             yield self.answers()
+            yield from self.expected()
         if of_such := tuple(note for kind in kinds_of(self.trace) for note in self.new_notes(kind)):
             yield Step(OF_SUCH, notes=of_such)
 
@@ -309,6 +310,17 @@ class _Walkthrough:
         remarks = (f"{more} more places.",) if more else ()
         title = "Argmax: the likeliest next word at each place" if self.two_stacks else "The model's guesses"
         return Step(title, "head.probabilities", tables=tuple(tables), remarks=remarks)
+
+    def expected(self) -> Iterator[Step]:
+        """The words that were hidden, if they were given: each of their tokens with its probability and rank."""
+        probabilities = iter(self.trace["head.probabilities"])  # of [N, V]
+        for word, ids in () if self.trace.origin is None else self.trace.origin.expected:
+            rows = []
+            for id_, of_place in zip(ids, probabilities, strict=False):
+                rank = float((of_place > of_place[id_]).sum()) + 1
+                rows.append((word_at(self.trace.words.vocabulary, id_), (float(of_place[id_]), rank)))
+            title = f"What was hidden: {word}, {len(ids)} token{'s' * (len(ids) != 1)}"
+            yield Step(title, tables=(Table("", ("probability", "rank"), tuple(rows)),))
 
     def where(self, place: int, name: str) -> str:
         if place >= len(self.trace.chosen_tokens):

@@ -36,6 +36,7 @@ class Origin:
     """The texts of a run and what reads them: `loads` are Python lines that make `model`, `command` opens the run live.
     `by_word`: words of the vocabulary with blanks between. `mask_id` is [MASK], if any. `scored_by_masks`: the
     vocabulary is scored at masked words, without any everywhere. `name` is the model's, `task` its task, if known.
+    `expected` are words that were hidden, each with the ids of its tokens, in the order of the masked words.
     """
 
     loads: tuple[str, ...]
@@ -49,6 +50,7 @@ class Origin:
     scored_by_masks: bool = True
     name: str = ""
     task: str = ""
+    expected: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
 
 REPEATED = 12  # How many words of a text fit into the line that describes a trace

@@ -10,7 +10,7 @@ import torch
 from glassformer.base.errors import ConfigError
 from glassformer.look.trace.saved import WordsRecord
 from glassformer.look.trace.verify import LIMITS
-from glassformer.page.documents import corrections, documents
+from glassformer.page.documents import corrections, documents, expected
 from glassformer.page.sections.carried import Carried
 from glassformer.page.sections.statement import statement_record
 from glassformer.page.sections.vectors import vectors_record
@@ -47,6 +47,7 @@ def run_record(trace: Trace, carried: Carried, title: str) -> dict[str, Any]:
         "unsure": carried.unsure,
         "documents": documents(),
         "corrections": corrections(trace),
+        "expected": expected(trace),
         "vectors": vectors_record(trace),
     }
 

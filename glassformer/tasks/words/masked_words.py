@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.base.errors import ConfigError
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.config import ModelConfig
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.batches.order import Order
@@ -21,7 +21,7 @@ from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.task import Both, Preparation, Source, answers
 from glassformer.tasks.words.corpus import HELD_OUT_EPOCH, MaskedRows, check_some_can_be_masked
 from glassformer.text.compatible import check_mask
-from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.tokenizer import MASK, Tokenizer
 
 # Why a loss of masked words may stay where it began.
 OF_MASKING = ("lines that repeat thousands of times in the text", "a mask rate far from 0.15")
@@ -80,6 +80,29 @@ def check_guesses(model: Transformer, tokenizer: Tokenizer) -> None:
             do="train one with: glassformer train masked-lm TEXT.txt",
         )
     check_mask(tokenizer)
+
+
+def expected_tokens(tokenizer: Tokenizer, text: str, words: Sequence[str]) -> tuple[str, list[list[int]]]:
+    """The text with as many [MASK] for each expected word as it has tokens there, and the ids of these tokens.
+
+    Raises DataError unless there is a word for each [MASK], with tokens that the vocabulary has.
+    """
+    first, *others = text.split(MASK)
+    if len(others) != len(words):
+        got = f"{len(words)} for {len(others)} in {text[:60]!r}"
+        raise DataError(f"one expected word is needed for each {MASK}", got=got, do="repeat --expect WORD")
+    whole, spans = first, []
+    for word, after in zip(words, others, strict=True):
+        spans.append((len(whole), len(whole) + len(word)))
+        whole += word + after
+    encoding = tokenizer.encode(whole, special=False)
+    at = list(zip(encoding.ids, encoding.offsets, strict=True))
+    found = [[id_ for id_, (start, end) in at if start < last and end > first] for first, last in spans]
+    for word, ids in zip(words, found, strict=True):
+        if not ids or not word.strip() or {*ids} & tokenizer.special_ids:
+            raise DataError("an expected word must have tokens in the vocabulary", got=repr(word)[:60])
+    masks = [MASK * len(ids) for ids in found]
+    return first + "".join(mask + after for mask, after in zip(masks, others, strict=True)), found
 
 
 def log_probabilities(model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[Batch, torch.Tensor]]:

@@ -88,6 +88,8 @@ export interface RunRecord {
   /** What the source documents show, to set beside the run's own numbers. */
   readonly documents?: Documents;
   readonly corrections?: readonly Correction[];
+  /** Words that were hidden; each token has its place among the scored ones and its id. */
+  readonly expected?: readonly { readonly word: string; readonly tokens: readonly (readonly [number, number])[] }[];
   readonly vectors?: VectorsRecord;
 }
 

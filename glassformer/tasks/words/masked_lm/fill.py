@@ -6,8 +6,9 @@ n masked words of one row · N of all rows of a batch · V vocabulary
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, Self
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from typing import Any, ClassVar, NamedTuple, Self
 
 import torch
 from rich.cells import cell_len
@@ -20,8 +21,8 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.answered import Answered
 from glassformer.tasks.answered import Guess as Likely
 from glassformer.tasks.predictor import TOKEN_BY_TOKEN, Context, Predictor
-from glassformer.tasks.rows import Row, located, make_row, not_finite
-from glassformer.tasks.words.masked_words import check_guesses, log_probabilities, scored_in_each
+from glassformer.tasks.rows import Axis, Row, located, make_row, not_finite
+from glassformer.tasks.words.masked_words import check_guesses, expected_tokens, log_probabilities, scored_in_each
 from glassformer.text.token_text import marked
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
 from glassformer.text.windows import Window, windows
@@ -57,15 +58,34 @@ class MaskedWord:
 
 
 @dataclass(frozen=True)
+class Piece:
+    """A token of an expected word, with its probability and rank (from 1) where all of the word's tokens are masked."""
+
+    token: str
+    probability: float
+    rank: int
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A word that was hidden, as the tokens that it has in the vocabulary."""
+
+    word: str
+    tokens: tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
 class Filled(Answered):
     """A text with masked words. `filled` has the best prediction in place of each mask, the best of those that begin a
-    word where the mask does; `windows` is above 1 for a long text.
+    word where the mask does; `windows` is above 1 for a long text. `expected` are the words that were hidden, if they
+    were given: `text` then has a mask for each of their tokens.
     """
 
     text: str
     filled: str
     masks: tuple[MaskedWord, ...]
     windows: int = 1
+    expected: tuple[Expected, ...] = ()
 
     @property
     def says(self) -> str:
@@ -104,14 +124,24 @@ class Filled(Answered):
                 bold=tuple(at),
                 bars=tuple(place + 2 for place in at),
             )
+        for word in self.expected:
+            several = f"{len(word.tokens)} tokens, hidden together" if len(word.tokens) > 1 else "1 token"
+            yield line(f"expected: {word.word}, {several}", style="bold")
+            rows = tuple((each.token, f"{100 * each.probability:.3g}%", f"{each.rank:,}") for each in word.tokens)
+            yield Grid(("token", "probability", "rank"), rows, right=(1, 2), bold=(0,))
         yield line(self.filled, style="answer", after=True)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        found = asdict(self)
+        return found if self.expected else {name: value for name, value in found.items() if name != "expected"}
 
 
 class Masked(NamedTuple):
+    """`expected` are the ids of the tokens that were hidden; zeros where nobody said which."""
+
     text: str
+    expected: list[int]
+    sizes: list[int]
     encoding: Encoding
     places: list[int]
     windows: list[Window]
@@ -123,6 +153,8 @@ class Guesses(NamedTuple):
 
     ids: list[list[int]]
     probabilities: list[list[float]]
+    expected: list[float]
+    ranks: list[int]
     finite: bool
 
 
@@ -130,6 +162,7 @@ class Fill(Predictor[Masked, Filled]):
     """The `top` best predictions for each masked word, each predicted independently of the others."""
 
     longest = TOKEN_BY_TOKEN
+    axes: ClassVar[Mapping[str, Axis]] = {"token": "scored"}
 
     sample = (f"A text with one {MASK} in it.",)
 
@@ -139,8 +172,11 @@ class Fill(Predictor[Masked, Filled]):
             words[max(range(len(words)), key=lambda place: len(words[place]))] = MASK
         return {"text": " ".join(words)}
 
-    def __init__(self, tokenizer: Tokenizer, *, max_text_tokens: int | None, top: int = 5) -> None:
+    def __init__(
+        self, tokenizer: Tokenizer, *, max_text_tokens: int | None, top: int = 5, expect: Sequence[str] | None = None
+    ) -> None:
         self.tokenizer, self.max_text_tokens, self.top = tokenizer, max_text_tokens, counted(top, "top")
+        self.expect = expect or ()
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
@@ -157,26 +193,37 @@ class Fill(Predictor[Masked, Filled]):
                 got=repr(text if len(text) <= 60 else text[:57] + "..."),
                 do=f"write {MASK} where a word is masked: She {MASK} summer better",
             )
+        hidden: list[list[int]] = []
+        if self.expect:
+            text, hidden = expected_tokens(self.tokenizer, text, self.expect)
+            encoding = self.tokenizer.encode(text, special=False)
+            places = [place for place, masked in enumerate(encoding.masked_words) if masked]
         all_windows = windows(len(encoding), self.max_text_tokens)
         asked = [window for window in all_windows if _inside(places, window)]
-        return Masked(text, encoding, places, asked, len(all_windows))
+        ids = [id_ for word in hidden for id_ in word] or [0] * len(places)
+        return Masked(text, ids, [len(word) for word in hidden], encoding, places, asked, len(all_windows))
 
     def rows(self, example: Masked) -> Iterator[Row]:
         for window in example.windows:
-            yield make_row(example.encoding, window, self.tokenizer, _inside(example.places, window))
+            inside = _inside(example.places, window)
+            at = bisect_left(example.places, window.first)
+            answers = example.expected[at : at + len(inside)]
+            row = make_row(example.encoding, window, self.tokenizer, inside)
+            yield replace(row, labels={"token": answers})
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Guesses]]:
         size, special = self.tokenizer.vocabulary_size, sorted(self.tokenizer.special_ids)
         for batch, found in log_probabilities(model, batches):
             table = found[:, :size].exp()  # [N, V]: rows that only pad the table are no tokens
             finite = not bool(found.isnan().any())
+            right = table.gather(1, batch.labels["token"].cpu()[:, None])  # [N, 1]
+            ranks = (table > right).sum(dim=1) + 1  # [N]
             table[:, special] = -1.0  # and special tokens are no guesses
             best = table.topk(min(self.top, table.shape[1]), dim=1)
-            counts = scored_in_each(batch)
-            for row, ids, probabilities in zip(
-                batch.row_ids.tolist(), best.indices.split(counts), best.values.split(counts), strict=True
-            ):
-                yield row, Guesses(ids.tolist(), probabilities.tolist(), finite)
+            each = (best.indices, best.values, right[:, 0], ranks)
+            parts = zip(*(part.split(scored_in_each(batch)) for part in each), strict=True)
+            for row, found_here in zip(batch.row_ids.tolist(), parts, strict=True):
+                yield row, Guesses(*(part.tolist() for part in found_here), finite)
 
     def merge(self, example: Masked, found: Sequence[Guesses]) -> Filled:
         """The text with its predictions; a masked word's come from the window that shows most text around it."""
@@ -204,7 +251,17 @@ class Fill(Predictor[Masked, Filled]):
             head = (head.rstrip() if guesses[chosen].joins else head) + guesses[chosen].word
             filled = head + filled[end + shift :]
             shift = len(head) - end
-        return Filled(example.text, filled, tuple(masks), example.cut)
+        expected = zip(
+            example.expected,
+            (share for each in found for share in each.expected),
+            (rank for each in found for rank in each.ranks),
+            strict=True,
+        )
+        pieces = (Piece(self.tokenizer.text(id_), share, rank) for id_, share, rank in expected)
+        words = tuple(
+            Expected(word, tuple(islice(pieces, size))) for word, size in zip(self.expect, example.sizes, strict=True)
+        )
+        return Filled(example.text, filled, tuple(masks), example.cut, words)
 
     def _joins(self, before: int | None, id_: int) -> bool:
         if before is None:

@@ -12,6 +12,7 @@ import { Spots } from "../../views/spots.tsx";
 import { headInHand } from "../heads/hand.ts";
 import { attentionsOf, useRows } from "../heads/rows.ts";
 import { Sentence } from "../number/pieces.tsx";
+import { Expected } from "./expected.tsx";
 import { colourOf, modelScene } from "./model_scene.ts";
 import { KIND_WORDS, KINDS, type Part, partsOf, rough, unread } from "./parts.ts";
 import { type Predicted, predictionsOf } from "./predictions.ts";
@@ -56,6 +57,7 @@ export function ModelView(): VNode {
       <h1 class="away">{`${names.run.title}: the whole model`}</h1>
       <Texts />
       <p class="answer small-answer">{predicted !== null && <Sentence parts={predicted.said} />}</p>
+      <Expected />
       <p class="under">
         <span>
           {counted(total, "weight")}

@@ -33,6 +33,9 @@ export function guessesAt(s: Scout, { given }: Place): Share[] {
     const id = s.names.run.words.vocabulary.findIndex((each) => each.replace(/^[▁Ġ]/, "") === word);
     if (id >= 0 && !ids.includes(id)) ids.push(id);
   }
+  for (const [place, id] of (s.names.run.expected ?? []).flatMap(({ tokens }) => tokens)) {
+    if (place === given["place"] && !ids.includes(id)) ids.push(id);
+  }
   return ids.map((vocabulary) => {
     const cell = s.cell(NAME, { ...given, vocabulary });
     return { label: s.names.label(NAME, "vocabulary", vocabulary, 0).text, value: at(s.tensor(NAME), cell), cell };
