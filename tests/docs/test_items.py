@@ -69,7 +69,7 @@ class Printed(dict[str, Any]):
     def helpers(self) -> dict[str, Any]:
         """The functions that a `check` may call."""
         known: list[Callable[..., Any]] = [self.step, self.row, self.mixing, self.looks, self.value, self.terms]
-        known += [self.factor, self.size, self.shown, self.ends, self.parts, close, opened, vector, picture]
+        known += [self.factor, self.size, self.shown, self.ends, self.parts, close, opened, vector, picture, notebook]
         return {each.__name__: each for each in known}
 
     # What explain --json has: steps, or the numbers that were followed.
@@ -147,6 +147,11 @@ def vector(model: str, word: str) -> list[float]:
 def picture(key: str) -> Any:
     """A picture in the page's own list."""
     return next(row for row in pictures()["picture"] if row["key"] == key)
+
+
+def notebook(name: str) -> Any:
+    """A notebook of docs/."""
+    return json.loads((PAGE.parent / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
