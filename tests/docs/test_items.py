@@ -22,6 +22,7 @@ from tests.docs.items import PAGE, Item, documents, items, table
 
 ROWS = items()
 SMALL = "--precision float32 --set train.compile=off --validation 0"
+VERDICTS = ("holds", "in part", "does not hold", "not shown")
 VECTOR = [(-1.0) ** at * (at + 1) / 8 for at in range(16)]
 MAILS = {
     "spam": ("Help Prince Mayuko Transfer Huge Inheritance", "You won a free prize", "Claim a million dollars now"),
@@ -46,7 +47,8 @@ class Printed(dict[str, Any]):
     """
 
     def __init__(self, run: Callable[[str], str], words: str, more: str) -> None:
-        super().__init__(self.helpers(), math=math, re=re, approx=pytest.approx, TASKS=TASKS, VECTOR=VECTOR)
+        super().__init__(self.helpers(), math=math, re=re, approx=pytest.approx)
+        self.update(TASKS=TASKS, VECTOR=VECTOR, VERDICTS=VERDICTS)
         self.run, self.words, self.more = run, words, more
 
     def __missing__(self, name: str) -> Any:
