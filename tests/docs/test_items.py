@@ -22,6 +22,7 @@ from tests.docs.items import PAGE, Item, documents, items, table
 
 ROWS = items()
 SMALL = "--precision float32 --set train.compile=off --validation 0"
+VERDICTS = ("holds", "in part", "does not hold", "not shown")
 VECTOR = [(-1.0) ** at * (at + 1) / 8 for at in range(16)]
 MAILS = {
     "spam": ("Help Prince Mayuko Transfer Huge Inheritance", "You won a free prize", "Claim a million dollars now"),
@@ -46,7 +47,8 @@ class Printed(dict[str, Any]):
     """
 
     def __init__(self, run: Callable[[str], str], words: str, more: str) -> None:
-        super().__init__(self.helpers(), math=math, re=re, approx=pytest.approx, TASKS=TASKS, VECTOR=VECTOR)
+        super().__init__(self.helpers(), math=math, re=re, approx=pytest.approx)
+        self.update(TASKS=TASKS, VECTOR=VECTOR, VERDICTS=VERDICTS)
         self.run, self.words, self.more = run, words, more
 
     def __missing__(self, name: str) -> Any:
@@ -69,7 +71,7 @@ class Printed(dict[str, Any]):
     def helpers(self) -> dict[str, Any]:
         """The functions that a `check` may call."""
         known: list[Callable[..., Any]] = [self.step, self.row, self.mixing, self.looks, self.value, self.terms]
-        known += [self.factor, self.size, self.shown, self.ends, self.parts, close, opened, vector, picture]
+        known += [self.factor, self.size, self.shown, self.ends, self.parts, close, opened, vector, picture, notebook]
         return {each.__name__: each for each in known}
 
     # What explain --json has: steps, or the numbers that were followed.
@@ -147,6 +149,11 @@ def vector(model: str, word: str) -> list[float]:
 def picture(key: str) -> Any:
     """A picture in the page's own list."""
     return next(row for row in pictures()["picture"] if row["key"] == key)
+
+
+def notebook(name: str) -> Any:
+    """A notebook of docs/."""
+    return json.loads((PAGE.parent / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
