@@ -13,7 +13,7 @@ from typing import Any
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.bundled.claims import Claim, Question, Score
+from glassformer.bundled.claims import PLACE, Claim, Question, Score
 from glassformer.run.claim_measures import LOWER, MEASURES, Measured
 from glassformer.run.seeds import is_finished
 from glassformer.run.train import train
@@ -73,6 +73,7 @@ def _measured(
     for stage in claim.stages:
         begun = {"model.start": str(place / stage.start)} if stage.start else claim.arms[arm]
         asked = json.dumps({**claim.set, **stage.set, **begun, "train.seed": seed}).replace("{data}", data)
+        asked = asked.replace("{claims}", PLACE.as_posix())
         model = _trained(asked, stage.recipe, place / stage.name, progress)
         for test in stage.tests:
             files = [Path(file.replace("{data}", data)) for file in test.files]
