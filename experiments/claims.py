@@ -108,7 +108,7 @@ def _section(claim: Claim, lines: list[str] | None) -> list[str]:
             "",
             *measured.told(claim),
         ]
-    return [*lines[: place + 1], "", f"**Rests on** {measured.rests_on(claim.id)}.", *lines[place + 1 :]]
+    return [*lines[: place + 1], "", f"**Rests on** {measured.rests(claim.id)}.", *lines[place + 1 :]]
 
 
 def _plain(verdict: str) -> str:

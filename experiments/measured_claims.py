@@ -76,9 +76,19 @@ def word_of(line: str) -> str:
 def rests_on(name: str) -> str:
     """How many training seeds, splits, sets or models a verdict rests on: the least, where its rows differ."""
     own = row_of(name)
-    seeds = 0 if own is None else int(own["seeds"])
     count, what = _larger(name)
-    return f"{max(count, seeds)} {what}{'s' * (max(count, seeds) != 1)}"
+    return _counted(max(count, 0 if own is None else int(own["seeds"])), what)
+
+
+def rests(name: str) -> str:
+    """The same, of both measurements where there are two."""
+    count, what = _larger(name)
+    both = f"; the measurement above, on {_counted(count, what)}" if count and row_of(name) else ""
+    return rests_on(name) + both
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _larger(name: str) -> tuple[int, str]:
@@ -97,7 +107,7 @@ def _larger(name: str) -> tuple[int, str]:
         return len((results.read("ties") or {"models": ()})["models"]), "model"
     if name == "X-18":
         return min(_seeds(each, ("ours", "random")) for each in PRE_TRAINED), "seed"
-    return (1 if known_claims()[name].elsewhere or name in ("X-8", "X-12") else 0), "seed"
+    return (1 if known_claims()[name].elsewhere or name in ("X-2", "X-8", "X-12") else 0), "seed"
 
 
 def _of(name: str, what: str) -> int:

@@ -196,4 +196,5 @@ def _x16(table: Any) -> list[str]:
         f"**Verdict**: {verdict}.",
         "",
         made_by(row),
+        *(f"- `{name}`: {made_by({**row, **of})}" for name, of in row["sets"].items() if "date" in of),
     ]

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 import torch
 
+from glassformer.answering.answers import answers
 from glassformer.bundled.claims import Score
+from glassformer.decode.options import WritingOptions
 from glassformer.models.inputs import Inputs
 from glassformer.run.evaluate import evaluate
 from glassformer.saved.artefact import Artefact
@@ -61,6 +63,13 @@ def _steps(model: Artefact, test: Score, files: Sequence[Path], folder: Path) ->
     return Measured(float(reached[0] if reached else 2 * steps[-1][0]))
 
 
+def _replied(model: Artefact, test: Score, files: Sequence[Path], folder: Path) -> Measured:
+    """The share of the turns in `given` to which the reply is the one that stands next to it."""
+    replies = answers(model, "chat", [{"turns": [turn]} for turn, _ in test.given], WritingOptions())
+    right = [reply.reply == wanted for reply, (_, wanted) in zip(replies, test.given, strict=True)]
+    return Measured(sum(right) / len(right))
+
+
 def _change(model: Artefact, test: Score, files: Sequence[Path], folder: Path) -> Measured:
     """The largest difference between the states of one word in the text `given[0]` and in `given[1]`, which has the
     same words in another order, divided by the largest state.
@@ -79,4 +88,5 @@ MEASURES: Mapping[str, Callable[[Artefact, Score, Sequence[Path], Path], Measure
     "shuffled": _shuffled,
     "steps": _steps,
     "change": _change,
+    "replied": _replied,
 }

@@ -7,13 +7,12 @@ import os
 import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.bundled.claims import Claim, Question, Score
+from glassformer.bundled.claims import PLACE, Claim, Question, Score
 from glassformer.run.claim_measures import LOWER, MEASURES, Measured
 from glassformer.run.seeds import is_finished
 from glassformer.run.train import train
@@ -29,6 +28,7 @@ DATA = "GLASSFORMER_DATA"
 # The 97.5 % point of Student's t by the number of seeds.
 _T = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
 HOLDS, IN_PART, FAILS, NOT_SHOWN = "holds", "in part", "does not hold", "not shown"
+BETTER, WORSE, SAME = "better", "worse", "not different"
 # By test and arm, what each seed measured.
 Cells = Mapping[tuple[str, str], Sequence[Measured]]
 
@@ -73,6 +73,7 @@ def _measured(
     for stage in claim.stages:
         begun = {"model.start": str(place / stage.start)} if stage.start else claim.arms[arm]
         asked = json.dumps({**claim.set, **stage.set, **begun, "train.seed": seed}).replace("{data}", data)
+        asked = asked.replace("{claims}", PLACE.as_posix())
         model = _trained(asked, stage.recipe, place / stage.name, progress)
         for test in stage.tests:
             files = [Path(file.replace("{data}", data)) for file in test.files]
@@ -94,78 +95,52 @@ def _trained(asked: str, recipe: str, out: Path, progress: Progress) -> Artefact
     return train(recipe, out=out, set=settings, resume=out.exists(), progress=progress)
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """What the seeds say to a question in one test: `found` is better, worse or not different."""
-
-    score: str
-    value: Interval
-    of_seeds: Sequence[float]
-    found: str
-
-
 def judged(claim: Claim, cells: Cells) -> dict[str, Any]:
     """The scores of all arms, the answer of each question, and the verdict: it holds where all answers are as expected,
     in part where some are; it does not hold where none is and one is the contrary; else it is not shown.
     """
-    tests = {test.name: test for stage in claim.stages for test in stage.tests}
-    asked = [(question, on) for question in claim.questions for on in question.on]
-    answers = [(*each, _answer(*each, tests, cells)) for each in asked]
-    expected = sum(answer.found == question.expect for question, _, answer in answers)
-    contrary = any(answer.found not in (question.expect, "not different") for question, _, answer in answers)
+    scores = {test.name: test.score for stage in claim.stages for test in stage.tests}
+    answers = [_answer(question, on, scores[on], cells) for question in claim.questions for on in question.on]
+    expected = sum(each["found"] == each["expected"] for each in answers)
+    contrary = any(each["found"] not in (each["expected"], SAME) for each in answers)
     verdict = HOLDS if expected == len(answers) else IN_PART if expected else FAILS if contrary else NOT_SHOWN
-    return {
-        "seeds": claim.seeds,
-        "verdict": verdict,
-        "scores": [
-            {"test": test, "arm": arm, "score": tests[test].score, "mean": statistics.fmean(of), "of_seeds": of}
-            for (test, arm), cell in cells.items()
-            for of in [[each.value for each in cell]]
-        ],
-        "questions": [
-            {
-                "of": question.of,
-                "against": _against(question),
-                "test": on,
-                "score": answer.score,
-                **answer.value._asdict(),
-                "of_seeds": answer.of_seeds,
-                "found": answer.found,
-                "expected": question.expect,
-            }
-            for question, on, answer in answers
-        ],
-    }
+    of_arms: list[dict[str, Any]] = [
+        {"test": test, "arm": arm, "score": scores[test], "of_seeds": [each.value for each in cell]}
+        for (test, arm), cell in cells.items()
+    ]
+    means = [{**each, "mean": statistics.fmean(each["of_seeds"])} for each in of_arms]
+    return {"seeds": claim.seeds, "verdict": verdict, "scores": means, "questions": answers}
 
 
-def _against(question: Question) -> str:
-    if question.at_least is not None:
-        return f"at least {question.at_least:g}"
-    return question.against if not question.against_on else f"{question.against}, {question.against_on}"
-
-
-def _answer(question: Question, on: str, tests: Mapping[str, Score], cells: Cells) -> _Answer:
+def _answer(question: Question, on: str, score: str, cells: Cells) -> dict[str, Any]:
     """The mean over seeds of a difference, with a 95 % interval: by the bootstrap over the test's examples, where the
     differences of all seeds must also have one sign, else by Student's t over the seeds.
     """
-    score, mine = tests[on].score, cells[on, question.of]
-    sign = -1 if lower_is_better(score) or score.endswith(LOWER) else 1
+    mine, sign = cells[on, question.of], -1 if lower_is_better(score) or score.endswith(LOWER) else 1
+    of_seeds = [each.value for each in mine]
     if question.at_least is not None:
-        of_seeds = [each.value for each in mine]
-        reached = all(sign * value >= sign * question.at_least for value in of_seeds)
-        value = Interval(statistics.fmean(of_seeds), min(of_seeds), max(of_seeds))
-        return _Answer(score, value, of_seeds, "better" if reached else "worse")
-    others = cells[question.against_on or on, question.against]
-    of_seeds = [one.value - two.value for one, two in zip(mine, others, strict=True)]
-    pairs = [(one.measure, two.measure) for one, two in zip(mine, others, strict=True) if one.measure and two.measure]
-    agree = True
-    if len(pairs) == len(of_seeds):
-        value = mean_difference(pairs, score, samples=samples_for(len(pairs[0][0])))
-        agree = min(of_seeds) > 0 or max(of_seeds) < 0
+        against, value = (
+            f"at least {question.at_least:g}",
+            Interval(statistics.fmean(of_seeds), min(of_seeds), max(of_seeds)),
+        )
+        found = BETTER if all(sign * each >= sign * question.at_least for each in of_seeds) else WORSE
     else:
-        half = _T[len(of_seeds)] * statistics.stdev(of_seeds) / len(of_seeds) ** 0.5
-        mean = statistics.fmean(of_seeds)
-        value = Interval(mean, mean - half, mean + half)
-    if not (agree and (value.low > 0 or value.high < 0)):
-        return _Answer(score, value, of_seeds, "not different")
-    return _Answer(score, value, of_seeds, "better" if sign * value.value > 0 else "worse")
+        against = ", ".join(filter(None, (question.against, question.against_on)))
+        others = cells[question.against_on or on, question.against]
+        of_seeds = [one.value - two.value for one, two in zip(mine, others, strict=True)]
+        pairs = [
+            (one.measure, two.measure) for one, two in zip(mine, others, strict=True) if one.measure and two.measure
+        ]
+        agree = not pairs or min(of_seeds) > 0 or max(of_seeds) < 0
+        if pairs:
+            value = mean_difference(pairs, score, samples=samples_for(len(pairs[0][0])))
+        else:
+            mean, half = (
+                statistics.fmean(of_seeds),
+                _T[len(of_seeds)] * statistics.stdev(of_seeds) / len(of_seeds) ** 0.5,
+            )
+            value = Interval(mean, mean - half, mean + half)
+        clear = agree and (value.low > 0 or value.high < 0)
+        found = SAME if not clear else BETTER if sign * value.value > 0 else WORSE
+    told = {"of": question.of, "against": against, "test": on, "score": score, **value._asdict()}
+    return {**told, "of_seeds": of_seeds, "found": found, "expected": question.expect}

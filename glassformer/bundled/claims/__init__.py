@@ -7,11 +7,13 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
 from glassformer.base.errors import ConfigError, did_you_mean
+
+PLACE = Path(__file__).parent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +77,7 @@ class Claim:
 @cache
 def known_claims() -> Mapping[str, Claim]:
     """The claims by their names, X-1 to X-20."""
-    files = [file for file in resources.files(__package__).iterdir() if file.name.endswith(".toml")]
-    found = [_claim(tomllib.loads(file.read_text(encoding="utf-8"))) for file in files]
+    found = [_claim(tomllib.loads(file.read_text(encoding="utf-8"))) for file in PLACE.glob("*.toml")]
     return MappingProxyType({each.id: each for each in sorted(found, key=lambda each: int(each.id[2:]))})
 
 
@@ -92,8 +93,7 @@ def recorded() -> Mapping[str, Mapping[str, Any]]:
     """Of each claim its `verdict` in docs/claims.md, what it `rests_on`, `date`, `sentence`, and figures where the
     package runs it.
     """
-    text = resources.files(__package__).joinpath("recorded.json").read_text(encoding="utf-8")
-    return MappingProxyType(json.loads(text))
+    return MappingProxyType(json.loads((PLACE / "recorded.json").read_text(encoding="utf-8")))
 
 
 def _claim(table: Mapping[str, Any]) -> Claim:
