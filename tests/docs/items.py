@@ -25,14 +25,18 @@ Each command is run, and a number of what it prints is checked, by `tests/docs/t
 
 
 class Item(NamedTuple):
-    """`run` is empty where it does not work: `look` then says why. `more`: options that make it short in a test."""
+    """`run` is empty where it does not work: `look` then says why. `first` runs before it, and `more` and `more_first`
+    are options that make them short in a test.
+    """
 
     number: str
     item: str
     run: str
     look: str
-    check: str
-    more: str
+    check: str = ""
+    more: str = ""
+    first: str = ""
+    more_first: str = ""
 
     @property
     def group(self) -> str:
@@ -65,7 +69,8 @@ def table() -> str:
         for row in rows:
             if row.number.startswith(f"{letters}-"):
                 command = f"`glassformer {row.run}`" if row.run else "**not**"
-                parts.append(f"| {row.number} | {row.item} | {command} | {row.look} |\n")
+                before = f"first `glassformer {row.first}`; " if row.first else ""
+                parts.append(f"| {row.number} | {row.item} | {command} | {before}{row.look} |\n")
     return "".join(parts)
 
 
@@ -75,8 +80,8 @@ def _data() -> dict[str, Any]:
 
 def _item(number: str, row: dict[str, Any], lines: dict[str, str]) -> Item:
     if not row.get("works", True):
-        return Item(number, row["item"], "", row["why"], "", "")
-    return Item(number, row["item"], row["run"].format_map(lines), row["look"], row["check"], row.get("more", ""))
+        return Item(number, row["item"], "", row["why"])
+    return Item(number, **{**row, "run": row["run"].format_map(lines)})
 
 
 if __name__ == "__main__":
