@@ -6,7 +6,7 @@ from glassformer.tasks import VERBS as ANSWERS
 # of its name in the module of its name (import in import_.py), in the folder of its purpose.
 VERBS: dict[str, dict[str, str]] = {
     "Train": {
-        "demo": "train two small models, the slides' and one on English text, and inspect them",
+        "demo": "train two small models and inspect them: a tutorial's (the slides) and one of English text",
         "plan": "estimate parameters, memory and time of a training",
         "train": "train a model from text files or a recipe",
         "distil": "train a smaller model from a larger one and your data",
@@ -15,14 +15,14 @@ VERBS: dict[str, dict[str, str]] = {
     },
     "Ask": {verb: entry.help for verb, entry in ANSWERS.items()},
     "Vectors": {
-        "embed": "make vectors of texts or words; embed compare ranks the ways to make them",
+        "embed": "compute vectors of texts or words; embed compare tests which kind suits your labels",
         "search": "search texts by meaning: search build, then search ask",
     },
     "Look inside": {
         "explain": "show every step from words to answer, with its numbers and formulas",
         "explore": "open a page that traces every number back to its inputs",
         "heads": "list what each attention head does, and what the model loses without it",
-        "matrix": "show the mask-matrix post's matrix of word pairs for a text, step by step",
+        "matrix": "compute the matrix of word pairs of a blog post on masking, step by step",
         "shuffle": "compare a text with its words shuffled, with and without positions",
         "verify": "check every tensor of your model on your text against its formula",
         "claims": "list what the source documents claim, with verdicts; measure a claim again",

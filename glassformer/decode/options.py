@@ -54,7 +54,7 @@ class WritingOptions:
         least=0,
         of="translation",
     )
-    n_best: int | None = _option("Number of answers to each text, with scores.  [default: 1]", least=1)
+    n_best: int | None = _option("Number of answers per text, with scores.  [default: 1]", least=1)
     groups: int | None = _option(
         "Number of beam groups, which avoid each other's tokens.  [default: 1]", least=1, of="translation"
     )
@@ -83,7 +83,7 @@ class WritingOptions:
     stop: Sequence[str] = _option("End each answer before this (repeatable).  [default: none]", default=())
     max_tokens: int | None = _option(
         f"{_MOST}  [default: from the length of the text]",
-        f"{_MOST}  [default: 256, and what the model reads at once]",
+        f"{_MOST}  [default: 256, or fewer if the model reads fewer]",
         least=1,
     )
     min_tokens: int | None = _option("Minimum tokens of an answer.  [default: 0]", least=0)
@@ -91,9 +91,9 @@ class WritingOptions:
     alignment: bool | None = _option(
         "Show the word alignment.  [default: with --json]", flags=("--alignment/--no-alignment",), of="translation"
     )
-    system: str | None = _option("System message, for a decoder.  [default: none]", of="reply")
+    system: str | None = _option("System message (decoders only).  [default: none]", of="reply")
     template: str | None = _option(
-        "Name of the chat template, for a decoder with several.  [default: default]", of="reply"
+        "Name of the chat template, if a decoder has several.  [default: default]", of="reply"
     )
     history: int | None = _option(
         "Maximum number of turns to read.  [default: as trained, all that fit]", least=1, of="reply"

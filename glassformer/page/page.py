@@ -8,7 +8,6 @@ and forbids everything else.
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
 import json
 from collections.abc import Callable, Mapping
@@ -26,7 +25,7 @@ from glassformer.base.errors import DataError
 from glassformer.base.outputs import output_file
 from glassformer.base.plain import counted
 from glassformer.page.sections import gradients
-from glassformer.page.sections.carried import PLANES, Carried, planes
+from glassformer.page.sections.carried import PLANES, Carried, compressed, planes
 from glassformer.page.sections.choosing import carry
 from glassformer.page.sections.editing import editing_record
 from glassformer.page.sections.record import run_record
@@ -140,8 +139,9 @@ def page(
 
         room = limit - len(made(Carried(0))) - NAMES
         text = made(carried := carry(trace, room))
-        if len(text) > limit and carried.nbytes > 0:  # the sizes of numbers were estimated
-            text = made(carried := carry(trace, room - (len(text) - limit) - NAMES))
+        while len(text) > limit and carried.nbytes > 0:  # the sizes of numbers were estimated
+            room -= len(text) - limit + NAMES
+            text = made(carried := carry(trace, room))
         return text, carried.opens
 
     text, opens = filled((megabytes or MEGABYTES) * 1_000_000)
@@ -216,11 +216,6 @@ def script_files() -> dict[str, str]:
 def digest(content: str) -> str:
     """What a content policy calls this script or style by."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
-
-
-def compressed(data: bytes, *, level: int = 6) -> bytes:
-    """The same bytes for the same data."""
-    return gzip.compress(data, compresslevel=level, mtime=0)
 
 
 def block_of(name: str, data: bytes) -> str:

@@ -60,7 +60,7 @@ def test_the_default_is_that_of_the_recipe_that_is_used(setting: str, line: str)
     for (task, starts), value in known.items():
         shown = by_task[starts].get(task, by_task[False][task])
         if value is None:
-            assert shown in ("none", "all", "the family's own", "set from the weights")
+            assert shown in ("none", "all", "the family's own", "chosen from the weights")
         elif isinstance(value, tuple):
             assert shown == (", ".join(value) or "none")
         else:
@@ -71,7 +71,7 @@ def test_the_default_is_that_of_the_recipe_that_is_used(setting: str, line: str)
 def test_the_help_tells_what_fine_tuning_does_otherwise() -> None:
     for setting, value in (
         ("train.epochs", "3 to 20 depending on the data"),
-        ("train.learning_rate", "set from the weights"),
+        ("train.learning_rate", "chosen from the weights"),
     ):
         assert re.search(f"; {value} with --start for [a-z, -]*classify", recipe_options.told(setting))
 

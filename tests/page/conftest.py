@@ -15,7 +15,7 @@ from glassformer.api.model import Model
 from glassformer.api.trace import Trace
 from glassformer.bundled.texts import slides, slides_model
 from glassformer.page import page as pages
-from glassformer.page.page import compressed
+from glassformer.page.sections.carried import compressed
 from tests.look.rows import slides_trace
 from tests.page.watched import watched
 

@@ -31,13 +31,13 @@ def export(
         list[str] | None,
         typer.Option(
             "--data",
-            help=f"onnx: score model and graphs on these labelled files ({DATA_FILES}; repeatable).  [default: none]",
+            help=f"onnx: measure model and graph on these labelled files ({DATA_FILES}; repeatable).  [default: none]",
         ),
     ] = None,
     json: Json = False,
 ) -> None:
     """Write a model for other programs: a transformers folder with the same outputs, or an encoder's graph for
-    onnxruntime, which is compared with the model before it is kept.
+    onnxruntime. The graph is compared with the model before it is saved.
     """
     from glassformer.run.exports import export as write
     from glassformer.run.onnx_folder import ExportOptions

@@ -11,7 +11,7 @@ from glassformer.cli.terminal.screen import record
 def cache(
     folders: Annotated[
         list[str] | None,
-        typer.Argument(metavar="FOLDERS", help="Folders to search for runs; runs by default.", show_default=False),
+        typer.Argument(metavar="FOLDERS", help="Folders to search for runs.  [default: runs]", show_default=False),
     ] = None,
     clear: Annotated[bool, typer.Option("--clear", help="Delete the caches: they are rebuilt when needed.")] = False,
     json: Json = False,

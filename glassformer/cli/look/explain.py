@@ -71,10 +71,9 @@ def explain(
     device: options.Device = "auto",
     threads: options.Threads = None,
 ) -> None:
-    """Show all steps from words to predictions, with every number of one word's row; or trace one number back to its
-    inputs. --html writes a page on which every number can be opened. With --choice the text is read with each
-    candidate, and --sentence selects the one that is shown, from 0. With --write a decoder continues the text, step by
-    step.
+    """Show all steps from words to predictions, with all numbers of one word; or trace one number back to its inputs.
+    --html writes a page on which numbers can be opened. With --choice the model reads the text with each candidate, and
+    --sentence selects the candidate to show, from 0. With --write a decoder continues the text, step by step.
     """
     which, texts = split_model("explain", text, model)
     searched = {"beams": beams, "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}

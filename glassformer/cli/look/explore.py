@@ -34,7 +34,7 @@ def explore(
     start: StartModel = None,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Local port; 0 picks a free one.")] = 0,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address of the page, and open no browser.")
+        bool, typer.Option("--no-browser", help="Print the address of the page without opening a browser.")
     ] = False,
     json: Json = False,
     device: Device = "auto",

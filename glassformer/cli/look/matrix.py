@@ -75,7 +75,11 @@ def matrix(
     seed: Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help=SEED)] = 0,
     reading: Annotated[
         str | None,
-        typer.Option("--reading", help="Which words a word sees: code, stated or pairs.  [default: stated]"),
+        typer.Option(
+            "--reading",
+            help="Which words a word sees: itself (code, as in the post's code), itself and earlier unmasked words "
+            "(stated, as in its text), or all unmasked words (pairs).  [default: stated]",
+        ),
     ] = None,
     window: Annotated[
         int | None, typer.Option("--window", min=1, help="A word sees at most this many places away.  [default: any]")
@@ -101,7 +105,11 @@ def matrix(
         int | None, typer.Option("--width", min=1, max=4096, help="Width of a random vector.  [default: 2]")
     ] = None,
     nothing_to_see: Annotated[
-        str, typer.Option("--nothing-to-see", help="A word that may see no word: it sees itself, or its row is zero.")
+        str,
+        typer.Option(
+            "--nothing-to-see",
+            help="For a word that may see no word: it sees itself (itself), or its row is zero (zero).",
+        ),
     ] = "itself",
     notes: Notes = False,
     html: Annotated[Path | None, typer.Option("--html", writable=True, help=HTML)] = None,

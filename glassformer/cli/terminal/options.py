@@ -14,7 +14,7 @@ Texts = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[MODEL] TEXT",
-        help=f"The model ({_WHICH}; default: a bundled model), then texts, with --model texts alone; - reads texts "
+        help=f"The model ({_WHICH}; default: a bundled model), then texts; with --model, only texts. - reads texts "
         "from standard input, one per line.",
         show_default=False,
     ),
@@ -41,7 +41,7 @@ TextFiles = Annotated[
         "--file",
         "-f",
         help="A file of texts, one per line, or .jsonl, .csv, .tsv, .parquet; for words .conll, .conllu; for "
-        "questions SQuAD's .json; - or a pipe for texts or JSON lines (repeatable).  [default: none]",
+        "questions SQuAD's .json; - reads texts or JSON lines from standard input (repeatable).  [default: none]",
     ),
 ]
 Top = Annotated[int, typer.Option("--top", "-k", min=1, help="Maximum number of answers: words, spans or texts.")]
@@ -66,21 +66,22 @@ Megabytes = Annotated[
 ]
 HTML = "Write a page that shows every number and its inputs: one file for the browser.  [default: none]"
 WRITE = (
-    "Generate this many tokens after the text (a chat model: of the reply). explain shows each step; verify checks "
-    "that the numbers are the same with the cache and in one run."
+    "Generate this many tokens: of a continuation, or of a chat model's reply. explain shows each step; verify checks "
+    "that the numbers are the same with and without the cache."
 )
 ROWS = "Maximum number of texts or words, drawn at random."
 SEED = "Seed of all random choices."
 # The files of tables that a training or a measurement reads.
-DATA_FILES = ".jsonl, .csv, .tsv, .parquet, for tag also .conll and .conllu, for answer also SQuAD's .json; each also "
-".gz"
+DATA_FILES = (
+    ".jsonl, .csv, .tsv, .parquet, for tag also .conll and .conllu, for answer also SQuAD's .json; each also as .gz"
+)
 OUT = "Where to write: a folder for a run or an index, a file for results (.jsonl, .csv, .tsv, .parquet, else text)."
 Out = Annotated[Path | None, typer.Option("--out", "-o", writable=True, help=f"{OUT}  [default: the screen]")]
 EXPECT = "The hidden word, one for each [MASK] (repeatable): its tokens, their probabilities and ranks."
 Expect = Annotated[list[str] | None, typer.Option("--expect", help=f"{EXPECT}  [default: none]")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue a stopped command from what it left in --out.")]
 REJECTS = "Write records that cannot be used to this file (JSON lines: file, line, reason, record), and continue."
-START = "The model to start from, or that this one was tuned from."
+START = "The model to start from; for explain and explore, the model that this one was fine-tuned from."
 Rejects = Annotated[
     Path | None, typer.Option("--rejects", writable=True, help=f"{REJECTS}  [default: stop at the first]")
 ]
@@ -156,7 +157,7 @@ Poolings = Annotated[list[str] | None, typer.Option("--pooling", "-p", help=f"{P
 Json = Annotated[bool, typer.Option("--json", help="One JSON record per line, whatever the suffix of the file.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:1 ...")]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads.  [default: all]")]
-Fast = Annotated[bool, typer.Option("--fast", help="Predict in bfloat16, where the machine is faster with it.")]
+Fast = Annotated[bool, typer.Option("--fast", help="Predict in bfloat16 if this machine is faster with it.")]
 Int8 = Annotated[bool, typer.Option("--int8", help="8-bit matrices: smaller and faster, less exact.")]
 Set = Annotated[
     list[str] | None,

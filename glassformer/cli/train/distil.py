@@ -48,7 +48,8 @@ def distil(
     soft: Annotated[float | None, typer.Option("--soft", help="Weight of the teacher's answers.  [default: 5]")] = None,
     hard: Annotated[float | None, typer.Option("--hard", help="Weight of the task's own loss.  [default: 2]")] = None,
     cosine: Annotated[
-        float | None, typer.Option("--cosine", help="Weight of the cosine of the last states.  [default: 1]")
+        float | None,
+        typer.Option("--cosine", help="Weight of the cosine loss of the last states.  [default: 1]"),
     ] = None,
     set: Set = None,
     json: Json = False,

@@ -30,7 +30,7 @@ def evaluate(
     model: options.NamedModel = None,
     split: options.HeldOut = None,
     examples: Annotated[
-        bool, typer.Option("--examples/--no-examples", help="Quote the worst predictions, which are rows of the data.")
+        bool, typer.Option("--examples/--no-examples", help="Show the worst predictions, with their rows of the data.")
     ] = True,
     rejects: options.Rejects = None,
     out: options.Out = None,
@@ -40,8 +40,8 @@ def evaluate(
     threads: options.Threads = None,
     columns: Mapping[str, Any] | None = None,
 ) -> None:
-    """Measure a model on its task, compared with baselines. The result is one record, known only after the last text is
-    read: a stopped command starts again, without --resume.
+    """Measure a model on its task, compared with baselines. A stopped evaluation cannot be resumed: run the command
+    again.
     """
     which, paths = split_model("evaluate", files, model, is_data=_is_data)
     from glassformer.cli.train.report import show_report

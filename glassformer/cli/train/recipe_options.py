@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from glassformer.saved.sections import ModelSection
 
 # What no value stands for.
-_NONE = {"train.threads": "all", "model.size": "the family's own", "train.learning_rate": "set from the weights"}
+_NONE = {"train.threads": "all", "model.size": "the family's own", "train.learning_rate": "chosen from the weights"}
 # Tables that are absent where nothing of them is set.
 _TABLES = {"tune.adapters.rank": "tune.adapters"}
 
@@ -136,7 +136,7 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
         "batch",
         int,
         "train.batch",
-        "Rows per step; chosen with the size where that is chosen; translate uses --set train.batch_tokens.",
+        "Rows per step; chosen together with the size if that is chosen. For translate: --set train.batch_tokens.",
     ),
     ("learning-rate", float, "train.learning_rate", "Peak learning rate."),
     (
@@ -144,7 +144,7 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
         list[str],
         "tune.freeze",
         "What not to train: all-but-head; gradually (the head first, then block by block); or a pattern of parameter "
-        "names, encoder.embed.* (repeatable; with ! before it, trained after all).",
+        "names, encoder.embed.*; a pattern after ! is trained (repeatable).",
     ),
     ("layer-decay", float, "tune.layer_decay", "Learning rate of a layer, as a share of that of the layer above."),
     (

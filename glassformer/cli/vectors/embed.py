@@ -63,7 +63,7 @@ def embed(
     threads: options.Threads = None,
 ) -> None:
     """Turn texts or words into vectors, the hidden states of a model, in .npy, .parquet, .safetensors or JSON lines.
-    embed compare ranks the ways to make them on your labelled data: glassformer embed compare --help.
+    embed compare tests which vectors suit your labelled data: glassformer embed compare --help.
     """
     which, texts = split_model("embed", text, model, files=file)
     table = word is not None and out is not None and out.suffix.lower() == ".parquet"

@@ -17,7 +17,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from glassformer.base.errors import GlassformerError
-from glassformer.page.page import WITHOUT_SCRIPT, block_of, compressed, script_files
+from glassformer.page.page import WITHOUT_SCRIPT, block_of, script_files
+from glassformer.page.sections.carried import compressed
 from glassformer.page.server.asked import KEY, Asked, read_asked
 from glassformer.page.server.desk import Desk
 from glassformer.page.server.guard import Guard

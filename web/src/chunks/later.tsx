@@ -33,7 +33,7 @@ export function Awaited({ chunk }: { chunk: Chunk<unknown> }): VNode | null {
   return (
     <div role="alert">
       <p class="wrong">
-        This part of the page could not be fetched from its server ({wrong}). What is in hand and what was changed stand
+        This part of the page could not be fetched from its server ({wrong}). What is in hand and what was changed are
         in the address: they are there again when the page is.
       </p>
       <button type="button" class="undo" onClick={again}>

@@ -185,7 +185,7 @@ export function givenSentence(name: string, cell: readonly number[], value: numb
     case "ids":
       return [word, ` is entry ${short(value)} of the vocabulary: here the numbers end, at a word of the text.`];
     case "positions":
-      return [word, ` stands at position ${short(value)}: given with the text.`];
+      return [word, ` is at position ${short(value)}: given with the text.`];
     case "masked_words":
       return [word, value === 0 ? " is shown to the model." : " is hidden from the model."];
     case "real":

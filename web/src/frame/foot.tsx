@@ -7,7 +7,7 @@ import { dragging } from "../views/drag.ts";
 import { useStore } from "../views/hooks.ts";
 import { LEVELS } from "./levels.ts";
 
-const DRAGGING = "Drop it on another cell: this number stands there then. With Shift its whole row. Escape: leave it";
+const DRAGGING = "Drop it on another cell: that cell then has this number. With Shift its whole row. Escape: leave it";
 
 export function Foot(): VNode {
   const store = useStore();

@@ -10,7 +10,7 @@ export function Help({ dialog }: { dialog: { current: HTMLDialogElement | null }
     ["Enter", "open the number"],
     ["[ ]", "the head before and after"],
     ["{ }", "the same head of the block before and after"],
-    ["0 … 9", "a head's lines beside those of the head in hand"],
+    ["0 … 9", "a head's lines next to those of the head in hand"],
     ["t", "the tensor of the number in hand"],
     ["s", "save the picture, the numbers, the page"],
     ["Escape", "one level up"],

@@ -71,7 +71,7 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
   head: {
     chunk: CHUNKS.looking,
     View: viewIn(CHUNKS.looking, (chunk) => chunk.HeadView),
-    hint: "Point at a word: its lines. Arrow keys: the cell in hand. [ ] { }: another head or block. 0–9: a head beside it",
+    hint: "Point at a word: its lines. Arrow keys: the cell in hand. [ ] { }: another head or block. 0–9: a second head next to it",
     crumb({ tensor, cell }, names) {
       const href = toHead(tensor, cell, names);
       return href === null || !ofHeads(tensor, names) ? null : { text: headInHand(tensor, cell, names), href };
@@ -147,9 +147,9 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     View: viewIn(CHUNKS.summed_up, (chunk) => chunk.GradientsView),
     lacks: (source) => noneOf(source, SCORES, "no answer to explain") || noWeights(source),
     Beside: { title: "What this shows", View: viewIn(CHUNKS.summed_up, (chunk) => chunk.AboutGradients) },
-    sums: "attention beside gradients",
+    sums: "attention and gradients",
     hint: "Choose an answer, a block and a head. Escape: the whole model. ? all keys",
-    crumb: () => ({ text: "attention beside gradients", href: link({ level: "gradients" }) }),
+    crumb: () => ({ text: "attention and gradients", href: link({ level: "gradients" }) }),
     up: () => ({ level: "model", options: [], at: [] }),
   },
   pictures: {

@@ -23,7 +23,7 @@ interface Gradients {
 const RIGHT: Readonly<Record<Gradients["right"], string>> = {
   given: "The right words were given with the run.",
   next: "Right is the next word of the text.",
-  guess: "Nobody told which word is right: the model’s own best guess is taken as right, so the loss is small.",
+  guess: "Nobody said which word is right: the model’s own best guess is taken as right, so the loss is small.",
 };
 
 export function GradientsView({ s }: { s: Scout }): VNode {

@@ -138,7 +138,7 @@ function Drawn(props: { shown: TourScene; scout: Scout; opened: boolean; told: u
                 {red && ` ${RED}`}
                 {shown.boxes === true &&
                   scout.sentences > 1 &&
-                  ` The ${scout.sentences} at a slanted edge: ${scout.sentences} sentences, behind each other.`}
+                  ` The ${scout.sentences} at a slanted edge: ${scout.sentences} sentences, one after the other.`}
               </p>
             )}
             {shown.alone?.(scout) === true && <Alone picture={shown.document ?? ""} scout={scout} />}

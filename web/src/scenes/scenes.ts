@@ -93,7 +93,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
   },
   product: {
     title: "One product of tensors with four dimensions",
-    says: "Sentences stand behind each other. Each head multiplies its own queries and keys.",
+    says: "Sentences are drawn one behind the other. Each head multiplies its own queries and keys.",
     boxes: true,
     draw: drawProduct,
   },
@@ -117,7 +117,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     draw: (board) => drawTwins(board, true),
   },
   sizes: {
-    title: "Base beside Large, and this model",
+    title: "Base, Large and this model",
     says: "Blocks, width and heads on one scale. A block of this model can be opened, head by head.",
     reads: (s) => s.ending("weights").map(({ name }) => name),
     table: sizesTable,
@@ -150,7 +150,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     draw: (board) => drawBeside(board, "spam", first, isLabelled(board.s) ? ownLabel(board) : null),
   },
   skit: {
-    title: "What stands at the hidden place?",
+    title: "Which word is at the hidden place?",
     says: "Every entry of the vocabulary gets a share. Outlined bars are printed in the document, filled ones are this run's.",
     document: "skit",
     alone: (s) => scored(guesser(s)) === null,
@@ -216,7 +216,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
   },
   writing: {
     title: "Writing, word by word",
-    says: "At each step the likeliest word is taken (argmax) and put behind the words so far.",
+    says: "At each step the likeliest word is taken (argmax) and put after the words so far.",
     lacks: writes,
     reads: () => ["head.probabilities"],
     shades: false,
@@ -260,7 +260,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
   },
   "same-word": {
     title: "One word in two places",
-    says: "Two vectors in each layer, and their cosine. Of two sentences with the same word: what stands around it.",
+    says: "Two vectors in each layer, and their cosine. Of two sentences with the same word: the words around it.",
     lacks: noVectors,
     asks: TWO_PLACES,
     reads: layersRead,
@@ -280,7 +280,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
   },
   neighbours: {
     title: "The nearest texts of an index",
-    says: "The text in front is the question. Choose a text beside it: its score is a sum of products.",
+    says: "The text in front is the question. Choose a text next to it: its score is a sum of products.",
     section: "neighbours",
     writes: true,
     lacks: noIndex,

@@ -22,7 +22,7 @@ export function Lack({ what, told, how = [] }: { what: string; told: Lacking; ho
     <div class="lack">
       <p class="wrong">
         {what}:{" "}
-        {state.value.changes === "" ? "this page was written without it" : "it was told of the run before its changes"}.
+        {state.value.changes === "" ? "this page was written without it" : "it is of the run before its changes"}.
         {[...how, ...live].length > 0 && " These commands give it:"}
       </p>
       {[...how, ...live].map((each) => (

@@ -17,7 +17,7 @@ TASK = TaskEntry(
 VERBS = (
     VerbEntry(
         name="chat",
-        help="reply to a conversation, or hold one",
+        help="reply to a message, or chat interactively",
         predictor=".chatter:Chatter",
         method=True,
         tasks=("chat",),

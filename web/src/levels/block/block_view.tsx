@@ -197,8 +197,8 @@ function says({ run }: Names, hidden: number): string {
   // Without labels nobody has told the page what stood there.
   const known = run.formulas.some(({ unit }) => unit === "loss");
   const stands = known
-    ? "The text's own word stands there; below it, what the model guesses."
-    : "What stands there is the model's first guess.";
+    ? "The text's own word is shown there; below it, what the model guesses."
+    : "The word shown there is the model's first guess.";
   return `${was} hidden from the model. ${stands} ${open}`;
 }
 

@@ -26,7 +26,7 @@ export function GradientsView(): VNode {
   }
   return (
     <>
-      <h1 class="away">{`${names.run.title}: attention beside gradients`}</h1>
+      <h1 class="away">{`${names.run.title}: attention and gradients`}</h1>
       {told === null && <Working on="The gradients of the answers are worked out" />}
       {told !== null && isLacking(told) && <Lack what="No gradients" told={told} />}
       {told !== null && !isLacking(told) && <Goals all={told} />}

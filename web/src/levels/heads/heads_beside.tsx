@@ -34,7 +34,7 @@ export function HeadsBeside(): VNode {
   return (
     <>
       {head === undefined || measured === undefined ? (
-        <p class="quiet part">Point at a head, or press an arrow key: what it does stands here. Click opens it.</p>
+        <p class="quiet part">Point at a head, or press an arrow key: what it does is shown here. Click opens it.</p>
       ) : (
         <div class="part">
           <p class="label">The head in hand</p>

@@ -71,7 +71,7 @@ function Places({ all }: { all: Lens }): VNode {
       />
       <p class="rule-of-heads">
         Each cell is the first guess if the vocabulary head read this state: its probability in digits and as a line;
-        “rank” is where the final answer stands there among all tokens (1: it is the guess). The last column is the
+        “rank” is the place of the final answer there among all tokens (1: it is the guess). The last column is the
         run’s own answer.
         {all.left_out !== "" && ` ${all.left_out}`}
       </p>

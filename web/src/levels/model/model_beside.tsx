@@ -15,7 +15,8 @@ export function ModelBeside(): VNode {
   const attention = pointed?.startsWith("heads ") === true ? pointed.slice(6) : null;
   const unit = attention === null ? (pointed ?? state.value.unit) : attention.replace(/\.[a-z_]+$/, "");
   const part = parts.find((each) => each.unit === unit) ?? parts.find((each) => each.unit === state.value.unit);
-  if (part === undefined) return <p class="quiet">Point at a part, or press an arrow key: what it is stands here.</p>;
+  if (part === undefined)
+    return <p class="quiet">Point at a part, or press an arrow key: what it is, is shown here.</p>;
   const total = names.run.model.parameters;
   const tensors = names.run.formulas.filter((formula) => formula.unit === part.unit);
   const sizes = (name: string): string => (source.shape(name) ?? []).join(" × ");

@@ -146,7 +146,7 @@ async function worded(names: Names, source: Source, sentence: number): Promise<P
     return known > 0 ? `${some}✓: the token that ${where}.` : some;
   };
   if (!next) {
-    const note = told("first", "stands there");
+    const note = told("first", "is there in the text");
     return { said: [`No word was hidden.${of("text")}`], rows: rows.slice(0, PLACES), note };
   }
   const note = told("last", "comes next in the text");

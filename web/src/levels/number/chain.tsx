@@ -35,7 +35,7 @@ export function Chain({ answer, store }: { answer: Answer; store: Store }): VNod
       )}
       <UsedBy answer={answer} store={store} />
       <div class="part">
-        <p class="label">Where it stands</p>
+        <p class="label">Where it is</p>
         <p>
           <a href={toTensor(name, cell, names)}>{names.title(name)}</a>, {names.place(name)}
         </p>

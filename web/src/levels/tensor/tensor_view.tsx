@@ -129,7 +129,7 @@ function Slice({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): VNod
           <div class="block">
             <p class="label">
               the whole slice, {sheet.rows.toLocaleString("en")} × {sheet.columns.toLocaleString("en")}; the frame is
-              what stands below
+              what is below
             </p>
             <Picture scene={map} label="the whole slice" tensor="" cell={[]} onChoose={(_, at) => pick(at)} />
           </div>

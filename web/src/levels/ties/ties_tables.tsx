@@ -70,7 +70,7 @@ export function Words({ value, best }: { value: Answered; best: asking.Tie | und
   return (
     <Table
       kind="ties"
-      label="weight beside likeness of vectors"
+      label="weight and likeness of vectors"
       head={[
         `“${word.text}” and`,
         ...(leads ? [`block ${best.block}, head ${best.head}`] : []),

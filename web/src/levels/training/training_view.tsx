@@ -30,7 +30,7 @@ function Unknown(): VNode {
       <h1 class="big">How it learned</h1>
       <p class="says plain">
         {lost.value === ""
-          ? "This page knows nothing of the model’s training: the model was not read from the folder of its run, or the page was written without it. With it, here stand the loss over the steps and, at about a hundred of them, what the model guessed about your sentences and what each of its heads did."
+          ? "This page knows nothing of the model’s training: the model was not read from the folder of its run, or the page was written without it. With it, this page shows the loss over the steps and, at about a hundred of them, what the model guessed about your sentences and what each of its heads did."
           : `The training cannot be read: ${lost.value}`}
       </p>
       <HowTo />

@@ -93,7 +93,7 @@ export function SoFar({ side, step, chosen }: { side: Side; step: number; chosen
         {scene !== null && (
           <Picture
             scene={scene}
-            label={`A row for each token that was read, up to step ${step + 1}: the shares of itself and the tokens before it. What stands behind it is not there to be seen. Click: the head.`}
+            label={`A row for each token that was read, up to step ${step + 1}: the shares of itself and the tokens before it. The tokens after it cannot be seen. Click: the head.`}
             tensor={name}
             cell={[sentence, head ?? 0, step, step]}
             onChoose={(tensor, cell, further) => {

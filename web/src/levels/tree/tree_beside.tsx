@@ -20,7 +20,7 @@ export function TreeBeside(): VNode {
   if (picture === "words") return <StepBeside search={search} />;
   const own = search?.node(pointed === null ? at[0] : Number(pointed)) ?? search?.first;
   if (search === null || own === undefined) {
-    return <p class="quiet part">Point at a word, or press an arrow key: its score and its words stand here.</p>;
+    return <p class="quiet part">Point at a word, or press an arrow key: its score and its words are shown here.</p>;
   }
   return <Inside search={search} node={own} />;
 }

@@ -75,7 +75,7 @@ export function WordsView({ side, search }: { side: Side; search: Search | null 
         />
       </p>
       <p class="quiet">
-        The decoder has read up to the framed word, and chooses what comes behind it. The bars show how much it looks at
+        The decoder has read up to the framed word, and chooses what comes next. The bars show how much it looks at
         each; the tallest is {short(most, 2)}.
         {side === "decoder_inputs" && step === 0 && " It begins with a start mark."}
       </p>
@@ -126,7 +126,7 @@ export function StepBeside({ search }: { search: Search | null }): VNode {
   return (
     <>
       <div class="part">
-        <p class="label">What stands here</p>
+        <p class="label">What is shown here</p>
         <p>
           Every number is one of this run. A decoder that reads a text computes at each word what it computed when it
           wrote it: so one run has all steps.

@@ -112,7 +112,7 @@ export function drawSplit(whole: Board): number {
   y = line(board, y, [query, "→", ...apart("query", "Q", false)]);
   y = says(y, "Each head makes its own Z from its own queries, keys and values.");
   y = line(board, y, [...apart("mixed", "Z", true)]);
-  y = says(y, "The Z of all heads are put beside each other, and multiplied with W_O: the output O.");
+  y = says(y, "The Z of all heads are put side by side, and multiplied with W_O: the output O.");
   return line(board, y, [
     boxOf(board, s.of("merged"), "heads joined", { words: true, most }),
     "×",

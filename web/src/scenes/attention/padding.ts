@@ -26,7 +26,7 @@ function paddedSide(s: Scout): Side | undefined {
 export function padded(s: Scout): string | null {
   if (paddedSide(s) !== undefined) return null;
   const what = s.sentences > 1 ? "The sentences of this run are equally long" : "This run has one sentence";
-  return `${what}, so nothing was filled up. Of two sentences of unequal length the shorter is filled up to the longer; here stand then what was filled in, the mask that hides it, and the sentence worked out again without it. Such a page is written by ${explainsPadded(s.names.run)}`;
+  return `${what}, so nothing was filled up. Of two sentences of unequal length the shorter is filled up to the longer; this picture then shows what was filled in, the mask that hides it, and the sentence worked out again without it. Such a page is written by ${explainsPadded(s.names.run)}`;
 }
 
 export function readsAlone(s: Scout): string[] {

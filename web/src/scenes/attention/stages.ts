@@ -115,7 +115,7 @@ export function drawStages(whole: Board): number {
   const says =
     only.side === "encoder"
       ? "This model is an encoder alone: it has no decoder, so it writes no text of its own."
-      : "This model is a decoder alone: it has no encoder, so it reads only what stands before each word.";
+      : "This model is a decoder alone: it has no encoder, so it reads only what comes before each word.";
   return drawText(
     board,
     0,

@@ -130,7 +130,7 @@ export function drawLookUp(board: Board): number {
     ? `The word is hidden: in the place of row ${id} the model reads zeros.`
     : hidden || read !== text
       ? `The model reads ${read}: the row of that entry.`
-      : "The same word has the same row in every sentence; what stands around it is added by attention.";
+      : "The same word has the same row in every sentence; attention adds the words around it.";
   if (by !== 1) y = drawText(board, 0, y, `Each number of the row is multiplied by ${short(by, 2)}.`);
   return drawText(board, 0, y, says);
 }

@@ -46,7 +46,7 @@ export function largestRead(_: Scout, __: readonly number[], told: unknown): str
 
 /** What became of a part. */
 function became({ numbers, moved, change, new: fresh }: Part): string {
-  if (numbers === 0) return fresh > 0 ? "new" : "left behind";
+  if (numbers === 0) return fresh > 0 ? "new" : "not taken over";
   if (moved === 0) return "did not move";
   const more = fresh > 0 ? `, ${grouped(fresh)} new` : "";
   return `${change === null ? "moved" : `moved by ${share(change)}`}${more}`;
@@ -164,5 +164,5 @@ export function transferTable({ told, s }: Board): string[][] {
       ? ""
       : `${part.adapted.join(", ")}${part.largest === null ? "" : adaptedText(part.largest, 1024)}`,
   ]);
-  return [["part", "weights taken over", "moved", "new", "left behind", "change", "largest", "adapters"], ...rows];
+  return [["part", "weights taken over", "moved", "new", "not taken over", "change", "largest", "adapters"], ...rows];
 }

@@ -25,7 +25,7 @@ export const bias: Kind = {
       cellOf: (at) => cellOfDistance(sheet, cell, at),
       above: (
         <p class="says plain">
-          Learned, by distance: what each head adds to a score for how far the key stands ahead of the query (below 0:
+          Learned, by distance: what each head adds to a score for how far the key is ahead of the query (below 0:
           before it). Near distances have a number each; far ones share one. Dots are the distances within this text.
         </p>
       ),

@@ -91,7 +91,7 @@ export function TwoLayouts({ sheet, store, sentence }: Context): VNode | null {
   return (
     <Correction number="C-11">
       Two tables go under one name. Position 1 with four channels is <b>{paper}</b> by the guide's formula, and{" "}
-      <b>{other}</b> in the pictures behind the lecture notes: tensor2tensor puts all sines before all cosines, and
+      <b>{other}</b> in the pictures after the lecture notes: tensor2tensor puts all sines before all cosines, and
       spaces its waves otherwise. That is two differences.
     </Correction>
   );
