@@ -103,7 +103,7 @@ class Bucketed(Toy):
 def test_rows_in_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a new shape takes is set-up, and the speed is that of all steps, not only of those that were tried."""
     task = Bucketed()
-    monkeypatch.setattr(probe, "time", SimpleNamespace(monotonic=lambda: task.now))
+    monkeypatch.setattr(probe, "time", SimpleNamespace(monotonic=lambda: task.now, thread_time=lambda: task.now))
     seen = plan(toy_model(), task, toy_settings(steps=100), steps=3)
     assert (seen.setup_seconds, seen.seconds_per_step, seen.tokens_per_second) == (180, 35, 1)
     assert (seen.tokens_per_step, seen.seconds) == (35, 180 + 100 * 35)
@@ -125,7 +125,7 @@ class Lasting(Toy):
 
 @pytest.mark.parametrize(
     ("settings", "steps", "evaluations"),
-    [({"steps": 100, "evaluate_every": 30}, 100, 4), ({"steps": None, "minutes": 100.0, "evaluate_every": 30}, 137, 5)],
+    [({"steps": 100, "evaluate_every": 30}, 100, 4), ({"steps": None, "minutes": 100.0, "evaluate_every": 30}, 135, 5)],
 )
 def test_evaluations_and_the_end_are_counted(
     settings: dict[str, Any], steps: int, evaluations: int, monkeypatch: pytest.MonkeyPatch
@@ -133,9 +133,9 @@ def test_evaluations_and_the_end_are_counted(
     """An evaluation of 512 rows is computed from 32; those before the last are within the minutes of a run."""
     task = Bucketed()
     task.shapes = 4
-    monkeypatch.setattr(probe, "time", SimpleNamespace(monotonic=lambda: task.now))
+    monkeypatch.setattr(probe, "time", SimpleNamespace(monotonic=lambda: task.now, thread_time=lambda: task.now))
     seen = plan(toy_model(), task, toy_settings(**settings), held_out=Lasting(task), end=lambda: 7.0, began=-5.0)
-    assert (seen.preparing_seconds, seen.setup_seconds, seen.ending_seconds) == (5, 180, 7)
+    assert (seen.preparing_seconds, seen.setup_seconds, seen.ending_seconds) == (5, 240, 7)
     assert (seen.steps, seen.evaluations, seen.evaluation_seconds) == (steps, evaluations, 256)
-    assert seen.seconds_of_run == 180 + steps * 35 + evaluations * 256
+    assert seen.seconds_of_run == 240 + steps * 35 + evaluations * 256
     assert seen.seconds == 5 + seen.seconds_of_run + 7
