@@ -222,8 +222,8 @@ class Fill(Predictor[Masked, Filled]):
             best = table.topk(min(self.top, table.shape[1]), dim=1)
             each = (best.indices, best.values, right[:, 0], ranks)
             parts = zip(*(part.split(scored_in_each(batch)) for part in each), strict=True)
-            for row, (ids, probabilities, expected, places) in zip(batch.row_ids.tolist(), parts, strict=True):
-                yield row, Guesses(ids.tolist(), probabilities.tolist(), expected.tolist(), places.tolist(), finite)
+            for row, (ids, shares, own, rank) in zip(batch.row_ids.tolist(), parts, strict=True):
+                yield row, Guesses(ids.tolist(), shares.tolist(), own.tolist(), rank.tolist(), finite)
 
     def merge(self, example: Masked, found: Sequence[Guesses]) -> Filled:
         """The text with its predictions; a masked word's come from the window that shows most text around it."""
