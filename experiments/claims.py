@@ -178,6 +178,7 @@ def _four_tasks() -> list[str]:
         "",
         f"**Verdict**: {verdict}.",
         "",
+        *_of_ours_alone(),
         *_commands((name for name, _, _ in FOUR_TASKS), ("ours", "peer")),
     ]
 
@@ -225,6 +226,17 @@ def _rows(name: str, what: str, other: str) -> list[tuple[str, Mapping[str, Any]
     first, *further = measured.seeds_of(name)
     both = [row for row in further if row is not None and f"ours against {other}" in row["against"]]
     return [(what, first), *((f"{what}, seed {row['sides']['ours']['seeds'][0]}", row) for row in both)]
+
+
+def _of_ours_alone() -> list[str]:
+    """Further seeds that ours has and the Trainer has not."""
+    lines = [
+        f"{what}, seed {row['sides']['ours']['seeds'][0]}, ours alone: {_shown(_score(row, 'ours', score))}."
+        for name, what, score in FOUR_TASKS
+        for row in measured.seeds_of(name)[1:]
+        if row is not None and "ours against peer" not in row["against"]
+    ]
+    return [*lines, ""] if lines else []
 
 
 def _score(row: Mapping[str, Any] | None, side: str, score: str) -> Mapping[str, float] | None:

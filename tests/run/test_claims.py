@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -85,10 +84,14 @@ def test_a_verdict_follows_its_rule(two: list[Measured], one: list[Measured], ve
 
 def test_a_question_of_several_tests_may_hold_in_part_and_less_loss_is_better() -> None:
     tests = (Score(name="a", score="loss"), Score(name="b", score="accuracy"))
-    claim = replace(
-        SMALL,
-        stages=(replace(SMALL.stages[0], tests=tests),),
-        questions=(Question(on=("a", "b"), of="two", against="one head"), Question(on=("b",), of="two", at_least=0.5)),
+    claim = SMALL.model_copy(
+        update={
+            "stages": (SMALL.stages[0].model_copy(update={"tests": tests}),),
+            "questions": (
+                Question(on=("a", "b"), of="two", against="one head"),
+                Question(on=("b",), of="two", at_least=0.5),
+            ),
+        }
     )
     low, high = [Measured(0.1), Measured(0.11)], [Measured(0.9), Measured(0.91)]
     found = judged(claim, {("a", "two"): low, ("a", "one head"): high, ("b", "two"): low, ("b", "one head"): high})
@@ -114,7 +117,7 @@ def test_a_claim_is_trained_once_and_other_settings_are_refused(tmp_path: Path) 
     assert run_claim(SMALL, tmp_path, progress=again)["scores"] == found["scores"]
     assert not [note for note in again.notes if "starting at" in note]
     with pytest.raises(ConfigError, match="other settings"):
-        run_claim(replace(SMALL, set={"train.steps": 3}), tmp_path, progress=NoProgress())
+        run_claim(SMALL.model_copy(update={"set": {"train.steps": 3}}), tmp_path, progress=NoProgress())
 
 
 def test_shuffled_words_keep_their_tags_and_unordered_states_do_not_change(tmp_path: Path) -> None:
@@ -155,7 +158,7 @@ def test_what_cannot_be_run_is_said_in_one_sentence(
 def test_vectors_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match="no-such-file"):
-        run_claim(replace(SMALL, arms={"one": {"model.vectors": "no-such-file"}}), tmp_path, progress=NoProgress())
+        run_claim(SMALL.model_copy(update={"arms": {"one": {"model.vectors": "no-such-file"}}}), tmp_path)
 
 
 def test_the_list_is_readable_at_80_columns_and_one_claim_is_json(

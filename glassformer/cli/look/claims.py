@@ -41,7 +41,7 @@ def claims(
 
             found: Mapping[str, Any] = run_claim(its, runs)
         else:
-            found = recorded().get(name, {})
+            found = recorded()[name]
         if json and out is None:
             record({**_facts(its), **found}, handle)
         elif out is not None:
@@ -51,19 +51,19 @@ def claims(
 
 
 def _facts(its: Claim) -> dict[str, str]:
-    return {"id": its.id, "title": its.title, "document": its.document, "claim": its.claim, "rule": its.rule}
+    return its.model_dump(include={"id", "title", "document", "claim", "rule"})
 
 
 def _list(*, json: bool) -> None:
     if json:
         for its in known_claims().values():
-            record({**_facts(its), **recorded().get(its.id, {}), "runs_here": bool(its.stages)}, sys.stdout)
+            record({**_facts(its), **recorded()[its.id], "runs_here": bool(its.stages)}, sys.stdout)
         return
     table = plain_table("", "claim", "verdict", "rests on", "date")
     for its in known_claims().values():
-        known = recorded().get(its.id, {})
+        known = recorded()[its.id]
         star = "" if its.stages else " *"
-        words = [str(known.get(key, "")) for key in ("verdict", "rests_on", "date")]
+        words = [known[key] for key in ("verdict", "rests_on", "date")]
         table.add_row(its.id, escaped(its.title) + star, *words)
     screen = console()
     print_table(screen, table)
