@@ -1,6 +1,7 @@
 """The spam filter of the lecture notes: asked for the sentence of the picture, and for text messages that people sent.
 
-`glassformer train spam` learns the 156 messages of the package; the other arm learns four fifths of `sms_spam` too.
+`glassformer train spam` learns the 156 messages of the package; the other arm learns these eight times, among four fifths of
+`sms_spam`.
 
     python -m experiments.spam        # writes docs/results/spam.json
 """
@@ -13,9 +14,9 @@ import glassformer as gf
 from experiments import results
 from glassformer.saved.recipe import resolve
 
-SENTENCE, PICTURED, SEEDS, STEPS = "Help Prince Mayuko Transfer Huge Inheritance", 0.85, 2, 300
+SENTENCE, PICTURED, SEEDS, STEPS, TIMES = "Help Prince Mayuko Transfer Huge Inheritance", 0.85, 2, 400, 8
 MESSAGES = "sms_spam/sms.tsv"
-ARMS = ("the package's messages", "these and sms_spam")
+ARMS = ("the package's messages", "these eight times, and sms_spam")
 
 
 def main() -> None:
@@ -28,7 +29,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         both = Path(folder) / "both.csv"
         with both.open("w", encoding="utf-8", newline="") as file, Path(own).open(encoding="utf-8") as written:
-            csv.writer(file).writerows([*csv.reader(written), *learned])
+            head, *rows = csv.reader(written)
+            csv.writer(file).writerows([head, *rows * TIMES, *learned])
         more = {"data.files": [str(both)], "train.epochs": None, "train.steps": STEPS}
         for arm, settings in zip(ARMS, ({}, more), strict=True):
             for seed in range(SEEDS):
@@ -39,7 +41,14 @@ def main() -> None:
                          for kind in ("spam", "ham")}  # fmt: skip
                 picture = model.classify(SENTENCE).probabilities["spam"]
                 arms.setdefault(arm, []).append({"sentence": picture, **found})
-    row = {"text": SENTENCE, "pictured": PICTURED, "messages": len(measured), "steps": STEPS, "arms": arms}
+    row = {
+        "text": SENTENCE,
+        "pictured": PICTURED,
+        "messages": len(measured),
+        "steps": STEPS,
+        "times": TIMES,
+        "arms": arms,
+    }
     print(results.write("spam", "python -m experiments.spam", row))
 
 

@@ -3,7 +3,7 @@
 // done and every tensor: its shape and its numbers.
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import { engineOf, explainCell, parseChanges, readTensors } from "../../glassformer/page/built/explorer.js";
+import { engineOf, explainCell, parseChanges, readTensors, withDerived } from "../../glassformer/page/built/explorer.js";
 
 const html = readFileSync(process.argv[2], "utf8");
 const asked = JSON.parse(readFileSync(process.argv[3], "utf8"));
@@ -15,7 +15,7 @@ function block(id) {
 }
 
 const run = JSON.parse(new TextDecoder().decode(block("record")));
-const tensors = new Map([...readTensors(block("tensors")), ...readTensors(block("weights"))]);
+const tensors = withDerived(new Map([...readTensors(block("tensors")), ...readTensors(block("weights"))]), run);
 const source = {
   run,
   tensor: async (name) => tensors.get(name),

@@ -85,7 +85,7 @@ def student(translator: Model) -> Trace:
 def student_page(student: Trace, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of `student`."""
     file: Path = tmp_path_factory.mktemp("student") / "en-fr.html"
-    student.to_html(file, title="en-fr")
+    student.to_html(file, title="en-fr", megabytes=64)
     return file
 
 

@@ -3,7 +3,7 @@
 // number of the run in it; and why steps are left out.
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import { readTensors, Store, scoutOf, stepsOf, TOURS, textsOf, told } from "../../glassformer/page/built/explorer.js";
+import { readTensors, Store, scoutOf, stepsOf, TOURS, textsOf, told, withDerived } from "../../glassformer/page/built/explorer.js";
 
 function blockOf(html, id) {
   const found = html.match(new RegExp(`<script type="application/gzip" id="${id}">([^<]*)</script>`));
@@ -20,8 +20,9 @@ function open(path) {
   if (!opened.has(path)) {
     const html = readFileSync(path, "utf8");
     const json = (id) => JSON.parse(new TextDecoder().decode(blockOf(html, id)));
-    const tensors = new Map([...readTensors(blockOf(html, "tensors")), ...readTensors(blockOf(html, "weights"))]);
-    opened.set(path, { run: json("record"), texts: json("tour"), tensors });
+    const run = json("record");
+    const tensors = withDerived(new Map([...readTensors(blockOf(html, "tensors")), ...readTensors(blockOf(html, "weights"))]), run);
+    opened.set(path, { run, texts: json("tour"), tensors });
   }
   return opened.get(path);
 }

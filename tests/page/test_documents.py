@@ -182,7 +182,7 @@ def test_the_list_greys_what_a_run_lacks_and_says_why(runs: Opened) -> None:
         alive, text = here[lacking]
         assert not alive
         assert "Not here: " in text
-    assert 'glassformer explain english "She likes the [MASK]."' in here["padding"][1]
+    assert 'glassformer explain slides "She [MASK] [MASK]" "She' in here["padding"][1]
     # An address of a picture that this run lacks leads to its entry.
     window.evaluate("location.hash = 'level=pictures&picture=padding'")
     window.locator('.gallery li[data-key="padding"][aria-current="true"]').wait_for(timeout=WAIT)

@@ -39,7 +39,7 @@ def told(translator: Model, student_page: Path, demo_page: Path, tmp_path_factor
     """Both tours of the translator, of the text alone and beside a longer one; the documents' of it and the slides."""
     file = tmp_path_factory.mktemp("tours") / "two.html"
     longer = "The animal didn't cross the street because it was too tired."
-    translator.trace(["I am a student.", longer]).to_html(file, title="two")
+    translator.trace(["I am a student.", longer]).to_html(file, title="two", megabytes=64)
     both = {tour: [student_page, file] for tour in ("translation", "decoder")}
     return tell_all(both | {tour: [student_page, demo_page] for tour in OF_DOCUMENTS})
 

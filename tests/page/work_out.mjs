@@ -4,7 +4,7 @@
 // number of the tensor, at least of 1; or what went wrong.
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import { axisNames, cellAt, explainCell, readTensors, recompute } from "../../glassformer/page/built/explorer.js";
+import { axisNames, cellAt, explainCell, readTensors, recompute, withDerived } from "../../glassformer/page/built/explorer.js";
 
 function blockOf(html, id) {
   const found = html.match(new RegExp(`<script type="application/gzip" id="${id}">([^<]*)</script>`));
@@ -18,7 +18,7 @@ function workOut(folder) {
   const html = readFileSync(`${folder}/page.html`, "utf8");
   const asked = JSON.parse(readFileSync(`${folder}/cells.json`, "utf8"));
   const run = JSON.parse(new TextDecoder().decode(blockOf(html, "record")));
-  const tensors = new Map([...readTensors(blockOf(html, "tensors")), ...readTensors(blockOf(html, "weights"))]);
+  const tensors = withDerived(new Map([...readTensors(blockOf(html, "tensors")), ...readTensors(blockOf(html, "weights"))]), run);
   const fetch = (name) => tensors.get(name);
   const formulas = new Map(run.formulas.map((formula) => [formula.name, formula]));
 
