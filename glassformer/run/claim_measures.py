@@ -64,9 +64,10 @@ def _steps(model: Artefact, test: Score, files: Sequence[Path], folder: Path) ->
 
 
 def _replied(model: Artefact, test: Score, files: Sequence[Path], folder: Path) -> Measured:
-    """The share of the turns in `given` to which the reply is the one that stands next to it."""
-    replies = answers(model, "chat", [{"turns": [turn]} for turn, _ in test.given], WritingOptions())
-    right = [reply.reply == wanted for reply, (_, wanted) in zip(replies, test.given, strict=True)]
+    """The share of the turns in `given` to which the verb that is given too replies with the text next to it."""
+    asked = test.given["replies"]
+    replies = answers(model, test.given["verb"], [{"turns": [turn]} for turn, _ in asked], WritingOptions())
+    right = [reply.reply == wanted for reply, (_, wanted) in zip(replies, asked, strict=True)]
     return Measured(sum(right) / len(right))
 
 
