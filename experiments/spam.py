@@ -1,7 +1,7 @@
 """The spam filter of the lecture notes: asked for the sentence of the picture, and for text messages that people sent.
 
-`glassformer train spam` learns the 156 messages of the package. The other arm learns these eight times, among four fifths
-of `sms_spam`.
+`glassformer train spam` learns the 156 messages of the package. The other arm learns these eight times, with four
+fifths of `sms_spam`.
 
     python -m experiments.spam        # writes docs/results/spam.json
 """
