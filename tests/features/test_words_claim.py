@@ -52,7 +52,7 @@ def test_the_verdict_follows_the_rule(head: dict[str, Any], said: str) -> None:
     ("judged", "said"),
     [
         ([found()] * 4, words_table.HOLDS),
-        ([found(), found(), found(last=WORSE), found()], f"{words_table.HOLDS} in 3 of 4"),
+        ([found(), found(), found(last=WORSE), found()], words_table.IN_PART),
         ([found(last=SAME), found(last=WORSE), found(sum_all=SAME), found(last=SAME)], words_table.FAILS),
         ([found(sum_all=SAME), *[found(last=SAME)] * 3], words_table.IN_PART),
         ([found(last=SAME)] * 4, words_table.NOT_SHOWN),
