@@ -148,6 +148,28 @@ def _sentences() -> list[str]:
         f"The most likely words of `english`: {guesses}.",
         "",
         made_by(row),
+        *_spam(),
+    ]
+
+
+def _spam() -> list[str]:
+    """What a filter that learns mails says of the picture's sentence, and of text messages."""
+    row = results.read("spam")
+    if row is None:
+        return ["", NOT_YET]
+    names = ("sentence", "of spam", "of ham")
+    rows = [
+        [arm, *(", ".join(f"{each[name]:.1%}" for each in seeds) for name in names)]
+        for arm, seeds in row["arms"].items()
+    ]
+    return [
+        "",
+        "`glassformer train spam` learns 156 messages that were written for the package, from `english`; two seeds each.",
+        f"{row['messages']:,} messages of `sms_spam`, of which none was learned, and the sentence were asked for:",
+        "",
+        table(["learned", "the sentence: spam", "spam that is found", "ham that is left alone"], rows),
+        "",
+        made_by(row),
     ]
 
 
