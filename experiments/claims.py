@@ -164,7 +164,7 @@ def _spam() -> list[str]:
     ]
     return [
         "",
-        "`glassformer train spam` learns 156 messages that were written for the package, from `english`; two seeds each.",
+        "`glassformer train spam` learns 156 messages that were written for the package, from `english`; two seeds.",
         f"{row['messages']:,} messages of `sms_spam`, of which none was learned, and the sentence were asked for:",
         "",
         table(["learned", "the sentence: spam", "spam that is found", "ham that is left alone"], rows),
