@@ -20,7 +20,7 @@ from torch.nn.functional import logsigmoid
 
 from experiments import results
 
-WORDS, WIDTH, WINDOW, BATCH, PASSES, RATE, SEED = 20_000, 128, 5, 4096, 4, 5e-3, 0
+WORDS, WIDTH, WINDOW, BATCH, PASSES, RATE, SEED = 8_000, 128, 5, 4096, 6, 5e-3, 0
 # Negatives of a step, and how many of them a pair counts.
 NEGATIVES, COUNTED = 128, 5
 # A word of this share of the text is read in most of its places; more frequent ones in fewer (ibid., 2.3).
