@@ -39,7 +39,6 @@ def send(error: GlassformerError) -> None:
         DataError("x.txt, line 3", got="3"),  # another line
         DataError("3", got="x.txt, line 2"),  # the other field
         MissingColumnError("x.txt, line 2", got="3"),  # a subclass
-        DataError("x.txt, line 2\n", got="3"),  # two lines
     ],
 )
 def test_another_error_is_not_taken_for_the_one_expected(error: DataError) -> None:

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from experiments import proofs, results
+from glassformer.runtime import made_on
 
 REPORT = """<testsuites><testsuite name="pytest">{}</testsuite></testsuites>"""
 CASE = '<testcase classname="tests.training.test_killed" name="{}" time="{}">{}</testcase>'
@@ -25,13 +26,13 @@ def run(path: Path, *cases: str) -> dict[str, dict[str, object]]:
 
 def test_what_was_not_run_again_keeps_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "RESULTS", tmp_path)
-    monkeypatch.setattr(results, "processor", lambda: "an abacus")
-    monkeypatch.setattr(results, "products", lambda: "float32")
+    monkeypatch.setattr(made_on, "processor", lambda: "an abacus")
+    monkeypatch.setattr(made_on, "products", lambda: "float32")
     monkeypatch.setattr(torch, "__version__", "1.0")
     monkeypatch.setattr(time, "strftime", lambda _: "1999-12-31")
     first = run(tmp_path / "report.xml", CASE.format("twice", 12.34, ""), CASE.format("once", 1, ""))
-    monkeypatch.setattr(results, "processor", lambda: "a loom")
-    monkeypatch.setattr(results, "products", lambda: "bfloat16")
+    monkeypatch.setattr(made_on, "processor", lambda: "a loom")
+    monkeypatch.setattr(made_on, "products", lambda: "bfloat16")
     monkeypatch.setattr(torch, "__version__", "2.0")
     monkeypatch.setattr(time, "strftime", lambda _: "2000-01-01")
     second = run(tmp_path / "report.xml", CASE.format("twice[a]", 7, "<failure/>"), CASE.format("twice[b]", 0.5, ""))

@@ -70,7 +70,7 @@ def made(folder: Path, strategy: str, pooling: str, labels: list[str]) -> Made:
     run = model.trace(TEXTS)
     file = folder / "page.html"
     makers = makers_beside(model.module, probe=probe_of(pipeline), index=index, start=before)
-    write_page(run, file, title="small", sections=sections_of(run, makers))
+    write_page(run, file, title="small", megabytes=64, sections=sections_of(run, makers))
     return Made(model, run, pipeline, index, before, file)
 
 

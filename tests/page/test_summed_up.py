@@ -29,7 +29,7 @@ Numbers = NDArray[np.float64]
 def animal(english: Model, tmp_path_factory: pytest.TempPathFactory) -> tuple[Trace, Path]:
     found = english.trace(SENTENCE, keep="*")
     file = tmp_path_factory.mktemp("english") / "page.html"
-    found.to_html(file)
+    found.to_html(file, megabytes=64)
     return found, file
 
 
@@ -142,7 +142,7 @@ def rolled_out(found: Trace, stack: str, sentence: int) -> list[Numbers]:
 )
 def test_attention_is_rolled_out_as_numpy_does_it(family: str, stack: str, opened: Page, tmp_path: Path) -> None:  # noqa: F811
     found = traced(family)
-    found.to_html(tmp_path / "page.html")
+    found.to_html(tmp_path / "page.html", megabytes=64)
     sentence = 0 if family == "slides" else 1
     after = rolled_out(found, stack, sentence)
     for query in range(2):
@@ -224,7 +224,7 @@ def test_of_a_pair_only_what_one_sentence_gives_the_other_is_measured(opened: Pa
     found = traced("bert")
     segments = found.facts["inputs.segments"][0].numpy()
     assert set(segments) == {0, 1}
-    found.to_html(tmp_path / "page.html")
+    found.to_html(tmp_path / "page.html", megabytes=64)
     reach(opened, tmp_path / "page.html", "level=heads&show=from-0,to-1")
     opened.wait_for_selector("[data-shown]", state="attached", timeout=WAIT)
     rows = opened.locator("tr[data-head]").evaluate_all(
@@ -283,7 +283,7 @@ def test_the_lens_and_the_gradients_are_shown_as_they_were_told(
 
 def test_a_page_says_what_it_lacks_and_how_to_get_it(opened: Page, tmp_path: Path) -> None:  # noqa: F811
     found = traced("bert")
-    write_page(found, tmp_path / "page.html", sections={})
+    write_page(found, tmp_path / "page.html", megabytes=64, sections={})
     for level in ("lens", "gradients"):
         reach(opened, tmp_path / "page.html", f"level={level}")
         opened.locator(".wrong").wait_for(timeout=WAIT)
@@ -293,7 +293,7 @@ def test_a_page_says_what_it_lacks_and_how_to_get_it(opened: Page, tmp_path: Pat
 
 def test_the_rail_says_what_a_model_cannot_answer(opened: Page, tmp_path: Path) -> None:  # noqa: F811
     found = traced("modernbert, tags")
-    write_page(found, tmp_path / "page.html", sections=sections_of(found))
+    write_page(found, tmp_path / "page.html", megabytes=64, sections=sections_of(found))
     reach(opened, tmp_path / "page.html", "level=heads")
     entries = opened.locator("nav a.choice[data-lacks=true] small")
     assert entries.all_inner_texts() == [": no vocabulary head", ": no decoder", ": not in this page"]

@@ -54,6 +54,7 @@ def test_the_ready_recipes_are_those_we_speak_of() -> None:
         "sentence-order",
         "sentence-order-mini",
         "slides",
+        "spam",
         "tag",
         "tag-from-scratch",
         "translate",

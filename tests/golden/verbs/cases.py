@@ -182,6 +182,9 @@ def _looking() -> Iterator[Case]:
     for reading in ("code", "stated", "pairs"):
         yield Case(f"matrix/{reading}", f"matrix {TEXT} --reading {reading} --json", fast=True)
     yield Case("matrix/wide", f"matrix {TEXT} --hide 0.4 --seed 3 --width 5 --nothing-to-see zero --json", fast=True)
+    yield Case("matrix/guide", "matrix --guide --query-size 512 --json", fast=True)
+    yield Case("shuffle", "shuffle --json", fast=True)
+    yield Case("claims", "claims X-4 --json", fast=True)
     yield Case("matrix/page", f"matrix {TEXT} --html out/matrix.html", ("out/matrix.html",), fast=True)
     yield Case("explore/slides", "explore --no-browser --json", server=True)
     yield Case("models", "models --json", fast=True)
