@@ -6,8 +6,8 @@ from glassformer.tasks import VERBS as ANSWERS
 # of its name in the module of its name (import in import_.py), in the folder of its purpose.
 VERBS: dict[str, dict[str, str]] = {
     "Train": {
-        "demo": "train two small models and inspect them: a tutorial's (the slides) and one of English text",
-        "plan": "estimate parameters, memory and time of a training",
+        "demo": "train and inspect two small models, on a tutorial's sentences and on English text",
+        "plan": "estimate a training run's parameters, memory and time",
         "train": "train a model from text files or a recipe",
         "distil": "train a smaller model from a larger one and your data",
         "evaluate": "measure a model on held-out text, compared with baselines",
@@ -22,10 +22,10 @@ VERBS: dict[str, dict[str, str]] = {
         "explain": "show every step from words to answer, with its numbers and formulas",
         "explore": "open a page that traces every number back to its inputs",
         "heads": "list what each attention head does, and what the model loses without it",
-        "matrix": "compute the matrix of word pairs of a blog post on masking, step by step",
+        "matrix": "compute a blog post's word-pair masking matrix, step by step",
         "shuffle": "compare a text with its words shuffled, with and without positions",
         "verify": "check every tensor of your model on your text against its formula",
-        "claims": "list what the source documents claim, with verdicts; measure a claim again",
+        "claims": "list what four tutorials claim, with verdicts; measure a claim again",
         "models": "list the bundled models",
         "info": "describe a saved model: sizes, task, tokenizer, data",
         "cache": "show the caches on this machine; --clear deletes them",

@@ -83,7 +83,7 @@ class WritingOptions:
     stop: Sequence[str] = _option("End each answer before this (repeatable).  [default: none]", default=())
     max_tokens: int | None = _option(
         f"{_MOST}  [default: from the length of the text]",
-        f"{_MOST}  [default: 256, or fewer if the model reads fewer]",
+        f"{_MOST}  [default: 256, or the context length if shorter]",
         least=1,
     )
     min_tokens: int | None = _option("Minimum tokens of an answer.  [default: 0]", least=0)
@@ -96,7 +96,7 @@ class WritingOptions:
         "Name of the chat template, if a decoder has several.  [default: default]", of="reply"
     )
     history: int | None = _option(
-        "Maximum number of turns to read.  [default: as trained, all that fit]", least=1, of="reply"
+        "Maximum number of turns to read.  [default: the trained limit, else all that fit]", least=1, of="reply"
     )
     search: DecodeSettings | None = None
 

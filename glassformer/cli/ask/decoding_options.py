@@ -39,7 +39,9 @@ def help_of(name: str, default: str) -> str:
 
 _TREE = "Show the search as a tree: what was kept at each step, what was dropped, and why."
 _TREES = {"tree": (Annotated[bool, typer.Option("--tree", help=_TREE)], False)}
-_STREAM = typer.Option("--stream/--no-stream", help="Show words as soon as they are decided.  [default: on a screen]")
+_STREAM = typer.Option(
+    "--stream/--no-stream", help="Show words as soon as they are decided.  [default: on in a terminal]"
+)
 _SHOWN = {
     **_TREES,
     "stream": (Annotated[bool | None, _STREAM], None),
@@ -47,7 +49,7 @@ _SHOWN = {
     "megabytes": (Megabytes, None),
 }
 _IN_TURN = typer.Option("--stream/--no-stream", help="Show words as soon as they are decided.")
-_SAVE = "Save the conversation to this file after each turn; continue the one that it holds.  [default: none]"
+_SAVE = "Save each turn to this file; continue its conversation if the file exists.  [default: none]"
 
 DECODING = {**decoding_options("translation"), "stream": (Annotated[bool, _IN_TURN], False), **_TREES}
 WRITING = {**decoding_options("text"), **_SHOWN}

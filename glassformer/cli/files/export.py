@@ -19,7 +19,7 @@ def export(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)],
     to: Annotated[Literal["huggingface", "onnx"], typer.Option("--to", help="The format.")] = "huggingface",
     features: Annotated[
-        bool, typer.Option("--features", help="onnx: hidden states and text vectors instead of the head's answers.")
+        bool, typer.Option("--features", help="onnx: write hidden states and text vectors instead of predictions.")
     ] = False,
     pooling: Poolings = None,
     int8: Annotated[bool, typer.Option("--int8", help="8-bit matrices: smaller and faster, less exact.")] = False,

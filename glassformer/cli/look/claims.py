@@ -18,16 +18,16 @@ def claims(
         str | None, typer.Argument(metavar="[CLAIM]", help="A claim to show, X-1 to X-20.  [default: list all]")
     ] = None,
     run: Annotated[
-        bool, typer.Option("--run", help="Train and measure the claim again, and judge it by its rule.")
+        bool, typer.Option("--run", help="Train again, measure the claim and judge it by its rule.")
     ] = False,
-    runs: Annotated[
-        Path, typer.Option("--runs", help="Folder of the trainings: those that are finished are not repeated.")
-    ] = Path("runs/claims"),
+    runs: Annotated[Path, typer.Option("--runs", help="Folder of the training runs; finished ones are reused.")] = Path(
+        "runs/claims"
+    ),
     out: Out = None,
     json: Json = False,
 ) -> None:
-    """List what the source documents claim, with the verdicts of docs/claims.md; show one claim with its rule and
-    figures; or measure it again with --run. The data sets are in the folder that GLASSFORMER_DATA names.
+    """List what four tutorials claim, with the verdicts of docs/claims.md; show one claim with its rule and
+    figures; or measure it again with --run. Data sets are read from the folder $GLASSFORMER_DATA.
     """
     if name is None:
         if run or out is not None:

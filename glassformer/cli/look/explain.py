@@ -48,13 +48,14 @@ def explain(
     ] = None,
     word: options.Word = None,
     sentence: Annotated[
-        int, typer.Option("--sentence", min=0, help="Number of the text, or candidate, that has the word, from 0.")
+        int,
+        typer.Option("--sentence", min=0, help="Number of the text or candidate that has the word, counted from 0."),
     ] = 0,
     notes: options.Notes = False,
     html: Annotated[Path | None, typer.Option("--html", writable=True, help=options.HTML)] = None,
     megabytes: options.Megabytes = None,
     gradients: Annotated[
-        bool, typer.Option("--gradients", help="Add the gradients of the loss to the page, back to each word.")
+        bool, typer.Option("--gradients", help="Show the loss gradient for each word on the page.")
     ] = False,
     held_out: options.HeldOutTexts = None,
     probe: ProbeFile = None,
@@ -71,8 +72,8 @@ def explain(
     device: options.Device = "auto",
     threads: options.Threads = None,
 ) -> None:
-    """Show all steps from words to predictions, with all numbers of one word; or trace one number back to its inputs.
-    --html writes a page on which numbers can be opened. With --choice the model reads the text with each candidate, and
+    """Show every step from words to predictions, with one word's numbers; or trace one number back to its inputs.
+    --html writes a page with clickable numbers. With --choice the model reads the text with each candidate, and
     --sentence selects the candidate to show, from 0. With --write a decoder continues the text, step by step.
     """
     which, texts = split_model("explain", text, model)

@@ -53,7 +53,7 @@ def matrix(
         bool,
         typer.Option(
             "--guide",
-            help="The printed scores instead: 112 and 96, and the guide's table, divided by √d_k, softmax.",
+            help="Show the scores that the notes (112, 96) and the guide print, scaled by √d_k, then softmax.",
         ),
     ] = False,
     query_size: Annotated[
@@ -84,11 +84,9 @@ def matrix(
     window: Annotated[
         int | None, typer.Option("--window", min=1, help="A word sees at most this many places away.  [default: any]")
     ] = None,
-    prefix_words: Annotated[
-        int, typer.Option("--prefix-words", min=0, help="Every word sees this many first words, wherever it is.")
-    ] = 0,
+    prefix_words: Annotated[int, typer.Option("--prefix-words", min=0, help="Every word sees the first N words.")] = 0,
     padding_words: Annotated[
-        int, typer.Option("--padding-words", min=0, help="This many last words are padding, which no word sees.")
+        int, typer.Option("--padding-words", min=0, help="The last N words are padding, hidden from all.")
     ] = 0,
     word_vectors: Annotated[
         str | None,
@@ -99,7 +97,7 @@ def matrix(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option("--model", help="The model.  [default: none; of one its learned word vectors are taken]"),
+        typer.Option("--model", help="Model whose word vectors are used.  [default: none]"),
     ] = None,
     width: Annotated[
         int | None, typer.Option("--width", min=1, max=4096, help="Width of a random vector.  [default: 2]")
@@ -108,17 +106,17 @@ def matrix(
         str,
         typer.Option(
             "--nothing-to-see",
-            help="For a word that may see no word: it sees itself (itself), or its row is zero (zero).",
+            help="If a word may see nothing: it sees itself (itself), or its row is zero (zero).",
         ),
     ] = "itself",
     notes: Notes = False,
     html: Annotated[Path | None, typer.Option("--html", writable=True, help=HTML)] = None,
     json: Json = False,
 ) -> None:
-    """Show the "masked word activity matrix" of the mask-matrix post for a text, step by step, in the post's order:
-    words, masked words, word vectors, zeros, products of all pairs, forbidden cells, softmax, result. A reading says
-    which cells are forbidden: the post's code and its text differ. A window, a prefix and padding narrow or widen it.
-    With --model the word vectors are learned ones. --post shows the post's own numbers, --guide the scores that the
+    """Compute the "masked word activity matrix" of a blog post for a text, step by step: words, masked words, word
+    vectors, zeros, products of all pairs, forbidden cells, softmax, result. --reading selects which cells are
+    forbidden, as the post's code and its text differ; --window, --prefix-words and --padding-words change these. With
+    --model the word vectors are learned ones. --post shows the post's own numbers, --guide the scores that the
     illustrated guide and the lecture notes print.
     """
     from glassformer.bundled.texts import notes_about

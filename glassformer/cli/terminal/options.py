@@ -46,7 +46,7 @@ TextFiles = Annotated[
 ]
 Top = Annotated[int, typer.Option("--top", "-k", min=1, help="Maximum number of answers: words, spans or texts.")]
 Words = Annotated[bool, typer.Option("--words", help="Vectors of words instead of whole texts.")]
-Notes = Annotated[bool, typer.Option("--notes", help="Add notes where the sources are imprecise.")]
+Notes = Annotated[bool, typer.Option("--notes", help="Add notes where the tutorials are imprecise.")]
 Word = Annotated[
     str | None,
     typer.Option(
@@ -77,9 +77,9 @@ DATA_FILES = (
 )
 OUT = "Where to write: a folder for a run or an index, a file for results (.jsonl, .csv, .tsv, .parquet, else text)."
 Out = Annotated[Path | None, typer.Option("--out", "-o", writable=True, help=f"{OUT}  [default: the screen]")]
-EXPECT = "The hidden word, one for each [MASK] (repeatable): its tokens, their probabilities and ranks."
+EXPECT = "Expected word for each [MASK] (repeatable): shows its tokens' probabilities and ranks."
 Expect = Annotated[list[str] | None, typer.Option("--expect", help=f"{EXPECT}  [default: none]")]
-Resume = Annotated[bool, typer.Option("--resume", help="Continue a stopped command from what it left in --out.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue a stopped command from the partial output in --out.")]
 REJECTS = "Write records that cannot be used to this file (JSON lines: file, line, reason, record), and continue."
 START = "The model to start from; for explain and explore, the model that this one was fine-tuned from."
 Rejects = Annotated[
@@ -154,7 +154,7 @@ LAYERS = (
 POOLING = "How tokens become one vector: first, mean, max, last-token (repeatable)."
 Strategies = Annotated[list[str] | None, typer.Option("--strategy", "-s", help=f"{LAYERS}  [default: last]")]
 Poolings = Annotated[list[str] | None, typer.Option("--pooling", "-p", help=f"{POOLING}  [default: mean]")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON record per line, whatever the suffix of the file.")]
+Json = Annotated[bool, typer.Option("--json", help="Write one JSON record per line.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:1 ...")]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads.  [default: all]")]
 Fast = Annotated[bool, typer.Option("--fast", help="Predict in bfloat16 if this machine is faster with it.")]

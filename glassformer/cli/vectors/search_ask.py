@@ -31,7 +31,7 @@ def search_ask(
     ] = None,
     backend: Annotated[
         Literal["auto", "exact", "faiss"],
-        typer.Option("--backend", help="What finds the vectors; auto: faiss if it is installed."),
+        typer.Option("--backend", help="Search backend; auto uses faiss if it is installed, else exact."),
     ] = "auto",
     out: Out = None,
     json: Json = False,

@@ -47,7 +47,7 @@ def search_build(
     device: options.Device = "auto",
     threads: options.Threads = None,
 ) -> None:
-    """Make an index of texts by their vectors: a folder that names its model, written whole or not at all."""
+    """Index texts by their vectors, in a folder that records the model and is written whole or not at all."""
     which, paths = split_model(
         "search build", files, model, is_data=lambda path: Path(path).exists(), data="a file of texts"
     )

@@ -12,7 +12,7 @@ TASK = TaskEntry(
 VERBS = (
     VerbEntry(
         name="tag",
-        help="tag words of a text, with their character positions",
+        help="tag the words of a text and give their character positions",
         predictor=".task:Tag",
         method=True,
         columns=("text", "words"),
