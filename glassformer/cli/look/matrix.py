@@ -97,7 +97,7 @@ def matrix(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option("--model", help="Model whose word vectors are used.  [default: none]"),
+        typer.Option("--model", help="The model.  [default: none, else its word vectors are used]"),
     ] = None,
     width: Annotated[
         int | None, typer.Option("--width", min=1, max=4096, help="Width of a random vector.  [default: 2]")
