@@ -1,4 +1,3 @@
-import json as as_json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,10 +41,8 @@ def claims(
             found: Mapping[str, Any] = run_claim(its, runs)
         else:
             found = recorded()[name]
-        if json and out is None:
+        if json or out is not None:
             record({**_facts(its), **found}, handle)
-        elif out is not None:
-            print(as_json.dumps({**_facts(its), **found}, indent=2, ensure_ascii=False, allow_nan=False), file=handle)
     if not json:
         _show(its, found)
 

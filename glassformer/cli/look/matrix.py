@@ -82,11 +82,14 @@ def matrix(
         ),
     ] = None,
     window: Annotated[
-        int | None, typer.Option("--window", min=1, help="A word sees at most this many places away.  [default: any]")
+        int | None,
+        typer.Option("--window", min=1, max=512, help="A word sees at most this many places away.  [default: any]"),
     ] = None,
-    prefix_words: Annotated[int, typer.Option("--prefix-words", min=0, help="Every word sees the first N words.")] = 0,
+    prefix_words: Annotated[
+        int, typer.Option("--prefix-words", min=0, max=512, help="Every word sees the first N words.")
+    ] = 0,
     padding_words: Annotated[
-        int, typer.Option("--padding-words", min=0, help="The last N words are padding, hidden from all.")
+        int, typer.Option("--padding-words", min=0, max=512, help="The last N words are padding, hidden from all.")
     ] = 0,
     word_vectors: Annotated[
         str | None,
