@@ -69,11 +69,10 @@ def table_for(family: Family, config: ModelConfig, use: LabelUse) -> Family:
     head = config.sentence_head
     if table.answers is not None and head is not None and head.labels and head.pooling not in table.poolings:
         name = next(iter(table.classes.values()))
-        words = [pooling.removesuffix("_pooler") for pooling in table.poolings]
         raise ConfigError(
             f"{name} must compute a text's vector as this model does",
             got=f"the pooling {head.pooling!r}",
-            do=f"train the task with pooling = {' or '.join(map(repr, words))}, which this class has",
+            do=f"train the task with pooling = {' or '.join(map(repr, table.poolings))}, which this class has",
         )
     return table
 

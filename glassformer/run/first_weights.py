@@ -23,7 +23,7 @@ from glassformer.saved.opening import open_model
 from glassformer.saved.sections import OF_THE_TEACHER, DistilSection
 from glassformer.tasks import task_named
 from glassformer.tasks.feed import check_taught
-from glassformer.tasks.labels.labels import two_segments
+from glassformer.tasks.labels.labels import check_encoder, two_segments
 from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Source, Task
 from glassformer.text.tokenizer import Tokenizer
@@ -43,14 +43,13 @@ class Teacher:
 def teacher_of(section: DistilSection, task: TaskSection) -> Teacher:
     """The teacher that the settings name; raises ConfigError for another task, or one that has changed."""
     assert section.teacher is not None
-    check_taught(task_named(task.name))
+    if not section.vectors:
+        check_taught(task_named(task.name))
     teacher = open_model(section.teacher, Artefact, "cpu")
-    if teacher.task is None or teacher.task.name != task.name:
-        raise ConfigError(
-            f"a student of {task.name} needs a teacher of {task.name}",
-            got=f"{section.teacher}, a model of {teacher.task_name or 'no task'}",
-            do="name a model that was trained for it",
-        )
+    if section.vectors:
+        check_encoder(teacher.config, "sentence vectors are learned from an encoder")
+    else:
+        _check_task(teacher, section, task)
     print_of = fingerprint(teacher.module)
     if section.fingerprint not in ("", print_of):
         raise ConfigError(
@@ -58,11 +57,19 @@ def teacher_of(section: DistilSection, task: TaskSection) -> Teacher:
             got=f"other weights in {section.teacher}",
             do="copy the teacher back, or start again in another --out",
         )
-    return Teacher(
-        teacher,
-        task.model_copy(update=_in_common(teacher.task, task)),
-        section.model_copy(update={"fingerprint": print_of}),
-    )
+    found = section.model_copy(update={"fingerprint": print_of})
+    if section.vectors or teacher.task is None:
+        return Teacher(teacher, task, found)
+    return Teacher(teacher, task.model_copy(update=_in_common(teacher.task, task)), found)
+
+
+def _check_task(teacher: Artefact, section: DistilSection, task: TaskSection) -> None:
+    if teacher.task is None or teacher.task.name != task.name:
+        raise ConfigError(
+            f"a student of {task.name} needs a teacher of {task.name}",
+            got=f"{section.teacher}, a model of {teacher.task_name or 'no task'}",
+            do="name a model that was trained for it, or learn its sentence vectors with --vectors 1",
+        )
 
 
 def _in_common(teacher: TaskSection, student: TaskSection) -> dict[str, Any]:

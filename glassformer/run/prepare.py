@@ -18,6 +18,8 @@ from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
 from glassformer.models.transformer import Transformer, build
 from glassformer.run.first_weights import adapt, check_pair, student_of, teacher_of, use_vectors
+from glassformer.run.probe import FILE as PROBE
+from glassformer.run.probe import Probe, probe
 from glassformer.run.vocabulary import (
     body_config,
     check_length,
@@ -30,13 +32,15 @@ from glassformer.run.vocabulary import (
     read_tokenizer,
     sizes_of,
 )
-from glassformer.runtime.device import use_threads
+from glassformer.runtime.device import choose_machine, use_threads
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_model
 from glassformer.saved.recipe import Recipe
 from glassformer.saved.sections import ModelSection
 from glassformer.tasks import TASKS, task_named, task_of
 from glassformer.tasks.feed import TaskFeed, TaughtFeed, Teaching
+from glassformer.tasks.records import RecordSource, RecordTask
+from glassformer.tasks.sentence_vectors import SentenceTeacher, SentenceVectorsFeed, with_vectors_head
 from glassformer.tasks.task import Preparation, Source, Task
 from glassformer.text.compatible import check_compatible
 from glassformer.text.tokenizer import Tokenizer
@@ -98,6 +102,7 @@ class Prepared:
     feed: TaskFeed
     held_out: TaskFeed | None
     teacher: Artefact | None = None
+    probe: Probe | None = None
 
 
 def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: Tokenizer | None = None) -> Prepared:
@@ -107,14 +112,21 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     start = _start(checked, progress)
     vocabulary = _vocabulary(checked, start, tokenizer, progress)
     lesson = _lesson(start, vocabulary, folder, progress)
+    found = _probed(start, lesson, folder, progress)
+    if found is not None:
+        lesson = _with_head_of(found, lesson)
+    module = _module(start, vocabulary, lesson, progress)
+    if found is not None:
+        found.begin(module)
     return Prepared(
         recipe=lesson.recipe,
         tokenizer=vocabulary.tokenizer,
-        module=_module(start, vocabulary, lesson, progress),
+        module=module,
         task=lesson.task,
-        feed=_feed(start, lesson, progress),
+        feed=_feed(start, lesson, vocabulary.tokenizer, progress),
         held_out=TaskFeed(lesson.task, lesson.sources["validation"]) if "validation" in lesson.sources else None,
         teacher=start.teacher,
+        probe=found,
     )
 
 
@@ -146,6 +158,8 @@ def _start(checked: Checked, progress: Progress) -> Start:
     if taught is None:
         return Start(_with_rate(asked, own, progress), own, None)
     recipe = asked.model_copy(update={"distil": taught.distil, "task": taught.task})
+    if asked.distil.vectors:
+        return Start(_with_rate(recipe, own, progress), own, taught.model)
     if own is not None:
         check_length(taught.model.config, length)
         check_pair(taught.model, own, asked.distil, pairs=checked.kind.reads_pairs(asked.data))
@@ -236,12 +250,41 @@ def _lesson(start: Start, vocabulary: Vocabulary, folder: Path, progress: Progre
     return Lesson(recipe.model_copy(update={"task": task.section}), task, sources)
 
 
+def _probed(start: Start, lesson: Lesson, folder: Path, progress: Progress) -> Probe | None:
+    """The linear probe that a run begins with: none without a model to start from, with a head that is trained already,
+    or with a teacher.
+    """
+    recipe, model = lesson.recipe, start.model
+    if model is None or start.teacher is not None or not recipe.tune.probe:
+        return None
+    if (folder / PROBE).exists():  # a run that goes on
+        return Probe.read(folder, lesson.task)
+    if _same_labels(model, recipe) and (model.config.sentence_head or model.config.token_head) is not None:
+        return None
+    return probe(model.module, lesson.task, lesson.sources, recipe.train, progress.note)
+
+
+def _with_head_of(found: Probe, lesson: Lesson) -> Lesson:
+    sources, task = dict(lesson.sources), found.task
+    for split, source in lesson.sources.items():
+        assert isinstance(source, RecordSource)
+        assert isinstance(task, RecordTask)
+        sources[split] = source.of(task)
+    return Lesson(lesson.recipe.model_copy(update={"task": found.task.section}), found.task, sources)
+
+
+def _same_labels(model: Artefact, recipe: Recipe) -> bool:
+    return model.labels == tuple(getattr(recipe.task, "labels", ()))
+
+
 def _module(start: Start, vocabulary: Vocabulary, lesson: Lesson, progress: Progress) -> Transformer:
     """The model with the head of the task, and with the weights of the one that it starts from where they fit."""
     recipe, config = lesson.recipe, lesson.task.model(vocabulary.body)
+    if recipe.distil.vectors and start.teacher is not None:
+        config = with_vectors_head(config, start.teacher.config.output_stack.width)
     if start.model is not None:
-        same_labels = start.model.labels == tuple(getattr(recipe.task, "labels", ()))
-        adapted, summary = adapt(start.model.module, config, seed=recipe.train.seed, same_labels=same_labels)
+        same = _same_labels(start.model, recipe)
+        adapted, summary = adapt(start.model.module, config, seed=recipe.train.seed, same_labels=same)
         if summary:
             progress.note(summary)
         return adapted
@@ -254,11 +297,25 @@ def _module(start: Start, vocabulary: Vocabulary, lesson: Lesson, progress: Prog
     return module
 
 
-def _feed(start: Start, lesson: Lesson, progress: Progress) -> TaskFeed:
+def _feed(start: Start, lesson: Lesson, tokenizer: Tokenizer, progress: Progress) -> TaskFeed:
     train, distil, source = lesson.recipe.train, lesson.recipe.distil, lesson.sources["train"]
     cut: dict[str, Any] = {"batch": train.batch, "tokens": train.batch_tokens, "seed": train.seed}
     if start.teacher is None:
         feed = TaskFeed(lesson.task, source, **cut)
+    elif distil.vectors:
+        machine, of = choose_machine(train.device, train.precision, train.threads), start.teacher
+        longest = of.length or of.config.output_stack.max_length or lesson.recipe.data.length
+        teacher = SentenceTeacher(of.module, of.tokenizer, longest, machine.autocast)
+        feed = SentenceVectorsFeed(
+            lesson.task,
+            source,
+            teacher,
+            tokenizer,
+            share=distil.vectors,
+            hard=distil.hard,
+            sentences=distil.sentences,
+            **cut,
+        )
     else:
         teaching = Teaching(distil.temperature, distil.soft, distil.hard, distil.cosine)
         feed = TaughtFeed(lesson.task, source, start.teacher.module, teaching, **cut)

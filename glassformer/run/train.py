@@ -23,6 +23,7 @@ from glassformer.saved.recipe import Recipe, read_saved_recipe, resolve, write_r
 from glassformer.scoring.score import not_above_a_baseline
 from glassformer.scoring.verdict import intervals_by_flat_name, verdict
 from glassformer.tasks import task_named
+from glassformer.tasks.sentence_vectors import without_vectors_head
 from glassformer.training.budget import EVALUATION_ROWS
 from glassformer.training.checkpoint import Checkpoints, restore, weights
 from glassformer.training.loop import fit
@@ -48,7 +49,8 @@ class Fitted:
 
 def finish(prepared: Prepared, fitted: Fitted, out: Path, log: Log, rows: int = _MEASURED_ROWS) -> Artefact:
     """Measure the trained model on so many rows, held-out where there are any, and save it. Raises NotFiniteError."""
-    module, recipe = prepared.module.eval(), prepared.recipe
+    recipe = prepared.recipe
+    module = without_vectors_head(prepared.module.eval()) if recipe.distil.vectors else prepared.module.eval()
     is_held_out, feed = prepared.held_out is not None, prepared.held_out or prepared.feed
     source, best = feed.source, feed.best
     if is_held_out:
@@ -79,7 +81,7 @@ def finish(prepared: Prepared, fitted: Fitted, out: Path, log: Log, rows: int = 
         "verdict": "" if judged is None else judged.sentence,
         **fitted.facts,
     }
-    if prepared.teacher is not None:
+    if prepared.teacher is not None and not recipe.distil.vectors:
         by = taught_by(prepared.teacher, prepared.task, source, held_out=is_held_out, limit=rows)
         known = {"name": recipe.distil.teacher, "fingerprint": recipe.distil.fingerprint}
         metrics["teacher"] = {**known, **by}
@@ -175,6 +177,8 @@ def _train_one(recipe: Recipe, out: Path, progress: Progress, *, resume: bool) -
             # A run that is stopped and resumed must find the same tokens and the same settings.
             prepared.tokenizer.save(out)
             write_recipe(out, prepared.recipe, prepared.tokenizer)
+            if prepared.probe is not None:
+                prepared.probe.save(out)
         changed = begun.recorded not in (None, prepared.recipe)
         fitted = _fit(prepared, out, progress, resume=resume, changed=changed)
     return finish(prepared, fitted, out, progress.note)
@@ -185,6 +189,7 @@ def _fit(prepared: Prepared, out: Path, progress: Progress, *, resume: bool, cha
     steps = fit(
         prepared.module, prepared.feed, prepared.recipe.train, tune=prepared.recipe.tune, out=out,
         held_out=prepared.held_out, resume=resume, log=progress.note, watched=_watched(prepared),
+        measured_first=prepared.probe is not None,
     )  # fmt: skip
     for number, _ in enumerate(progress.training(steps)):
         if number == 0 and changed:  # from the first step on, the run uses these settings

@@ -62,8 +62,8 @@ def section_of(config: ModelConfig, use: LabelUse) -> TaskSection | None:
     said: dict[str, object] = {"labels": use.labels, "several": use.several, "dropout": head.dropout}
     said |= {"mean": 0.0, "deviation": 1.0}  # of numbers: the scores are the numbers
     if config.sentence_head is not None and "pooling" in kind.model_fields:
-        word = config.sentence_head.pooling.replace("mean_pooler", "mean")
-        said["pooling"] = word if word in get_args(kind.model_fields["pooling"].annotation) else ""
+        known = [get_args(each) for each in get_args(kind.model_fields["pooling"].annotation)]
+        said["pooling"] = word if any((word := config.sentence_head.pooling) in each for each in known) else ""
     own = {name: value for name, value in said.items() if name in kind.model_fields and value not in ((), "")}
     return kind.model_validate({"name": name, **own})
 

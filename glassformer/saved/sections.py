@@ -47,6 +47,10 @@ class DistilSection(Settings):
     weighs the divergence from the teacher's probabilities at `temperature`, `hard` the task's own loss, `cosine` the
     distance of the last states. Without a model to start from it starts with `layers` of the teacher's layers, half of
     them by default. `fingerprint` is found by the run: the teacher must not change during the run.
+
+    `vectors` weighs 1 − the cosine between a linear map of the student's mean state and the teacher's mean state, for
+    `sentences` sentences of the text in each step (Reimers & Gurevych 2020). The teacher may then be any encoder, with
+    another tokenizer and width: `soft` and `cosine` are 0.
     """
 
     teacher: str | None = None
@@ -55,12 +59,21 @@ class DistilSection(Settings):
     soft: float = Field(default=5.0, ge=0)
     hard: float = Field(default=2.0, ge=0)
     cosine: float = Field(default=1.0, ge=0)
+    vectors: float = Field(default=0.0, ge=0)
+    sentences: int = Field(default=128, ge=1)
     fingerprint: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_vectors(cls, values: Any) -> Any:
+        return {"soft": 0.0, "cosine": 0.0} | values if isinstance(values, dict) and values.get("vectors") else values
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if not self.soft + self.hard + self.cosine > 0:
-            raise ValueError("at least one of soft, hard and cosine must be above 0")
+        if not self.soft + self.hard + self.cosine + self.vectors > 0:
+            raise ValueError("at least one of soft, hard, cosine and vectors must be above 0")
+        if self.vectors and (self.soft or self.cosine or self.layers):
+            raise ValueError("with vectors the student has tokens and layers of its own: set soft and cosine to 0")
         return self
 
 

@@ -71,6 +71,10 @@ class RecordSource(Generic[Example]):
             for group in groups
         ]
 
+    def of(self, task: RecordTask[Example, Any]) -> RecordSource[Example]:
+        """The same examples of a task with other settings."""
+        return RecordSource(task, self.examples, length=self._length)
+
     @property
     def rows_of_each(self) -> int:
         return len(self._groups[0])

@@ -4,7 +4,7 @@ B rows · S tokens of a row · N tokens whose vocabulary scores are asked for
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass, field
@@ -219,6 +219,12 @@ class Task(ABC):
         task = copy(self)
         task.section = self.section.model_copy(update=changed)
         return task
+
+    def probes(self, start: Transformer) -> Sequence[Self]:
+        """The task with each head that a linear probe may try on the frozen states of the model to start from: its
+        last layer is linear, and all before it is trained already. None where there is no such head.
+        """
+        return ()
 
     def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
         """The task with what validation data choose, such as a temperature; logs why it may be doubtful."""

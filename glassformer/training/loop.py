@@ -38,6 +38,7 @@ def fit(
     resume: bool = False,
     log: Log = to_standard_error,
     watched: WatchedSentences | None = None,
+    measured_first: bool = False,
 ) -> Iterator[Step]:
     """Train `model` in place and yield each step.
 
@@ -48,6 +49,8 @@ def fit(
     and `metrics.jsonl`. With `resume` the run continues from its newest checkpoint; one that is bounded by steps or
     epochs ends with the same weights, on a CPU to the bit, as if it had never stopped. Of `watched` sentences `out`
     gets the records too; the weights are the same to the bit with and without.
+
+    `measured_first`: the initial weights are measured too, and kept where no later ones are better.
 
     Raises DeviceError, ConfigError, CheckpointError (no room on the disk, a damaged checkpoint, a folder that holds
     another run), NotFiniteError (a loss or gradient is not finite) and, after Ctrl-C or SIGTERM, Interrupted; then
@@ -63,6 +66,8 @@ def fit(
         resume=resume,
         log=log,
     )
+    if measured_first and run.progress.step == 0:
+        run.measure_start()
     with closing(_steps(run, watched)) as steps:
         while True:
             # Not active while the caller handles a step: these settings must not change what the caller computes.

@@ -157,6 +157,16 @@ class Run:
             due = self.progress.step % every == 0
         if self.held_out is None or not (due or self.evaluated >= 1):
             return None
+        return self._evaluate()
+
+    def measure_start(self) -> None:
+        """Evaluate the weights before the first step, where there is held-out text."""
+        if self.held_out is not None:
+            self._evaluate()
+            self.log(f"before the first step: {_told(self, self.progress.best)}")
+
+    def _evaluate(self) -> dict[str, float]:
+        assert self.held_out is not None
         self.evaluated_step = self.progress.step
         with self.state.evaluated_model() as model:
             with self.machine.context():

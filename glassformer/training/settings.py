@@ -133,12 +133,16 @@ class TuneSection(Settings):
     `layer_decay` multiplies the learning rate once for each layer above: the heads have the whole rate, the last block
     this share of it, and so on down to the embeddings (ELECTRA, Clark et al. 2020). With `adapters` only these and the
     heads are trained.
+
+    With `probe` the last layer of a new head begins as the best linear model on the frozen states of the model to start
+    from, and the weights before the first step are among those that may be kept (Kumar et al. 2022).
     """
 
     freeze: Patterns = ()
     all_after: float = Field(default=0.5, gt=0, le=1)
     layer_decay: float | None = Field(default=None, gt=0, le=1)
     adapters: AdapterSection | None = None
+    probe: bool = True
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -126,7 +126,7 @@ def test_what_is_trained_here_gives_the_same_scores_there(
 
 def test_the_mean_of_modernbert_is_its_class_s_mean(tmp_path: Path) -> None:
     bare = body("modernbert")
-    config = bare.model_copy(update={"sentence_head": sentence_head_of(bare, labels=3, pooling="mean")})
+    config = bare.model_copy(update={"sentence_head": sentence_head_of(bare, labels=3, pooling="mean_pooler")})
     state = random_weights(Transformer(config), seed=1).state_dict()
     write_huggingface(tmp_path / "out", config, state, use=LabelUse("sentence labels", NAMES))
     same(here(config, state), there("ModernBertForSequenceClassification", tmp_path / "out"))

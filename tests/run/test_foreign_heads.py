@@ -130,7 +130,7 @@ def test_several_labels_go_out_and_come_in(tmp_path: Path) -> None:
 
 
 def test_the_mean_of_modernbert_comes_back_as_the_mean(tmp_path: Path) -> None:
-    model = model_for("classify", {**SETTINGS["classify"], "pooling": "mean"}, "modernbert")
+    model = model_for("classify", {**SETTINGS["classify"], "pooling": "mean_pooler"}, "modernbert")
     write_foreign(model, tmp_path / "out")
     again, _ = read_foreign(tmp_path / "out", Model)
     assert again.task == model.task

@@ -51,20 +51,32 @@ def choose_lengths(lengths: Integers, batch: int, most: int = _MOST_LENGTHS) -> 
 
 
 class BucketedRows:
-    """Each document becomes one row with its special tokens; a document that is too long becomes several equal rows."""
+    """Each document becomes one row with its special tokens; a document that is too long becomes several equal rows. Or
+    each part of the store that begins at one of `begins` [D], where it has at least `least` tokens.
+    """
 
-    def __init__(self, store: TokenStore, length: int, *, frame: Frame, pad_id: int = 0) -> None:
+    def __init__(
+        self,
+        store: TokenStore,
+        length: int,
+        *,
+        frame: Frame,
+        pad_id: int = 0,
+        begins: Integers | None = None,
+        least: int = 0,
+    ) -> None:
         around = len(frame.before) + len(frame.after)
         if length <= around:
             raise ConfigError(f"a row must be longer than its {around} special tokens", got=f"length {length}")
         self.store, self.length, self.frame, self.pad_id = store, length, frame, pad_id
-        sizes = np.diff(store.offsets)  # [D]
-        parts = -(-sizes // (length - around))  # [D]
-        document = np.repeat(np.arange(store.documents), parts)  # [R]
+        offsets = store.offsets if begins is None else np.append(begins, len(store))  # [D+1]
+        sizes = np.diff(offsets)  # [D]
+        parts = -(-sizes // (length - around)) * (sizes >= least)  # [D]
+        document = np.repeat(np.arange(len(sizes)), parts)  # [R]
         part = np.arange(len(document)) - np.repeat(parts.cumsum() - parts, parts)  # [R]
         # Parts of equal length instead of full ones and a short rest: part p of n spans p/n … (p+1)/n of the document.
-        self._starts = store.offsets[document] + sizes[document] * part // parts[document]  # [R]
-        self._ends = store.offsets[document] + sizes[document] * (part + 1) // parts[document]  # [R]
+        self._starts = offsets[document] + sizes[document] * part // parts[document]  # [R]
+        self._ends = offsets[document] + sizes[document] * (part + 1) // parts[document]  # [R]
         self.lengths: Integers = self._ends - self._starts + around  # [R]
 
     def __len__(self) -> int:

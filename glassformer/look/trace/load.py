@@ -15,6 +15,7 @@ from glassformer.look.trace.interventions import ChangeWord, Intervention, MaskW
 from glassformer.look.trace.replay import Replay, eval_copy
 from glassformer.look.trace.run import Options, Run, transformer
 from glassformer.look.trace.trace import Trace
+from glassformer.look.trace.verify import LIMITS
 from glassformer.models.fingerprint import fingerprint
 from glassformer.models.inputs import Inputs
 from glassformer.models.names import HasModule
@@ -49,6 +50,9 @@ def load_trace(path: str | Path, model: nn.Module | HasModule | None = None) -> 
         saved_honesty=header.honesty,
         interventions=header.steps(tensors, path),
     )
+    if found.dtype not in LIMITS:
+        got = str(found.dtype)
+        raise CheckpointError(f"the states of {path} must be of float32 or float64", got=got, do="save it again")
     if original is None:
         return found
     inputs = side_inputs("inputs", facts)

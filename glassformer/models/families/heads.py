@@ -12,14 +12,11 @@ from glassformer.config import Activation, ModelConfig, NormConfig, SentenceHead
 
 @dataclass(frozen=True)
 class HeadLayer:
-    """A dense layer, an activation, and a norm where there is one. `averages`: after a mean as well; `of_tokens`: for
-    each token as well.
-    """
+    """A dense layer, an activation, and a norm where there is one. `of_tokens`: for each token as well."""
 
     activation: Activation = "tanh"
     bias: bool = True
     norm: NormConfig | None = None
-    averages: bool = False
     of_tokens: bool = False
 
 
@@ -30,7 +27,7 @@ def layer_of(body: ModelConfig) -> HeadLayer:
         stack = body.output_stack
         inner = stack.blocks[0].feed_forward
         activation: Activation = "gelu" if inner is None else inner.body.activation
-        return HeadLayer(activation, bias=False, norm=stack.norm, averages=True, of_tokens=True)
+        return HeadLayer(activation, bias=False, norm=stack.norm, of_tokens=True)
     return HeadLayer("relu" if body.family == "distilbert" else "tanh")
 
 
@@ -38,24 +35,28 @@ def sentence_head_of(
     body: ModelConfig, *, labels: int, pooling: str = "pooler", dropout: float = 0.0, several: bool = False
 ) -> SentenceHeadConfig:
     """The head of a text's labels as this family has it. `pooling`: `pooler` is the first token's state through the
-    family's own layer; a mean goes through that layer too where the family has such a classifier; every other vector
-    goes to the labels directly. `several`: each label has a probability of its own.
+    family's own layer, `mean_pooler` the mean of the states through it; every other vector goes to the labels directly.
+    `several`: each label has a probability of its own.
     """
     layer = layer_of(body)
-    through = {"pooler": "pooler", "mean_pooler": "mean_pooler", **({"mean": "mean_pooler"} if layer.averages else {})}
-    values: dict[str, object] = {"labels": labels, "pooling": through.get(pooling, pooling), "dropout": dropout}
-    values["several"] = several
-    if pooling in through:
+    values: dict[str, object] = {"labels": labels, "pooling": pooling, "dropout": dropout, "several": several}
+    if pooling in ("pooler", "mean_pooler"):
         values |= {"activation": layer.activation, "pooler_bias": layer.bias, "norm": layer.norm}
     return SentenceHeadConfig.model_validate(values)
 
 
 def token_head_of(
-    body: ModelConfig, *, labels: int, dropout: float = 0.0, crf: bool = False, spans: bool = False
+    body: ModelConfig,
+    *,
+    labels: int,
+    dropout: float = 0.0,
+    crf: bool = False,
+    spans: bool = False,
+    direct: bool = False,
 ) -> TokenHeadConfig:
-    """The head of each token's labels as this family has it."""
+    """The head of each token's labels as this family has it; `direct`: without the family's own layer."""
     layer = layer_of(body)
-    if not layer.of_tokens:
+    if direct or not layer.of_tokens:
         return TokenHeadConfig(labels=labels, dropout=dropout, crf=crf, spans=spans)
     return TokenHeadConfig(
         labels=labels,

@@ -4,9 +4,9 @@ B rows · L outputs of the sentence head
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import torch
 
@@ -14,6 +14,7 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.shown import Grid, Part, Share, line
 from glassformer.config import ModelConfig
 from glassformer.models.families.heads import sentence_head_of
+from glassformer.models.heads import VECTORS
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import widened
@@ -22,6 +23,7 @@ from glassformer.tasks.answered import Answered, Guess, InWords, texts_of
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.records import RecordTask
 from glassformer.tasks.rows import Row, check_columns, located, text_of
+from glassformer.tasks.task import Task
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
 
@@ -187,6 +189,7 @@ class HasTexts(Protocol):
 
 
 AnyTexts = TypeVar("AnyTexts", bound=HasTexts)
+AnyTask = TypeVar("AnyTask", bound=Task)
 
 
 class TextPairTask(RecordTask[AnyTexts, Prediction]):
@@ -235,11 +238,14 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
         head = sentence_head_of(
             body,
             labels=self.outputs,
-            pooling=self.section.pooling,
+            pooling=self.section.pooling or "pooler",
             dropout=self.section.dropout,
             several=getattr(self.section, "several", False),
         )
         return body.model_copy(update={"sentence_head": head, "head": None})
+
+    def probes(self, start: Transformer) -> Sequence[Self]:
+        return pooled_probes(self, start)
 
     def logits(self, model: Transformer, batch: Batch) -> torch.Tensor:
         """The outputs of the sentence head, of at least float32. [B, L]"""
@@ -250,6 +256,14 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Reals]]:
         for batch in batches:
             yield from zip(batch.row_ids.tolist(), self.logits(model, batch).double().cpu().numpy(), strict=True)
+
+
+def pooled_probes(task: AnyTask, start: Transformer) -> list[AnyTask]:
+    """A task with each pooling that needs no untrained layer, or with the one that its settings name."""
+    named, own = getattr(task.section, "pooling", None), start.config.sentence_head
+    trained = [own.pooling] if own is not None and own.has_pooler else []
+    allowed = ["first", "mean", *trained] if named is None else [named] if named in (*trained, *VECTORS) else []
+    return [task.with_settings(pooling=each) for each in allowed if each in trained or not each.endswith("pooler")]
 
 
 def check_encoder(body: ModelConfig, wanted: str) -> None:

@@ -16,9 +16,10 @@ class TextPairData(RecordSection):
 
 
 class TextPairSection(TaskSection):
-    """`pooling` makes one vector of a text's states: that of the first token, this through a dense layer and tanh
-    (`pooler`), their mean, or the largest number of each channel.
+    """`pooling` makes one vector of a text's states: that of the first token, this through the family's dense layer
+    (`pooler`), their mean, this through that layer (`mean_pooler`), or the largest number of each channel. By default
+    the linear probe chooses it; without a model to start from it is `pooler`.
     """
 
-    pooling: Literal["first", "pooler", "mean", "max"] = "pooler"
+    pooling: Literal["first", "pooler", "mean", "mean_pooler", "max"] | None = None
     dropout: float = Field(default=0.1, ge=0, lt=1)

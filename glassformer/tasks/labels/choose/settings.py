@@ -7,11 +7,13 @@ from glassformer.tasks.settings import TaskSection
 
 
 class ChooseSection(TaskSection):
-    """`pooling` makes one vector of the states of a text with a candidate, of which the head makes one score."""
+    """`pooling` makes one vector of the states of a text with a candidate, of which the head makes one score. By
+    default the linear probe chooses it; without a model to start from it is `pooler`.
+    """
 
     kept_by: ClassVar[str] = "accuracy"
     name: Literal["choose"] = "choose"
-    pooling: Literal["first", "pooler", "mean"] = "pooler"
+    pooling: Literal["first", "pooler", "mean"] | None = None
     dropout: float = Field(default=0.1, ge=0, lt=1)
 
 

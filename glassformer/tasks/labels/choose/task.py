@@ -25,7 +25,7 @@ from glassformer.scoring.cross_entropy import cross_entropy, soft_loss, widened
 from glassformer.scoring.score import THIS_MODEL, Scores, losses_and_shares
 from glassformer.tasks.labels.choose.answers import Choice, Question, candidates_of, place_of
 from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
-from glassformer.tasks.labels.labels import check_encoder, two_segments
+from glassformer.tasks.labels.labels import check_encoder, pooled_probes, two_segments
 from glassformer.tasks.predictor import SENTENCES, Context, untrained
 from glassformer.tasks.records import Record, RecordTask, log_mean_of_columns
 from glassformer.tasks.rows import Axis, Row, check_different, not_finite, text_of
@@ -163,8 +163,11 @@ class Choose(RecordTask[Question, Choice]):
                 )
         return task
 
+    def probes(self, start: Transformer) -> Sequence[Self]:
+        return pooled_probes(self, start)
+
     def model(self, body: ModelConfig) -> ModelConfig:
-        head = sentence_head_of(body, labels=1, pooling=self.section.pooling, dropout=self.section.dropout)
+        head = sentence_head_of(body, labels=1, pooling=self.section.pooling or "pooler", dropout=self.section.dropout)
         return body.model_copy(update={"sentence_head": head, "head": None})
 
     @property

@@ -8,7 +8,8 @@ from glassformer.tasks.settings import CardWords, TaskSection
 
 class TagSection(TaskSection):
     """`labels` are found in the training records unless they are given. `crf`: the labels of a text are scored
-    together, each with the one before it (Lafferty et al. 2001).
+    together, each with the one before it (Lafferty et al. 2001). `direct`: no layer of the family's own between states
+    and labels; by default so after a linear probe.
     """
 
     kept_by: ClassVar[str] = "f1"  # of spans; where each word has a tag of its own, it is the accuracy
@@ -16,6 +17,7 @@ class TagSection(TaskSection):
     name: Literal["tag"] = "tag"
     labels: tuple[str, ...] = ()
     crf: bool = False
+    direct: bool | None = None
     dropout: float = Field(default=0.1, ge=0, lt=1)
 
     @model_validator(mode="after")

@@ -198,9 +198,14 @@ class Tag(RecordTask[Tagged, Tagging]):
             baselines=TagBaselines.of(labels, sentences, tagged) if facts is None else TagBaselines(labels, facts),
         )
 
+    def probes(self, start: Transformer) -> Sequence[Self]:
+        return () if self.section.crf or self.section.direct is False else (self.with_settings(direct=True),)
+
     def model(self, body: ModelConfig) -> ModelConfig:
         section = self.section
-        head = token_head_of(body, labels=len(section.labels), dropout=section.dropout, crf=section.crf)
+        head = token_head_of(
+            body, labels=len(section.labels), dropout=section.dropout, crf=section.crf, direct=bool(section.direct)
+        )
         return body.model_copy(update={"token_head": head, "head": None, "sentence_head": None})
 
     @property

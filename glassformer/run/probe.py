@@ -1,0 +1,260 @@
+"""Linear probing before fine-tuning (Kumar et al. 2022): the last layer of the head begins as the best linear model on
+the frozen states of the model to start from.
+
+R rows, of a token task its labelled tokens · F numbers that enter the last layer · L outputs of it
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from glassformer.base.atomic import atomic_write
+from glassformer.base.errors import CheckpointError
+from glassformer.data.batches.corrupt import IGNORED
+from glassformer.data.stores.split import Split
+from glassformer.features.probe import STRENGTHS
+from glassformer.models.heads import SentenceHead, TokenHead
+from glassformer.models.inputs import Batch, Output
+from glassformer.models.transformer import Transformer
+from glassformer.runtime.device import Log, Machine, choose_machine
+from glassformer.tasks.feed import TaskFeed
+from glassformer.tasks.predictor import evaluating
+from glassformer.tasks.task import Source, Task
+from glassformer.training.settings import TrainSection
+
+FILE = "linear-probe.safetensors"
+"""The last layer that a run began with, in its folder: `weight` [L, F] and `bias` [L]."""
+
+# Rows that are learned from and measured on, the numbers of their vectors, and the seconds that it takes to compute
+# them: a probe takes a small part of the time of a training. Without held-out text a fifth of the rows is set aside.
+_ROWS, _MEASURED, _NUMBERS, _SECONDS, _SHARE, _ASIDE = 20_000, 2_000, 1 << 26, 120.0, 0.1, 5
+_STEPS = 60
+# Settings of a task that a probe chooses.
+_CHOSEN = ("pooling", "direct")
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A task with the head that did best, and its last layer. `losses` has the held-out loss of each head by name;
+    `rows_per_second` is how fast the frozen model read.
+    """
+
+    task: Task
+    weight: Tensor
+    bias: Tensor
+    losses: Mapping[str, float] = field(default_factory=dict)
+    rows_per_second: float = 0.0
+
+    def begin(self, module: Transformer) -> None:
+        """Give the last layer of the module's head these values."""
+        layer = output_of(module)
+        with torch.no_grad():
+            layer.weight.copy_(self.weight)
+            layer.bias.copy_(self.bias)
+
+    def save(self, folder: Path) -> None:
+        section = self.task.section.model_dump(mode="json")
+        chosen = json.dumps({name: section[name] for name in _CHOSEN if name in section})
+        with atomic_write(folder / FILE) as draft:
+            save_file({"weight": self.weight, "bias": self.bias}, draft, {"chosen": chosen})
+
+    @classmethod
+    def read(cls, folder: Path, task: Task) -> Probe:
+        """The one that was saved in a folder, for a task as it is before it. Raises CheckpointError."""
+        try:
+            with safe_open(folder / FILE, "pt") as file:
+                chosen = json.loads(file.metadata()["chosen"])
+                weight, bias = file.get_tensor("weight"), file.get_tensor("bias")
+            section = type(task.section).model_validate(task.section.model_dump() | chosen)
+        except (OSError, SafetensorError, ValueError, KeyError, TypeError):
+            do = f"delete {folder / FILE}: it is made again"
+            raise CheckpointError(
+                "a run needs the linear probe that it began with", got="a damaged one", do=do
+            ) from None
+        return cls(task.with_settings(**{name: getattr(section, name) for name in chosen}), weight, bias)
+
+
+def output_of(module: Transformer) -> nn.Linear:
+    """The last layer of the head for labels."""
+    head = module.token_head if module.sentence_head is None else module.sentence_head
+    assert head is not None
+    assert isinstance(head.output, nn.Linear)
+    return head.output
+
+
+def probe(
+    start: Transformer, task: Task, sources: Mapping[Split, Source], train: TrainSection, log: Log
+) -> Probe | None:
+    """The best linear model on the frozen states, of the heads that the task has for it; None where it has none."""
+    tasks = task.probes(start)
+    if not tasks:
+        return None
+    began = time.monotonic()
+    heads = [_head(each, start) for each in tasks]
+    most = min(_SECONDS, math.inf if train.minutes is None else _SHARE * 60 * train.minutes)
+    machine = choose_machine(train.device, train.precision, train.threads)
+    learned = _read(start, heads, TaskFeed(task, sources["train"]), machine, _ROWS, most)
+    rate = len(learned) / max(time.monotonic() - began, 1e-9)
+    held_out = sources.get("validation")
+    if held_out is None:
+        learned, measured = learned.parted()
+    else:
+        measured = _read(start, heads, TaskFeed(task, held_out), machine, _MEASURED, most)
+    best, losses = None, dict[str, float]()
+    for number, each in enumerate(tasks):
+        for loss, weight, bias in _solutions(each, start, learned, measured, number):
+            name = getattr(each.section, "pooling", None) or "states"
+            losses[name] = min(loss, losses.get(name, math.inf))
+            if math.isfinite(loss) and (best is None or loss < best[0]):
+                best = loss, each, weight, bias
+    if best is None:
+        return None
+    found = Probe(best[1], best[2], best[3], losses, rate)
+    others = ", ".join(f"{name} {loss:.4f}" for name, loss in losses.items())
+    log(
+        f"linear probe: on frozen states of {len(learned):,} rows, held-out loss {others} "
+        f"({time.monotonic() - began:.0f} s); training starts from it"
+    )
+    return found
+
+
+def _head(task: Task, start: Transformer) -> SentenceHead | TokenHead:
+    """The head of a task, with the layers that the model to start from has."""
+    config, width = task.model(start.config), start.config.output_stack.width
+    if config.sentence_head is None:
+        assert config.token_head is not None
+        return TokenHead(config.token_head, width).eval()
+    head = SentenceHead(config.sentence_head, width)
+    if head.pooler is not None and start.sentence_head is not None:
+        known = start.sentence_head.state_dict()
+        head.load_state_dict({**head.state_dict(), **{k: v for k, v in known.items() if not k.startswith("output.")}})
+    return head.eval()
+
+
+@dataclass(frozen=True)
+class _Read:
+    """Vectors [R, F] of each head, and the labels and weights of their rows as one batch, of one row for tokens."""
+
+    vectors: Sequence[Tensor]
+    batch: Batch
+    of_tokens: bool
+
+    def __len__(self) -> int:
+        return len(self.vectors[0])
+
+    def parted(self) -> tuple[_Read, _Read]:
+        """All but the last fifth of the groups of rows, and this fifth."""
+        each = self.batch.rows_of_each
+        cut = max(1, len(self) // each * (_ASIDE - 1) // _ASIDE) * each
+        return self._rows(slice(None, cut)), self._rows(slice(cut, None))
+
+    def _rows(self, rows: slice) -> _Read:
+        labels = {name: of[:, rows] if self.of_tokens else of[rows] for name, of in self.batch.labels.items()}
+        weights = self.batch.weights if self.of_tokens else self.batch.weights[rows]
+        batch = replace(self.batch, labels=labels, weights=weights)
+        return _Read([each[rows] for each in self.vectors], batch, self.of_tokens)
+
+
+def _read(
+    start: Transformer, heads: Sequence[Any], feed: TaskFeed, machine: Machine, rows: int, seconds: float
+) -> _Read:
+    """What enters the last layer of each head, of so many rows of an epoch, or of as many as are read in the time."""
+    of_tokens = isinstance(heads[0], TokenHead)
+    ends, count = time.monotonic() + seconds, 0
+    found: list[list[Tensor]] = [[] for _ in heads]
+    kept: list[tuple[Batch, Tensor | None]] = []
+    width = start.config.output_stack.width
+    most = min(rows, _NUMBERS // (len(heads) * width))
+    with evaluating(start), machine.context():
+        for batch in _epoch(feed):
+            states = start(batch.inputs, heads=()).states
+            name = next(iter(batch.labels))
+            asked = (batch.labels[name] != IGNORED) & (batch.weights > 0)[:, None] if of_tokens else None
+            for head, its in zip(heads, found, strict=True):
+                its.append(states[asked].float() if asked is not None else _pooled(head, states, batch).float())
+            kept.append((batch, asked))
+            count += len(found[0][-1])
+            if count >= most or time.monotonic() > ends:
+                break
+    vectors = [torch.cat(its) for its in found]  # [R, F]
+    first = kept[0][0]
+    if of_tokens:
+        labels = {
+            name: torch.cat([b.labels[name][asked] for b, asked in kept])[None] for name in first.labels
+        }  # [1, R]
+        weights = torch.ones(1)
+    else:
+        labels = {name: torch.cat([b.labels[name] for b, _ in kept]) for name in first.labels}  # [R] or [R, M]
+        weights = torch.cat([b.weights for b, _ in kept])  # [R]
+    return _Read(vectors, replace(first, labels=labels, weights=weights), of_tokens)
+
+
+def _epoch(feed: TaskFeed) -> Iterator[Batch]:
+    for step in range(math.ceil(feed.steps_per_epoch)):
+        yield feed.batch(step)
+
+
+def _pooled(head: SentenceHead, states: Tensor, batch: Batch) -> Tensor:
+    """What enters the last layer: [B, S, W] to [B, W]."""
+    pooled = head.vector(states, batch.inputs.real)  # [B, W]
+    return pooled if head.pooler is None else head.norm(head.activation(head.pooler(pooled)))
+
+
+def _solutions(
+    task: Task, start: Transformer, learned: _Read, measured: _Read, number: int
+) -> Iterator[tuple[float, Tensor, Tensor]]:
+    """For each strength of the regularization the mean loss on what is measured, and the layer."""
+    vectors = learned.vectors[number]  # [R, F]
+    mean, spread = vectors.mean(dim=0), vectors.std(dim=0).clamp(min=1e-6)  # [F]
+    vectors, others = (vectors - mean) / spread, (measured.vectors[number] - mean) / spread
+    outputs = _outputs(task, start)
+    weight = torch.zeros(outputs, vectors.shape[1], requires_grad=True)  # [L, F]
+    bias = torch.zeros(outputs, requires_grad=True)  # [L]
+    loss_of = _mean_loss(task, start, learned), _mean_loss(task, start, measured)
+    for strength in sorted(STRENGTHS):
+        optimizer = torch.optim.LBFGS([weight, bias], max_iter=_STEPS, history_size=10, line_search_fn="strong_wolfe")
+
+        def closure(decay: float = 0.5 / (strength * len(vectors)), optimizer: Any = optimizer) -> Tensor:
+            optimizer.zero_grad()
+            loss = loss_of[0](vectors @ weight.T + bias) + decay * weight.square().sum()
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+        with torch.no_grad():
+            loss = float(loss_of[1](others @ weight.T + bias))
+            own = weight / spread  # [L, F]
+            yield loss, own.clone(), bias - own @ mean
+
+
+def _outputs(task: Task, start: Transformer) -> int:
+    config = task.model(start.config)
+    head = config.token_head if config.sentence_head is None else config.sentence_head
+    assert head is not None
+    return head.labels
+
+
+def _mean_loss(task: Task, start: Transformer, read: _Read) -> Callable[[Tensor], Tensor]:
+    """The task's own loss of logits [R, L], for each unit of the weights."""
+    batch, states = read.batch, torch.zeros(0)
+    total = float(len(read) if read.of_tokens else batch.weights.view(-1, batch.rows_of_each)[:, 0].sum())
+
+    def loss(logits: Tensor) -> Tensor:
+        if read.of_tokens:
+            output = Output(states=states, token_logits=logits[None])  # [1, R, L]
+        else:
+            output = Output(states=states, sentence_logits=logits)  # [R, L]
+        return sum(task.losses_of(start, output, batch).values(), logits.new_zeros(())) / max(total, 1e-9)
+
+    return loss

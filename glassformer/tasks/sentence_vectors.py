@@ -1,0 +1,137 @@
+"""A teacher's vectors of sentences, learned in addition to masked words: by an encoder of any width and any tokenizer,
+from text without labels (Reimers & Gurevych 2020).
+
+B sentences · S tokens of a sentence · T width of the teacher
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from glassformer.base.errors import ConfigError
+from glassformer.config import ModelConfig, SentenceHeadConfig
+from glassformer.data.batches.buckets import BucketedRows, BucketOrder, choose_lengths
+from glassformer.data.batches.pack import Frame
+from glassformer.models.heads import mean_of_real
+from glassformer.models.inputs import Batch, Inputs
+from glassformer.models.transformer import Transformer
+from glassformer.parts.dropout import DropoutKey
+from glassformer.scoring.cross_entropy import widened
+from glassformer.tasks.feed import TaskFeed
+from glassformer.tasks.task import Source, Task
+from glassformer.text.tokenizer import Tokenizer
+
+VECTORS = "sentence_vectors"
+# Tokens of a sentence: longer ones are cut into equal parts. Shorter ones than the least are left out.
+_LONGEST, _LEAST, _LENGTHS = 64, 4, 6
+
+
+@dataclass(frozen=True)
+class SentenceTeacher:
+    """An encoder with its tokenizer, the most tokens that it reads, and whether it computes in bfloat16."""
+
+    module: Transformer
+    tokenizer: Tokenizer
+    length: int
+    fast: bool
+
+    @torch.no_grad()
+    def vectors(self, texts: Sequence[str]) -> Tensor:
+        """The mean of the tokens' states of each text, special tokens included [B, T]."""
+        ids = [self.tokenizer.encode(text).ids[: self.length] for text in texts]
+        sizes = torch.tensor([len(row) for row in ids])  # [B]
+        width, fill = int(sizes.max()), self.tokenizer.pad_id or 0
+        filled = torch.tensor([[*row, *[fill] * (width - len(row))] for row in ids])  # [B, S]
+        device = next(self.module.parameters()).device
+        inputs = Inputs(ids=filled, real=torch.arange(width) < sizes[:, None]).to(device)
+        with torch.autocast(device.type, torch.bfloat16, enabled=self.fast):
+            states = self.module(inputs, heads=()).states  # [B, S, T]
+        return mean_of_real(states.float(), inputs.real).cpu()  # [B, T]
+
+
+class SentenceVectorsFeed(TaskFeed):
+    """A task's batches on running text, with `sentences` sentences of that text in each step. The student's mean of the
+    tokens' states, through one linear layer, learns the teacher's: the loss is 1 − their cosine.
+    """
+
+    def __init__(
+        self, task: Task, source: Source, teacher: SentenceTeacher, tokenizer: Tokenizer, *,
+        share: float, hard: float, sentences: int, batch: int, tokens: int | None, seed: int,
+    ) -> None:  # fmt: skip
+        super().__init__(task, source, batch=batch, tokens=tokens, seed=seed)
+        store = getattr(getattr(source, "text", None), "store", None)
+        if store is None:
+            raise ConfigError("sentence vectors are learned from running text", got=f"the task {self.name}")
+        self.weights = {name: hard * weight for name, weight in self.weights.items() if hard} | {VECTORS: share}
+        self.frozen = {"teacher": teacher.module}
+        self._teacher, self._tokenizer = teacher, tokenizer
+        self._rows_of = BucketedRows(
+            store,
+            _LONGEST,
+            frame=Frame.encoder(tokenizer),
+            pad_id=tokenizer.pad_id or 0,
+            begins=store.sentences,
+            least=_LEAST,
+        )
+        self._sizes = choose_lengths(self._rows_of.lengths, sentences, _LENGTHS)
+        bucket_of = np.searchsorted(self._sizes, self._rows_of.lengths)
+        self._sentences = BucketOrder(bucket_of, sentences, fingerprint=source.fingerprint, seed=seed)
+
+    @property
+    def baseline_loss(self) -> None:
+        return None
+
+    @property
+    def shapes(self) -> int:
+        return super().shapes * len(self._sizes)
+
+    def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
+        """As the task's; `decoder_inputs` are the sentences, whose labels are the teacher's vectors [B, T]."""
+        batch = super().batch(step, part, parts)
+        numbers, _ = self._sentences.of_step(step)
+        size = int(self._sentences.rows[0])
+        length = int(self._sizes[self._sentences.bucket_of_step(step)])
+        mine = np.array_split(np.resize(numbers, size), parts)[part]
+        rows = self._rows_of.rows(mine, length)
+        ids = torch.from_numpy(rows.ids)
+        sentences = Inputs(ids=ids, real=torch.from_numpy(rows.real), positions=torch.from_numpy(rows.positions))
+        texts = [self._tokenizer.decode(row[real].tolist()) for row, real in zip(rows.ids, rows.real, strict=True)]
+        more = {VECTORS: float(len(mine))}
+        return replace(
+            batch,
+            labels={**batch.labels, VECTORS: self._teacher.vectors(texts)},
+            counts={**batch.counts, **more},
+            present={**(batch.counts if batch.present is None else batch.present), **more},
+            decoder_inputs=sentences,
+        )
+
+    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
+        found = super().losses(model, replace(batch, decoder_inputs=None))
+        sentences = batch.decoder_inputs
+        assert sentences is not None
+        key = batch.inputs.dropout_key
+        if key is not None:
+            rows = torch.arange(sentences.shape[0], dtype=torch.int32, device=key.seed.device)
+            sentences = replace(sentences, dropout_key=DropoutKey(key.seed, rows))
+        vectors = model(sentences, heads=("sentence_head",)).sentence_logits  # [B, T]
+        assert vectors is not None
+        cosine = F.cosine_similarity(widened(vectors), batch.labels[VECTORS], dim=-1)  # [B]
+        return {name: loss for name, loss in {**found, VECTORS: (1 - cosine).sum()}.items() if name in self.weights}
+
+
+def with_vectors_head(config: ModelConfig, width: int) -> ModelConfig:
+    """A student with the layer that maps the mean of its states to a teacher's vectors of this width."""
+    return config.model_copy(update={"sentence_head": SentenceHeadConfig(labels=width, pooling="mean")})
+
+
+def without_vectors_head(module: Transformer) -> Transformer:
+    """The student as it is saved."""
+    found = Transformer(module.config.model_copy(update={"sentence_head": None})).to(module.word_table)
+    found.load_state_dict(
+        {name: of for name, of in module.state_dict().items() if not name.startswith("sentence_head.")}
+    )
+    return found.eval()
