@@ -102,6 +102,10 @@ def _answer(arguments: Sequence[str]) -> int:
     wrong_usage: type[Exception] = typer.BadParameter.__mro__[2]
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     command = _command(verb)
+    if verb in ("train", "plan") and "--help" in rest:
+        from glassformer.cli.train.recipe_options import help_of_task
+
+        command = help_of_task(command, rest)
     app.command()(_reporting_interrupts(_quietly(checking_outputs(command))))
     try:
         code = app(args=list(rest), prog_name=f"glassformer {verb}", standalone_mode=False)
@@ -177,7 +181,7 @@ def _quietly(command: Callable[..., None]) -> Callable[..., None]:
         inspect.Parameter.KEYWORD_ONLY,
         default=False,
         annotation=Annotated[
-            bool, typer.Option("--quiet", "-q", help="Results and errors only: no progress or notes.")
+            bool, typer.Option("--quiet", "-q", help="Print only results and errors, no progress or notes.")
         ],
     )
 

@@ -6,7 +6,7 @@ from glassformer.tasks import VERBS as ANSWERS
 # of its name in the module of its name (import in import_.py), in the folder of its purpose.
 VERBS: dict[str, dict[str, str]] = {
     "Train": {
-        "demo": "train and inspect two small models, on a tutorial's sentences and on English text",
+        "demo": "train and inspect two small models in about three minutes",
         "plan": "estimate a training run's parameters, memory and time",
         "train": "train a model from text files or a recipe",
         "distil": "train a smaller model from a larger one and your data",
@@ -21,11 +21,11 @@ VERBS: dict[str, dict[str, str]] = {
     "Look inside": {
         "explain": "show every step from words to answer, with its numbers and formulas",
         "explore": "open a page that traces every number back to its inputs",
-        "heads": "list what each attention head does, and what the model loses without it",
+        "heads": "list what each attention head does, and the loss without it",
         "matrix": "compute a blog post's word-pair masking matrix, step by step",
         "shuffle": "compare a text with its words shuffled, with and without positions",
-        "verify": "check every tensor of your model on your text against its formula",
-        "claims": "list what four tutorials claim, with verdicts; measure a claim again",
+        "verify": "check every tensor that a model computes from a text against its formula",
+        "claims": "list the claims of four tutorials with verdicts, or measure one again",
         "models": "list the bundled models",
         "info": "describe a saved model: sizes, task, tokenizer, data",
         "cache": "show the caches on this machine; --clear deletes them",
