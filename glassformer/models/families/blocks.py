@@ -18,7 +18,10 @@ def head_size(width: int, heads: int) -> int:
         if number < 1:
             raise ConfigError(f"{name} must be greater than or equal to 1, got {number}")
     if width % heads:
-        raise ConfigError(f"width must be a multiple of heads, or give query_size and value_size; {width} / {heads}")
+        got = f"width {width} and {heads} heads"
+        raise ConfigError(
+            "width must be a multiple of heads", got=got, do="change one, or set query_size and value_size"
+        )
     return width // heads
 
 
