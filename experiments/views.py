@@ -348,7 +348,10 @@ def page() -> str:
         [f"{view.name}; {view.source}", *(marks[view.empty[model]] if model in view.empty else "✓" for model in MODELS)]
         for view in VIEWS
     ]
-    models = [f"- **{name}**: {text}{' (tested by `make test-long`)' if name in LONG else ''}" for name, text in MODELS.items()]
+    models = [
+        f"- **{name}**: {text}{' (tested by `make test-long`)' if name in LONG else ''}"
+        for name, text in MODELS.items()
+    ]
     notes = [f"- {mark} {reason}" for reason, mark in marks.items()]
     views = [TEXT, *models, "", table(["view; source document", *MODELS], rows), "", *notes, ""]
     return "\n".join([*views, document_pictures()])

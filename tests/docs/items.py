@@ -16,8 +16,8 @@ a command that shows it and where to look in the output. **{works} of {count} wo
 
 The word after the verb of a command may be a bundled model; files such as `mails.csv` are your own. An address that
 begins with `#` is a place on the page: append it to the address of the page that `--html` writes or that
-`glassformer explore` opens. Corrections (C-1 …) are explained in [where tutorials are imprecise](imprecise.md), claims (X-1 …)
-in [claims, measured](claims.md). All pictures: [views](views.md#pictures-of-the-source-documents).
+`glassformer explore` opens. Corrections (C-1 …) are explained in [where tutorials are imprecise](imprecise.md), claims
+(X-1 …) in [claims, measured](claims.md). All pictures: [views](views.md#pictures-of-the-source-documents).
 
 Each command is run, and a number of what it prints is checked, by `tests/docs/test_items.py`. The rows are
 `docs/items.toml`; `python -m tests.docs.items` writes this page.
