@@ -53,8 +53,8 @@ peer run alternately in one session, each in its own process. Ratios are medians
 
 Length 128, vocabulary 30,522, dropout 0.1 on both sides. Peer: transformers' `BertForMaskedLM` with
 `torch.optim.AdamW`. *Peer expert* adds bf16 autocast, a compiled loss and gradient, scores at masked words only and
-fused AdamW. *Times ours* is the time of a step divided by glassformer's. Below the table, the matrix rate is the bf16 rate
-measured between the runs, and only the products that a step needs are counted. Peak memory is that after warm-up.
+fused AdamW. *Times ours* is the time of a step divided by glassformer's. Below the table, the matrix rate is the bf16
+rate measured between the runs, and only the products that a step needs are counted. Peak memory is that after warm-up.
 """
 
 
