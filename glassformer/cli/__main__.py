@@ -80,7 +80,7 @@ def _answer(arguments: Sequence[str]) -> int:
         lines = ["Transformers you can see through.", "", "Usage: glassformer VERB ...", ""]
         for purpose, verbs in VERBS.items():
             lines += [purpose, *(f"  {verb:<10}{line}" for verb, line in verbs.items()), ""]
-        lines += ["glassformer VERB --help explains a verb; glassformer --version prints the version."]
+        lines += ["glassformer VERB --help explains a verb; --version prints the version."]
         print("\n".join(lines))
         return DONE
     if verb == "--version":

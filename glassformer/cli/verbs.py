@@ -15,7 +15,7 @@ VERBS: dict[str, dict[str, str]] = {
     },
     "Ask": {verb: entry.help for verb, entry in ANSWERS.items()},
     "Vectors": {
-        "embed": "compute vectors of texts or words; embed compare tests which kind suits your labels",
+        "embed": "compute vectors of texts or words; embed compare ranks kinds of them",
         "search": "search texts by meaning: search build, then search ask",
     },
     "Look inside": {
@@ -24,20 +24,20 @@ VERBS: dict[str, dict[str, str]] = {
         "heads": "list what each attention head does, and the loss without it",
         "matrix": "compute a blog post's word-pair masking matrix, step by step",
         "shuffle": "compare a text with its words shuffled, with and without positions",
-        "verify": "check every tensor that a model computes from a text against its formula",
-        "claims": "list the claims of four tutorials with verdicts, or measure one again",
+        "verify": "check every tensor of a run against its formula",
+        "claims": "list the claims of four tutorials with verdicts; measure one again",
         "models": "list the bundled models",
         "info": "describe a saved model: sizes, task, tokenizer, data",
         "cache": "show the caches on this machine; --clear deletes them",
     },
-    "In and out": {
+    "Import and export": {
         "import": "convert a Hugging Face folder to a glassformer folder",
-        "export": "write a model as a Hugging Face folder, or an encoder as an ONNX graph",
+        "export": "write a Hugging Face folder, or an encoder as an ONNX graph",
     },
 }
 
 # The folder of the verbs of a purpose.
-FOLDERS = {"Train": "train", "Ask": "ask", "Vectors": "vectors", "Look inside": "look", "In and out": "files"}
+FOLDERS = {"Train": "train", "Ask": "ask", "Vectors": "vectors", "Look inside": "look", "Import and export": "files"}
 
 # The second word of commands that have one of their own: each is a function in a module of both words (embed_compare).
 PARTS: dict[str, tuple[str, ...]] = {"embed": ("compare",), "search": ("build", "ask")}

@@ -21,7 +21,7 @@ VERBS = (
     ),
     VerbEntry(
         name="score",
-        help="compute the log-probability of a text or a translation, token by token",
+        help="compute the log-probability of each token of a text or a translation",
         predictor=".likelihood:PseudoLikelihood",
         method=True,
         columns=("text", "target"),
