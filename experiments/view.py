@@ -17,7 +17,7 @@ MODELS: Mapping[str, str] = {
     "gpt2": "a tiny GPT-2 in the layout of transformers, imported",
     "marian": "a tiny Marian in the layout of transformers, imported",
     "llama": "a tiny Llama: rotary positions, shared key-value heads",
-    "t5": "a tiny T5: what a distance adds to a score",
+    "t5": "a tiny T5: a bias on scores for each distance",
     "trained": "a tiny BERT trained for some steps with two sentences watched, on two pairs of unequal length, with a "
     "logistic regression, an index and the model it began from",
     "writer": "`writer` of the package, on its continuation of *As Aliens entered our planet*; if the package lacks "

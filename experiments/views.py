@@ -46,7 +46,7 @@ TEXT = """# Views
 
 Every view of the explorer, where it comes from, and the models on which it is tested. In each cell marked ✓ a test
 opens the view in a browser, follows a number from there to its operands, and compares the page with the trace
-(`tests/page/test_views.py`). An empty cell has its reason below the table.
+(`tests/page/test_views.py`). A number in a cell names the reason below the table why the model has no such view.
 
 Built by `python -m experiments.views`.
 """
@@ -348,7 +348,10 @@ def page() -> str:
         [f"{view.name}; {view.source}", *(marks[view.empty[model]] if model in view.empty else "✓" for model in MODELS)]
         for view in VIEWS
     ]
-    models = [f"- **{name}**: {text}{'; a longer proof' if name in LONG else ''}" for name, text in MODELS.items()]
+    models = [
+        f"- **{name}**: {text}{' (tested by `make test-long`)' if name in LONG else ''}"
+        for name, text in MODELS.items()
+    ]
     notes = [f"- {mark} {reason}" for reason, mark in marks.items()]
     views = [TEXT, *models, "", table(["view; source document", *MODELS], rows), "", *notes, ""]
     return "\n".join([*views, document_pictures()])

@@ -80,7 +80,7 @@ def _answer(arguments: Sequence[str]) -> int:
         lines = ["Transformers you can see through.", "", "Usage: glassformer VERB ...", ""]
         for purpose, verbs in VERBS.items():
             lines += [purpose, *(f"  {verb:<10}{line}" for verb, line in verbs.items()), ""]
-        lines += ["glassformer VERB --help explains a verb; glassformer --version prints the version."]
+        lines += ["glassformer VERB --help explains a verb; --version prints the version."]
         print("\n".join(lines))
         return DONE
     if verb == "--version":
@@ -102,6 +102,10 @@ def _answer(arguments: Sequence[str]) -> int:
     wrong_usage: type[Exception] = typer.BadParameter.__mro__[2]
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     command = _command(verb)
+    if verb in ("train", "plan") and "--help" in rest:
+        from glassformer.cli.train.recipe_options import help_of_task
+
+        command = help_of_task(command, rest)
     app.command()(_reporting_interrupts(_quietly(checking_outputs(command))))
     try:
         code = app(args=list(rest), prog_name=f"glassformer {verb}", standalone_mode=False)
@@ -177,7 +181,7 @@ def _quietly(command: Callable[..., None]) -> Callable[..., None]:
         inspect.Parameter.KEYWORD_ONLY,
         default=False,
         annotation=Annotated[
-            bool, typer.Option("--quiet", "-q", help="Results and errors only: no progress or notes.")
+            bool, typer.Option("--quiet", "-q", help="Print only results and errors, no progress or notes.")
         ],
     )
 

@@ -6,7 +6,7 @@ from glassformer.tasks import VERBS as ANSWERS
 # of its name in the module of its name (import in import_.py), in the folder of its purpose.
 VERBS: dict[str, dict[str, str]] = {
     "Train": {
-        "demo": "train and inspect two small models, on a tutorial's sentences and on English text",
+        "demo": "train and inspect two small models in about three minutes",
         "plan": "estimate a training run's parameters, memory and time",
         "train": "train a model from text files or a recipe",
         "distil": "train a smaller model from a larger one and your data",
@@ -15,29 +15,29 @@ VERBS: dict[str, dict[str, str]] = {
     },
     "Ask": {verb: entry.help for verb, entry in ANSWERS.items()},
     "Vectors": {
-        "embed": "compute vectors of texts or words; embed compare tests which kind suits your labels",
+        "embed": "compute vectors of texts or words; embed compare ranks kinds of them",
         "search": "search texts by meaning: search build, then search ask",
     },
     "Look inside": {
         "explain": "show every step from words to answer, with its numbers and formulas",
         "explore": "open a page that traces every number back to its inputs",
-        "heads": "list what each attention head does, and what the model loses without it",
+        "heads": "list what each attention head does, and the loss without it",
         "matrix": "compute a blog post's word-pair masking matrix, step by step",
         "shuffle": "compare a text with its words shuffled, with and without positions",
-        "verify": "check every tensor of your model on your text against its formula",
-        "claims": "list what four tutorials claim, with verdicts; measure a claim again",
+        "verify": "check every tensor of a run against its formula",
+        "claims": "list the claims of four tutorials with verdicts; measure one again",
         "models": "list the bundled models",
         "info": "describe a saved model: sizes, task, tokenizer, data",
         "cache": "show the caches on this machine; --clear deletes them",
     },
-    "In and out": {
+    "Import and export": {
         "import": "convert a Hugging Face folder to a glassformer folder",
-        "export": "write a model as a Hugging Face folder, or an encoder as an ONNX graph",
+        "export": "write a Hugging Face folder, or an encoder as an ONNX graph",
     },
 }
 
 # The folder of the verbs of a purpose.
-FOLDERS = {"Train": "train", "Ask": "ask", "Vectors": "vectors", "Look inside": "look", "In and out": "files"}
+FOLDERS = {"Train": "train", "Ask": "ask", "Vectors": "vectors", "Look inside": "look", "Import and export": "files"}
 
 # The second word of commands that have one of their own: each is a function in a module of both words (embed_compare).
 PARTS: dict[str, tuple[str, ...]] = {"embed": ("compare",), "search": ("build", "ask")}

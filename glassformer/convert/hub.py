@@ -26,7 +26,7 @@ def fetch(hub_id: str, *, revision: str | None = None) -> Path:
     without huggingface_hub, CheckpointError when the id is none, and when the hub cannot be reached or lacks the model.
     """
     if not _ID.fullmatch(hub_id) or ".." in hub_id or "--" in hub_id:
-        raise CheckpointError("a model of the hub is asked for as hub:owner/name", got=repr(f"hub:{hub_id}"))
+        raise CheckpointError("a model of the hub is written hub:owner/name", got=repr(f"hub:{hub_id}"))
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError

@@ -73,10 +73,10 @@ def asked_search(
     if search is None:
         return search_settings(options, beams=beams, length_penalty=length_penalty, default=default, where=where)
     if not isinstance(search, DecodeSettings):
-        raise ConfigError("search must be the settings of a search, DecodeSettings", got=repr(search)[:60])
+        raise ConfigError("search must be a DecodeSettings", got=repr(search)[:60])
     for name, value in _asked(options).items():
         raise ConfigError(
-            "search has all settings of a search", got=f"{name} = {value!r} beside it", do=f"set {name} in search"
+            "search must hold all search settings", got=f"{name} = {value!r} outside it", do=f"set {name} in search"
         )
     return search
 

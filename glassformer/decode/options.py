@@ -33,11 +33,11 @@ def _option(help: str, texts: str = "", *, default: object = None, **more: Any) 
     return field(default=default, metadata={"option": Option(help, texts, **more)})
 
 
-_LIKELIEST = "Number of beams; 1 takes the likeliest token at each step."
-_DRAW = "Sampling temperature: below 1 favours likely tokens, above 1 unlikely ones."
+_LIKELIEST = "Number of beams; 1 is greedy search."
+_DRAW = "Sampling temperature: below 1 sharpens the probabilities, above 1 flattens them."
 _LONG = "With beams, higher values favour longer texts (α of Wu et al. 2016)."
-_MOST = "Maximum tokens of an answer."
-_TOGETHER = "Sample from the likeliest tokens that together have this probability."
+_MOST = "Maximum number of tokens in an answer."
+_TOGETHER = "Sample from the most likely tokens whose probabilities sum to this (nucleus sampling)."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,39 +54,39 @@ class WritingOptions:
         least=0,
         of="translation",
     )
-    n_best: int | None = _option("Number of answers per text, with scores.  [default: 1]", least=1)
+    n_best: int | None = _option("Number of answers per text, shown with scores.  [default: 1]", least=1)
     groups: int | None = _option(
         "Number of beam groups, which avoid each other's tokens.  [default: 1]", least=1, of="translation"
     )
     diversity: float | None = _option(
         "Penalty for a token that an earlier group chose.  [default: 0]", least=0, of="translation"
     )
-    sample: bool = _option("Sample each token by its probability instead of searching.", default=False)
+    sample: bool = _option("Sample each token instead of searching for a likely text.", default=False)
     temperature: float | None = _option(f"{_DRAW}  [default: 1]", f"{_DRAW}  [default: 0.8]")
-    top_k: int | None = _option("Sample from this many of the likeliest tokens.  [default: none]", least=1)
+    top_k: int | None = _option("Sample from the K most likely tokens.  [default: none]", least=1)
     top_p: float | None = _option(f"{_TOGETHER}  [default: none]", f"{_TOGETHER}  [default: 0.9]")
     min_p: float | None = _option(
-        "Sample from tokens with at least this share of the largest probability.  [default: none]"
+        "Sample from tokens with at least this fraction of the largest probability.  [default: none]"
     )
-    seed: int | None = _option("Seed of all random choices.  [default: 0]")
+    seed: int | None = _option("Random seed.  [default: 0]")
     repetition_penalty: float | None = _option(
-        "Above 1, makes tokens that were already written less likely.  [default: 1]"
+        "Values above 1 make tokens that were already written less likely.  [default: 1]"
     )
     no_repeat_ngram: int | None = _option("Never repeat a sequence of this many tokens.  [default: none]", least=1)
-    prefix: str | None = _option("Begin each translation with this.  [default: none]", of="translation")
+    prefix: str | None = _option("Text that begins each translation.  [default: none]", of="translation")
     forced: Sequence[str] = _option(
-        "Include this in each answer (repeatable).  [default: none]", default=(), flags=("--force",)
+        "Text that each answer must contain (repeatable).  [default: none]", default=(), flags=("--force",)
     )
     forbidden: Sequence[str] = _option(
-        "Never write this (repeatable).  [default: none]", default=(), flags=("--forbid",)
+        "Text that no answer may contain (repeatable).  [default: none]", default=(), flags=("--forbid",)
     )
-    stop: Sequence[str] = _option("End each answer before this (repeatable).  [default: none]", default=())
+    stop: Sequence[str] = _option("End each answer before this text (repeatable).  [default: none]", default=())
     max_tokens: int | None = _option(
-        f"{_MOST}  [default: from the length of the text]",
+        f"{_MOST}  [default: by the length of the text]",
         f"{_MOST}  [default: 256, or the context length if shorter]",
         least=1,
     )
-    min_tokens: int | None = _option("Minimum tokens of an answer.  [default: 0]", least=0)
+    min_tokens: int | None = _option("Minimum number of tokens in an answer.  [default: 0]", least=0)
     paragraphs: bool = _option("Translate the sentences of each text one by one.", default=False, of="translation")
     alignment: bool | None = _option(
         "Show the word alignment.  [default: with --json]", flags=("--alignment/--no-alignment",), of="translation"
@@ -96,7 +96,7 @@ class WritingOptions:
         "Name of the chat template, if a decoder has several.  [default: default]", of="reply"
     )
     history: int | None = _option(
-        "Maximum number of turns to read.  [default: the trained limit, else all that fit]", least=1, of="reply"
+        "Maximum number of turns to read.  [default: as trained, else all that fit]", least=1, of="reply"
     )
     search: DecodeSettings | None = None
 

@@ -88,7 +88,7 @@ _METHODS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_SAMPLED, ("sample",)),
     **dict.fromkeys(_OF_BEAMS, ("beam",)),
 }
-_SEARCHES = {"sample": "samples", "beam": "a search with beams"}
+_SEARCHES = {"sample": "sampling", "beam": "beam search"}
 
 
 def _refuse_excluding(values: Mapping[str, Any], called: Mapping[str, str]) -> None:
@@ -113,14 +113,14 @@ def _refuse_excluding(values: Mapping[str, Any], called: Mapping[str, str]) -> N
         if setting in values and method not in fitting:
             drawn = next((said(each) for each in _SAMPLED if each in values), "--sample")
             raise ConfigError(
-                f"{said(setting)} is for {' or '.join(_SEARCHES[each] for each in fitting)}",
-                got=f"{drawn}, which draws each token" if called else said("method", method),
+                f"{said(setting)} is only for {' or '.join(_SEARCHES[each] for each in fitting)}",
+                got=f"{drawn}, which samples each token" if called else said("method", method),
                 do="leave one of them out" if called else f"choose method = {fitting[0]!r}, or leave {setting} out",
             )
     beams = values.get("beams", 1)
     if method == "beam" and values.get("n_best", 1) > beams:
         raise ConfigError(
-            f"{said('n_best')} needs as many beams",
+            f"{said('n_best')} needs at least {values['n_best']} beams",
             got=said("beams", 1),
             do=f"raise {named('beams')}, or lower {named('n_best')}",
         )
@@ -132,11 +132,11 @@ def _refuse_excluding(values: Mapping[str, Any], called: Mapping[str, str]) -> N
         )
     if "diversity" in values and "groups" not in values:
         raise ConfigError(
-            f"{said('diversity')} is paid between groups", got="one group", do=f"set {named('groups')} to 2 or more"
+            f"{said('diversity')} needs groups of beams", got="one group", do=f"set {named('groups')} to 2 or more"
         )
     if "forced" in values and beams < 2:
         raise ConfigError(
-            f"{said('forced')} needs at least 2 beams: one alone must begin with the words",
+            f"{said('forced')} needs at least 2 beams, as one alone would begin with these words",
             got=said("beams", 1),
             do=f"raise {named('beams')}",
         )
@@ -152,7 +152,7 @@ def _refuse_excluding(values: Mapping[str, Any], called: Mapping[str, str]) -> N
     if cut := [word for word in values.get("forced", ()) if any(each in word or word in each for each in stop)]:
         raise ConfigError(
             f"{named('forced')} and {named('stop')} exclude each other",
-            got=f"{cut[0]!r}, which an answer would not have, or not whole",
+            got=f"{cut[0]!r}, which could not be in an answer",
             do="leave one of them out",
         )
     if both := set(values.get("forced", ())) & set(values.get("forbidden", ())):

@@ -112,7 +112,7 @@ def same_word(model: Artefact, word: str, texts: Sequence[str], *, pooling: str 
         raise DataError(
             f"the word {word!r} must occur at least twice to be compared",
             got=f"{len(found)} in {len(texts)} text{'s' * (len(texts) != 1)}",
-            do="give two sentences with it; words are split at blanks and punctuation",
+            do="give two texts with it; words are split at blanks and punctuation",
         )
     (_, first), *others = found
     return SameWord(

@@ -172,7 +172,7 @@ class Stack(nn.Module):
         reach = tokens if cache is None else cache.reach(tokens) if self.max_length is not None else 0
         if self.max_length is not None and reach > self.max_length:
             raise ShapeError(
-                f"this model numbers at most {self.max_length} tokens",
+                f"this model reads at most {self.max_length} tokens",
                 got=f"{reach}",
                 do="cut the text into windows, or build the model with a larger max_length",
             )

@@ -172,7 +172,7 @@ class Transformer(nn.Module):
         if not self.config.output_stack.causal:
             raise ConfigError(
                 "a cache needs a causal stack",
-                got=f"{self.config.family}, whose tokens also look ahead",
+                got=f"{self.config.family}, whose tokens also see later ones",
                 do="run it on the whole text at once",
             )
         return Cache(len(self.output_stack.blocks))

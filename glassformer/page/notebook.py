@@ -49,7 +49,7 @@ class StaticPage:
 def show(trace: Trace, *, height: int, title: str | None, megabytes: int, live: bool) -> Shown:
     """What a notebook shows of a run; raises ConfigError, and MissingExtraError for a live one without anywidget."""
     height = counted(height, "the height of a page")
-    megabytes = counted(megabytes, "the most megabytes of a page")
+    megabytes = counted(megabytes, "the maximum size of a page in megabytes")
     title = title or title_of(trace)
     if not live:
         return StaticPage(page(trace, title=title, megabytes=megabytes), height, repr(trace))

@@ -117,7 +117,7 @@ def page(
     with the gradients of its loss always carries them. `place` is where it opens, as its address names it.
     """
     if megabytes is not None:
-        megabytes = counted(megabytes, "the most megabytes of a page")
+        megabytes = counted(megabytes, "the maximum size of a page in megabytes")
     title = title or title_of(trace)
     blocks = {
         "tour": json.dumps(tour_texts(), ensure_ascii=False).encode(),

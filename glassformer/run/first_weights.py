@@ -211,7 +211,7 @@ def use_vectors(module: Transformer, tokenizer: Tokenizer, path: str | Path, *, 
         for line, word, numbers in _vectors(Path(path)):
             if len(numbers) != width:
                 raise ShapeError(
-                    f"word vectors must be as long as the model is wide, {width}",
+                    f"word vectors must have the width of the model, {width}",
                     got=f"{len(numbers)} numbers in {path}, line {line.number}",
                     do=f"set model.settings.width = {len(numbers)}",
                 )

@@ -97,9 +97,9 @@ class Check:
         pairs = getattr(self.predictor, "pairs", None) is True
         if texts and (pairs or (self.predictor is not None and self.predictor.reads_several)):
             raise ConfigError(
-                "texts check a model that reads one text",
-                got=f"a model for {model.task_name}, which reads more",
-                do="leave them out, or give labelled records with --data",
+                "texts can check only a model that reads a single text",
+                got=f"a model for {model.task_name}",
+                do="leave the texts out, or give labelled records with --data",
             )
         given = [*texts] or [*SENTENCES, LONG]
         records = [] if self.predictor is None else [self.predictor.record_of(text) for text in given]

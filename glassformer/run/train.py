@@ -105,7 +105,7 @@ def _check_finite(best: str, scores: Mapping[str, float]) -> None:
     if not math.isfinite(better_if_higher(best, scores)):
         name = best.removeprefix("-")
         raise NotFiniteError(
-            "a model to save needs finite numbers: its score after the last step is not finite",
+            "the score after the last step must be finite",
             got=f"{name} {scores[name]}",
             do="train again in another folder, with a lower learning rate, a longer warm-up or precision float32",
         )

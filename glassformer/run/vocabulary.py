@@ -37,7 +37,7 @@ def body_config(
         if target is not None:
             if "target_vocabulary" not in known:
                 raise ConfigError(
-                    "two vocabularies need a family whose stacks may have a table of word vectors each",
+                    "two vocabularies need a family whose encoder and decoder can have separate embeddings",
                     got=section.family,
                     do="choose marian, vaswani2017 or tensor2tensor, or leave tokenizer.shared out",
                 )
@@ -99,7 +99,7 @@ def planned_sizes(section: TokenizerSection) -> list[int]:
 def check_sides(sides: int, task: type[Task], name: str) -> None:
     if sides > 1 and not task.two_sided:
         raise ConfigError(
-            "two vocabularies are those of a source and its translation",
+            "two vocabularies need a task with sources and targets",
             got=f"the task {name}",
             do="leave tokenizer.shared out, and name one tokenizer file",
         )

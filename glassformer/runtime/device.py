@@ -98,9 +98,7 @@ def choose_device(name: str) -> torch.device:
     except (RuntimeError, AssertionError, NotImplementedError):
         count = torch.cuda.device_count()
         here = f"{count} CUDA devices and a CPU" if count else "a CPU only"
-        raise DeviceError(
-            f"the device {name!r} must be one of this machine's", got=here, do="use --device cpu"
-        ) from None
+        raise DeviceError(f"the device {name!r} must exist on this machine", got=here, do="use --device cpu") from None
     return device
 
 

@@ -80,7 +80,7 @@ def read_recipe(values: Mapping[str, Any], *, where: str) -> Recipe:
     name = section.get("name") if isinstance(section, Mapping) else None
     if not isinstance(name, str):
         raise ConfigError(
-            f"{where}: a recipe names its task", got="none", do=f"write in [task] name = one of: {', '.join(TASKS)}"
+            f"{where}: a recipe must name its task", got="none", do=f"set name in [task] to one of: {', '.join(TASKS)}"
         )
     return read_settings(recipe_class(name), values, where=where)
 
@@ -171,7 +171,7 @@ def parse_changes(assignments: Sequence[str]) -> dict[str, object]:
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
         if not equals or "." not in name:
-            raise ConfigError("a setting is changed by section.key=value", got=repr(assignment))
+            raise ConfigError("a setting is changed with section.key=value", got=repr(assignment))
         try:
             parsed = parse_toml(f"value = {value}")
         except tomllib.TOMLDecodeError:

@@ -80,12 +80,10 @@ def _compare(named: Mapping[str, Tensor], header: Header, path: Path) -> None:
     missing, unknown = sorted(named.keys() - header.keys()), sorted(header.keys() - named.keys())
     if missing or unknown:
         what = f"without {missing[0]}" if missing else f"with {unknown[0]}, which the model does not have"
-        raise CheckpointError(f"{path} must hold the weights of the model next to it", got=f"a file {what}")
+        raise CheckpointError(f"{path} must hold the weights of the model in its folder", got=f"a file {what}")
     for name, parameter in named.items():
         shape, kind = header[name]
         if shape != tuple(parameter.shape):
-            raise CheckpointError(
-                f"{name} must be {list(parameter.shape)} as the model says", got=f"{list(shape)} in {path}"
-            )
+            raise CheckpointError(f"{name} must have shape {list(parameter.shape)}", got=f"{list(shape)} in {path}")
         if kind not in _FLOATS:
-            raise CheckpointError(f"{name} must be of floating-point numbers", got=f"{kind} in {path}")
+            raise CheckpointError(f"{name} must have floating-point numbers", got=f"{kind} in {path}")

@@ -16,8 +16,8 @@ def check_compatible(tokenizer: Tokenizer, config: ModelConfig) -> None:
         size, vocabulary = side.vocabulary_size, stack.embed.vocabulary
         if not size <= vocabulary < size + ROUNDING:
             raise TokenizerError(
-                f"model and tokenizer must belong together: the model knows {vocabulary} tokens",
-                got=f"a tokenizer of {size}",
+                f"model and tokenizer must belong together: the model has {vocabulary} tokens",
+                got=f"a tokenizer with {size}",
                 do="load the tokenizer that was saved with the model, or train a model for this one",
             )
 

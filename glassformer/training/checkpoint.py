@@ -300,7 +300,7 @@ def restore(into: Mapping[str, Tensor], saved: Mapping[str, Tensor], *, what: st
             raise CheckpointError(
                 f"{what} must fit the model of this run: {name} of shape {here}",
                 got=there,
-                do="resume with the settings the run began with, or choose another folder",
+                do="resume with the settings that the run started with, or choose another folder",
             )
     with torch.no_grad():
         for name, tensor in into.items():

@@ -230,7 +230,7 @@ def _not_finite(run: Run, parts: Sequence[Batch], losses: Sequence[Mapping[str, 
     except (OSError, SafetensorError) as error:
         got = f"a batch that could not be saved ({getattr(error, 'strerror', None) or error})"
     return NotFiniteError(
-        f"training needs finite numbers: the {what} of step {step + 1} is not",
+        f"the {what} of each step must be finite; that of step {step + 1} is not",
         got=got,
         do="the weights are unchanged: resume with a lower learning rate, a longer warm-up or precision float32",
     )

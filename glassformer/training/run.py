@@ -275,7 +275,7 @@ def check(settings: TrainSection, *, held_out: bool) -> None:
             "train.accumulate cuts a batch into parts", got=f"{settings.batch} rows for {settings.accumulate}"
         )
     if settings.average is not None and settings.checkpoint_every is None:
-        raise ConfigError("train.average is the mean of checkpoints at chosen steps", do="set train.checkpoint_every")
+        raise ConfigError("train.average needs checkpoints at regular steps", do="set train.checkpoint_every")
     if settings.patience is not None and not held_out:
         raise ConfigError("train.patience needs held-out text", do="set data.validation")
 

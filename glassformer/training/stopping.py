@@ -32,8 +32,8 @@ def exclusive(folder: Path) -> Iterator[None]:
     try:
         if not lock(holder):
             raise TrainingError(
-                "a folder takes one training at a time",
-                got=f"{folder}, where another is running",
+                "only one training at a time can use a folder",
+                got=f"{folder}, in use by another",
                 do="wait for it, or choose another --out",
             )
         yield

@@ -43,10 +43,10 @@ def test_the_default_is_that_of_the_recipe_that_is_used(setting: str, line: str)
     first, *others = recipe_options.told(setting).removeprefix("[default: ").removesuffix("]").split("; ")
     by_task: dict[bool, dict[str, str]] = {False: dict.fromkeys(TASKS, first), True: {}}
     for other in others:
-        found = re.fullmatch(r"(.*?)( with --start)? for (.*)", other)
+        found = re.fullmatch(r"(with --start )?(.*) \((.*)\)", other)
         assert found is not None
-        value, starts, tasks = found.groups()
-        by_task[bool(starts)] |= dict.fromkeys(re.split(", | and ", tasks), value)
+        starts, value, tasks = found.groups()
+        by_task[bool(starts)] |= dict.fromkeys(tasks.split(", "), value)
     section, key = setting.split(".")[:2]  # a table in it, tune.adapters, is absent by default
     known: dict[tuple[str, bool], Any] = {}
     for task, entry in TASKS.items():
@@ -73,7 +73,16 @@ def test_the_help_tells_what_fine_tuning_does_otherwise() -> None:
         ("train.epochs", "3 to 20 depending on the data"),
         ("train.learning_rate", "chosen from the weights"),
     ):
-        assert re.search(f"; {value} with --start for [a-z, -]*classify", recipe_options.told(setting))
+        assert re.search(rf"; with --start {value} \([a-z, -]*classify", recipe_options.told(setting))
+
+
+@pytest.mark.parametrize("verb", ["train", "plan"])
+def test_help_of_a_task_has_only_its_own_options_and_defaults(capsys: pytest.CaptureFixture[str], verb: str) -> None:
+    assert main([verb, "tag", "--help"]) == 0
+    told = re.sub(r"\s+", " ", capsys.readouterr().out)
+    assert {"--tags-column", "--quiet"} <= set(re.findall(r"--[a-z-]+", told))
+    assert not {"--target-column", "--choices-column"} & set(re.findall(r"--[a-z-]+", told))
+    assert re.search(r"--epochs [^\]]*\[default: 10; with --start 3 to 20 depending on the data\]", told)
 
 
 def test_help_names_every_family_that_can_be_trained_and_its_sizes() -> None:

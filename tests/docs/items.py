@@ -11,13 +11,13 @@ PAGE, DATA = REPOSITORY / "docs" / "items.md", REPOSITORY / "docs" / "items.toml
 MODELS = ("slides", "english", "en-fr", "writer", "chat")
 HEAD = """# What the source documents show, and where it is
 
-Four documents began this project. This table has all {count} things that they describe, show or claim, each with one
-command that shows it, and where to look in its output. **{works} of {count} work**{without}.
+Four documents started this project. These tables list all {count} things that they describe, show or claim, each with
+a command that shows it and where to look in the output. **{works} of {count} work**{without}.
 
-A name in the second place of a command is a bundled model; files such as `mails.csv` are your own. An address that
-begins with `#` is a place on the page that `--html` writes, or on that of `glassformer explore`: append it to the
-address of the page. Corrections (C-1 …) are explained in [where tutorials are imprecise](imprecise.md), claims (X-1 …)
-in [claims, measured](claims.md). All pictures: [views](views.md#pictures-of-the-source-documents).
+The word after the verb of a command may be a bundled model; files such as `mails.csv` are your own. An address that
+begins with `#` is a place on the page: append it to the address of the page that `--html` writes or that
+`glassformer explore` opens. Corrections (C-1 …) are explained in [where tutorials are imprecise](imprecise.md), claims
+(X-1 …) in [claims, measured](claims.md). All pictures: [views](views.md#pictures-of-the-source-documents).
 
 Each command is run, and a number of what it prints is checked, by `tests/docs/test_items.py`. The rows are
 `docs/items.toml`; `python -m tests.docs.items` writes this page.

@@ -68,7 +68,7 @@ def test_many_targets_go_through_the_decoder_in_parts(model: gf.Model, monkeypat
 
 
 def test_a_pair_needs_both_sides_of_a_length_that_the_model_reads(model: gf.Model) -> None:
-    with refused(DataError, got="no target", do="--target"):
+    with refused(DataError, got="no translation", do="--target"):
         model.score(ENGLISH[0])
     limited = translating(limited=True)
     with refused(DataError, wanted="40", got="109"):

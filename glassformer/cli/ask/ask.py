@@ -160,12 +160,12 @@ def _way(typed: Mapping[str, Any]) -> Way:
 
 # The options of verbs that write, by what they write.
 _WRITING = {"reply": CHATTING, "text": WRITING, "translation": DECODING}
-_TRAINED = "that of the training table"
+_TRAINED = "as in training"
 # What is read of a table where no column is named, by role.
 _UNNAMED = {
     "text": f"{_TRAINED}, else text",
     "pair": f"{_TRAINED}, else none",
-    "words": "that of the training files, else the first of CoNLL, FORM of CoNLL-U, words of JSON lines",
+    "words": f"{_TRAINED}, else the first (CoNLL), FORM (CoNLL-U) or words (JSON lines)",
 }
 
 _WAYS: Mapping[Way, Callable[[Job], None]] = {

@@ -37,19 +37,17 @@ def help_of(name: str, default: str) -> str:
     return f"{OPTIONS[name].help.partition('  [')[0]}  [default: {default}]"
 
 
-_TREE = "Show the search as a tree: what was kept at each step, what was dropped, and why."
+_TREE = "Show the search as a tree: what was kept and dropped at each step, and why."
 _TREES = {"tree": (Annotated[bool, typer.Option("--tree", help=_TREE)], False)}
-_STREAM = typer.Option(
-    "--stream/--no-stream", help="Show words as soon as they are decided.  [default: on in a terminal]"
-)
+_STREAM = typer.Option("--stream/--no-stream", help="Print words as they are generated.  [default: on in a terminal]")
 _SHOWN = {
     **_TREES,
     "stream": (Annotated[bool | None, _STREAM], None),
     "html": (Annotated[Path | None, typer.Option("--html", writable=True, help=HTML)], None),
     "megabytes": (Megabytes, None),
 }
-_IN_TURN = typer.Option("--stream/--no-stream", help="Show words as soon as they are decided.")
-_SAVE = "Save each turn to this file; continue its conversation if the file exists.  [default: none]"
+_IN_TURN = typer.Option("--stream/--no-stream", help="Print words as they are generated.")
+_SAVE = "Save each turn to this file. If the file exists, its conversation is continued.  [default: none]"
 
 DECODING = {**decoding_options("translation"), "stream": (Annotated[bool, _IN_TURN], False), **_TREES}
 WRITING = {**decoding_options("text"), **_SHOWN}

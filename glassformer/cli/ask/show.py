@@ -197,7 +197,7 @@ def check_streamed(values: Mapping[str, Any]) -> None:
         beside.append("--n-best")
     if beside:
         raise ConfigError(
-            "--stream writes the words of one answer and nothing else",
+            "--stream prints the text of a single answer and nothing else",
             got=f"{beside[0]} as well",
             do=f"leave --stream or {beside[0]} out",
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from glassformer.base.errors import ConfigError
-from glassformer.cli.terminal.options import DATA_FILES, Json, ModelFolder, Poolings
+from glassformer.cli.terminal.options import DATA_FILES, Int8, Json, ModelFolder, Poolings
 from glassformer.cli.terminal.screen import note, record
 
 if TYPE_CHECKING:
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 def export(
     model: ModelFolder,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)],
-    to: Annotated[Literal["huggingface", "onnx"], typer.Option("--to", help="The format.")] = "huggingface",
+    to: Annotated[Literal["huggingface", "onnx"], typer.Option("--to", help="Output format.")] = "huggingface",
     features: Annotated[
-        bool, typer.Option("--features", help="onnx: write hidden states and text vectors instead of predictions.")
+        bool, typer.Option("--features", help="For onnx: output hidden states and text vectors, not predictions.")
     ] = False,
     pooling: Poolings = None,
-    int8: Annotated[bool, typer.Option("--int8", help="8-bit matrices: smaller and faster, less exact.")] = False,
+    int8: Int8 = False,
     text: Annotated[
         list[str] | None,
-        typer.Option("--text", help="onnx: compare on this text (repeatable).  [default: bundled texts]"),
+        typer.Option("--text", help="For onnx: text to compare both on (repeatable).  [default: bundled texts]"),
     ] = None,
     data: Annotated[
         list[str] | None,
         typer.Option(
             "--data",
-            help=f"onnx: measure model and graph on these labelled files ({DATA_FILES}; repeatable).  [default: none]",
+            help=f"For onnx: labelled file to measure both on ({DATA_FILES}; repeatable).  [default: none]",
         ),
     ] = None,
     json: Json = False,

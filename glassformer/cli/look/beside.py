@@ -19,14 +19,13 @@ ProbeFile = Annotated[
     Path | None,
     typer.Option(
         "--probe",
-        help="Add a logistic regression on the model's vectors to the page: a file from embed compare --probe-out.  "
-        "[default: none]",
+        help="File from embed compare --probe-out: adds its logistic regression to the page.  [default: none]",
     ),
 ]
 IndexFolder = Annotated[
     Path | None,
     typer.Option(
-        "--index", help="Add the nearest texts of an index to the page: a folder from search build.  [default: none]"
+        "--index", help="Folder from search build: adds the nearest texts of its index to the page.  [default: none]"
     ),
 ]
 StartModel = Annotated[str | None, typer.Option("--start", help=f"{START}  [default: none]")]

@@ -14,7 +14,7 @@ from glassformer.cli.terminal.screen import console, escaped, plain_table, recor
 
 def claims(
     name: Annotated[
-        str | None, typer.Argument(metavar="[CLAIM]", help="A claim to show, X-1 to X-20.  [default: list all]")
+        str | None, typer.Argument(metavar="CLAIM", help="A claim to show, X-1 to X-20.  [default: list all]")
     ] = None,
     run: Annotated[
         bool, typer.Option("--run", help="Train again, measure the claim and judge it by its rule.")
@@ -25,8 +25,8 @@ def claims(
     out: Out = None,
     json: Json = False,
 ) -> None:
-    """List what four tutorials claim, with the verdicts of docs/claims.md; show one claim with its rule and
-    figures; or measure it again with --run. Data sets are read from the folder $GLASSFORMER_DATA.
+    """List the claims of four tutorials with the verdicts of docs/claims.md. With CLAIM, show its rule and figures, or
+    measure it again with --run, which reads data sets from the folder $GLASSFORMER_DATA.
     """
     if name is None:
         if run or out is not None:

@@ -42,8 +42,8 @@ def explain(
         str | None,
         typer.Option(
             "--cell",
-            help="Trace one number back to its inputs: NAME[head=1,query=likes,key=She]; the steps show the names.  "
-            "[default: none]",
+            help="Trace one number back to its inputs: NAME[head=1,query=likes,key=She], with a name from the printed "
+            "steps.  [default: none]",
         ),
     ] = None,
     word: options.Word = None,
@@ -55,7 +55,7 @@ def explain(
     html: Annotated[Path | None, typer.Option("--html", writable=True, help=options.HTML)] = None,
     megabytes: options.Megabytes = None,
     gradients: Annotated[
-        bool, typer.Option("--gradients", help="Show the loss gradient for each word on the page.")
+        bool, typer.Option("--gradients", help="Show on the page the gradient of the loss for each word.")
     ] = False,
     held_out: options.HeldOutTexts = None,
     probe: ProbeFile = None,

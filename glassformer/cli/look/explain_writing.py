@@ -27,11 +27,11 @@ LooksOf = Annotated[
     str | None,
     typer.Option(
         "--looks",
-        help="With --write, the block (3) or head (3.1) whose attention is shown.  "
+        help="With --write: show the attention of this BLOCK or BLOCK.HEAD, counted from 0.  "
         "[default: the mean of the last block's heads]",
     ),
 ]
-_AS = "the model's own, with --write"
+_AS = "the model's own; only with --write"
 Beams = Annotated[int | None, typer.Option("--beams", min=1, help=help_of("beams", _AS))]
 Temperature = Annotated[float | None, typer.Option("--temperature", help=help_of("temperature", _AS))]
 TopK = Annotated[int | None, typer.Option("--top-k", min=1, help=help_of("top_k", _AS))]

@@ -12,7 +12,7 @@ import typer
 from glassformer.base.errors import DataError
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model, split_model
-from glassformer.cli.terminal.options import ROWS, SEED, Device, HeldOutTexts, Json, NamedModel, Threads
+from glassformer.cli.terminal.options import ROWS, SEED, THE_MODEL, Device, HeldOutTexts, Json, NamedModel, Threads
 from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def heads(
     text: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[MODEL] [TEXT]",
-            help="The model, a folder, hub:owner/name, or a name that `glassformer models` lists. Then texts whose "
-            "attention is measured; - reads them from standard input, one per line. Without a text: bundled sentences.",
+            metavar="[MODEL] TEXT",
+            help=f"{THE_MODEL} texts to measure attention on, or - for standard input, one per line. Without texts: "
+            "bundled ones.",
             show_default=False,
         ),
     ] = None,
@@ -46,16 +46,16 @@ def heads(
     rows: Annotated[int, typer.Option("--rows", min=1, help=ROWS)] = MOST_TEXTS,
     importance: Annotated[
         bool,
-        typer.Option("--importance/--no-importance", help="Measure what the model loses without each head (slow)."),
+        typer.Option("--importance/--no-importance", help="Measure the loss without each head (slow)."),
     ] = True,
     seed: Annotated[int, typer.Option("--seed", min=0, help=SEED)] = 0,
     json: Json = False,
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """List what each attention head does, in groups, and what the model loses without it. A head is named by where most
-    of its attention goes. That does not show its effect: to measure it, each head in turn is switched off, and the loss
-    is measured on held-out texts.
+    """List what each attention head does, in groups, and the loss without it. A head is named by where most of its
+    attention goes. That does not show its effect, so each head in turn is switched off and the loss on held-out texts
+    is measured.
     """
     which, texts = split_model("heads", text, model)
     opened = open_model(which, device=device, threads=threads)

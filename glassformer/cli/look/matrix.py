@@ -42,18 +42,18 @@ def matrix(
     text: Annotated[
         str | None,
         typer.Argument(
-            metavar="TEXT", help="A text; - reads texts from standard input, one per line.", show_default=False
+            metavar="TEXT", help="A text; use - to read texts from standard input, one per line.", show_default=False
         ),
     ] = None,
     post: Annotated[
         bool,
-        typer.Option("--post", help="The post's own text, masked word and printed vectors, in its three readings."),
+        typer.Option("--post", help="Use the post's own text, masked word and vectors; show all three readings."),
     ] = False,
     guide: Annotated[
         bool,
         typer.Option(
             "--guide",
-            help="Show the scores that the notes (112, 96) and the guide print, scaled by √d_k, then softmax.",
+            help="Show the scores printed in the notes and the guide (112, 96), divided by √d_k, and their softmax.",
         ),
     ] = False,
     query_size: Annotated[
@@ -68,8 +68,8 @@ def matrix(
             "--hide",
             min=0,
             max=1,
-            help="Share of the words to mask at random (at least one word).  "
-            f"[default: {_SHARE}, or none where {MASK} is in the text]",
+            help="Fraction of the words to mask at random (at least one word).  "
+            f"[default: {_SHARE}; 0 if the text contains {MASK}]",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help=SEED)] = 0,
@@ -77,13 +77,13 @@ def matrix(
         str | None,
         typer.Option(
             "--reading",
-            help="Which words a word sees: itself (code, as in the post's code), itself and earlier unmasked words "
-            "(stated, as in its text), or all unmasked words (pairs).  [default: stated]",
+            help="Which words a word sees: code (itself, as in the post's code), stated (itself and earlier unmasked "
+            "words, as in its text) or pairs (all unmasked words).  [default: stated]",
         ),
     ] = None,
     window: Annotated[
         int | None,
-        typer.Option("--window", min=1, max=512, help="A word sees at most this many places away.  [default: any]"),
+        typer.Option("--window", min=1, max=512, help="Maximum distance, in words, that a word sees.  [default: any]"),
     ] = None,
     prefix_words: Annotated[
         int, typer.Option("--prefix-words", min=0, max=512, help="Every word sees the first N words.")
@@ -100,7 +100,7 @@ def matrix(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option("--model", help="The model.  [default: none, else its word vectors are used]"),
+        typer.Option("--model", help="The model to use.  [default: none]"),
     ] = None,
     width: Annotated[
         int | None, typer.Option("--width", min=1, max=4096, help="Width of a random vector.  [default: 2]")
@@ -109,7 +109,7 @@ def matrix(
         str,
         typer.Option(
             "--nothing-to-see",
-            help="If a word may see nothing: it sees itself (itself), or its row is zero (zero).",
+            help="What a word that may see nothing does: itself (it sees itself) or zero (its row is zero).",
         ),
     ] = "itself",
     notes: Notes = False,
@@ -117,10 +117,9 @@ def matrix(
     json: Json = False,
 ) -> None:
     """Compute the "masked word activity matrix" of a blog post for a text, step by step: words, masked words, word
-    vectors, zeros, products of all pairs, forbidden cells, softmax, result. --reading selects which cells are
-    forbidden, as the post's code and its text differ; --window, --prefix-words and --padding-words change these. With
-    --model the word vectors are learned ones. --post shows the post's own numbers, --guide the scores that the
-    illustrated guide and the lecture notes print.
+    vectors, zeros, products of all pairs, masked cells, softmax, result. The post's code and its text mask different
+    cells: choose with --reading. --window, --prefix-words and --padding-words mask further cells. --model uses the word
+    vectors of a model. --post shows the post's numbers, --guide the scores of the illustrated guide and lecture notes.
     """
     from glassformer.bundled.texts import notes_about
 

@@ -33,8 +33,8 @@ def shuffle(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Show what a model knows of the order of words: compare a text with its words shuffled, with and without
-    positions, with and without a causal mask. Without a text: "This course is the best".
+    """Show what a model knows about word order: compare a text with its words shuffled, with and without positions,
+    with and without a causal mask. The default text is "This course is the best".
     """
     given = list(text or ()) if model else list(text or [_SENTENCE])
     which, texts = split_model("shuffle", given, model)

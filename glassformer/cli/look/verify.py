@@ -45,9 +45,9 @@ def verify(
     device: options.Device = "auto",
     threads: options.Threads = None,
 ) -> None:
-    """Check every tensor against its formula, and that tracing, padding and other texts in the batch do not change the
-    output. For a model that generates text, also check that the attention of each step equals that of one run over the
-    whole text. Exit code 1 if a check fails.
+    """Check that every tensor equals its formula, and that tracing, padding and other texts in the batch do not change
+    the output. For a model that generates text, also check that step-by-step generation has the same attention as one
+    pass over the whole text. Exit code 1 if a check fails.
     """
     which, texts = split_model("verify", text, model)
     opened = open_model(which, device=device, fast=fast, threads=threads)

@@ -7,20 +7,20 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-_WHICH = "a folder, hub:owner/name, or a name that `glassformer models` lists"
-ModelFolder = Annotated[str, typer.Argument(metavar="MODEL", help=f"A saved model: {_WHICH}.", show_default=False)]
+WHICH = "a folder, hub:owner/name, or a name that `glassformer models` lists"
+THE_MODEL = f"The model ({WHICH}; default: a bundled model), then"
+ModelFolder = Annotated[str, typer.Argument(metavar="MODEL", help=f"A saved model: {WHICH}.", show_default=False)]
 # The words of a command, of which the first may be the model: `split_model` in opened.py tells.
 Texts = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[MODEL] TEXT",
-        help=f"The model ({_WHICH}; default: a bundled model), then texts; with --model, only texts. - reads texts "
-        "from standard input, one per line.",
+        help=f"{THE_MODEL} texts; with --model, only texts. Use - to read texts from standard input, one per line.",
         show_default=False,
     ),
 ]
 NamedModel = Annotated[
-    str | None, typer.Option("--model", help="The model.  [default: the first word, else a bundled model]")
+    str | None, typer.Option("--model", help="The model to use.  [default: the first word, else a bundled model]")
 ]
 Pair = Annotated[
     str | None, typer.Option("--pair", help="The second text of a pair, or the passage of a question.  [default: none]")
@@ -29,7 +29,7 @@ Target = Annotated[
     str | None,
     typer.Option(
         "--target",
-        help="The translation of the text; explain and verify use the model's own by default.  [default: none]",
+        help="Translation of the text; without it, explain and verify use the model's own.  [default: none]",
     ),
 ]
 Choices = Annotated[
@@ -40,19 +40,19 @@ TextFiles = Annotated[
     typer.Option(
         "--file",
         "-f",
-        help="A file of texts, one per line, or .jsonl, .csv, .tsv, .parquet; for words .conll, .conllu; for "
-        "questions SQuAD's .json; - reads texts or JSON lines from standard input (repeatable).  [default: none]",
+        help="File with one text per line, or a table: .jsonl, .csv, .tsv, .parquet; for tag also .conll and .conllu, "
+        "for answer also SQuAD's .json; - for texts or JSON lines on standard input (repeatable).  [default: none]",
     ),
 ]
 Top = Annotated[int, typer.Option("--top", "-k", min=1, help="Maximum number of answers: words, spans or texts.")]
-Words = Annotated[bool, typer.Option("--words", help="Vectors of words instead of whole texts.")]
-Notes = Annotated[bool, typer.Option("--notes", help="Add notes where the tutorials are imprecise.")]
+Words = Annotated[bool, typer.Option("--words", help="Compute vectors of words instead of texts.")]
+Notes = Annotated[bool, typer.Option("--notes", help="Add notes that correct the tutorials.")]
 Word = Annotated[
     str | None,
     typer.Option(
         "--word",
-        help="The word to inspect: explain shows its row (word, word@3 or its position from 0), embed compares it "
-        "across texts.  [default: none; for explain the first]",
+        help="Word to inspect. explain shows its row (WORD, WORD@POSITION or POSITION, counted from 0); embed "
+        "compares its vectors between texts.  [default: none; for explain the first]",
     ),
 ]
 Megabytes = Annotated[
@@ -60,44 +60,47 @@ Megabytes = Annotated[
     typer.Option(
         "--megabytes",
         min=1,
-        help="Maximum size of the page; beyond it numbers are left out, and the page names them.  "
+        help="Maximum size of the page in MB; the page lists the numbers that are left out.  "
         "[default: 2, or 8 if the model's first block needs more]",
     ),
 ]
-HTML = "Write a page that shows every number and its inputs: one file for the browser.  [default: none]"
+HTML = "Write an HTML page that traces every number back to its inputs.  [default: none]"
 WRITE = (
-    "Generate this many tokens: of a continuation, or of a chat model's reply. explain shows each step; verify checks "
-    "that the numbers are the same with and without the cache."
+    "Number of tokens to generate, as a continuation or a chat model's reply. explain shows each step; verify checks "
+    "that the numbers with and without the cache are equal."
 )
 ROWS = "Maximum number of texts or words, drawn at random."
-SEED = "Seed of all random choices."
+SEED = "Random seed."
 # The files of tables that a training or a measurement reads.
 DATA_FILES = (
     ".jsonl, .csv, .tsv, .parquet, for tag also .conll and .conllu, for answer also SQuAD's .json; each also as .gz"
 )
-OUT = "Where to write: a folder for a run or an index, a file for results (.jsonl, .csv, .tsv, .parquet, else text)."
+OUT = (
+    "Output: a folder for a run or an index, else a file (.jsonl, .csv, .tsv, .parquet; for embed also .npy and "
+    ".safetensors; any other suffix: text)."
+)
 Out = Annotated[Path | None, typer.Option("--out", "-o", writable=True, help=f"{OUT}  [default: the screen]")]
-EXPECT = "Expected word for each [MASK] (repeatable): shows its tokens' probabilities and ranks."
+EXPECT = "Expected word for each [MASK]; shows the probability and rank of its tokens (repeatable)."
 Expect = Annotated[list[str] | None, typer.Option("--expect", help=f"{EXPECT}  [default: none]")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue a stopped command from the partial output in --out.")]
-REJECTS = "Write records that cannot be used to this file (JSON lines: file, line, reason, record), and continue."
-START = "The model to start from; for explain and explore, the model that this one was fine-tuned from."
+REJECTS = "File for invalid records (JSON lines: file, line, reason, record), which are then skipped."
+START = "Model to start from; for explain and explore, the model that this one was fine-tuned from."
 Rejects = Annotated[
     Path | None, typer.Option("--rejects", writable=True, help=f"{REJECTS}  [default: stop at the first]")
 ]
 COLUMNS = {
-    "text": "Column with the text: a name, or a number from 0.",
+    "text": "Column with the text: a name, or a number counted from 0.",
     "pair": "Column with the second text of a pair, or the passage.",
     "choices": "Column with the list of candidates, or a column for each candidate (repeatable).",
     "label": "Column with the label.",
-    "answers": "Column with the masked words, or the answers.",
+    "answers": "Column with the answers, or with the masked words.",
     "words": "Column with the words of a sentence.",
-    "tags": "Column with the tags of these words.",
+    "tags": "Column with the tags of the words.",
     "target": "Column with the translation.",
 }
 """The help of the option that names the column of a role, --ROLE-column."""
 TextColumn = Annotated[str, typer.Option("--text-column", help=COLUMNS["text"])]
-TARGET_FILES = "File whose line n translates line n of the other file (repeatable)."
+TARGET_FILES = "File of translations: its line n translates line n of FILES (repeatable)."
 
 
 def column_option(role: str, default: str = "") -> Any:
@@ -142,26 +145,27 @@ HeldOutTexts = Annotated[
     list[str] | None,
     typer.Option(
         "--held-out",
-        help="Measure what the model loses without each attention head on this file (.txt with a text per line; or a "
-        "table with the column text, for translation also target); the model must not have been trained on it "
-        "(repeatable).  [default: none]",
+        help="File of held-out texts, not seen in training, for measuring the loss without each attention head: .txt "
+        "with one text per line, or a table with the column text, for translation also target (repeatable).  "
+        "[default: none]",
     ),
 ]
 LAYERS = (
-    "Layers of the vectors: word, embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4, a layer (3, "
-    "-2), sum:1..4, mean:5,6, concat:-4..-1, mix:FILE, for embed compare also mix, which is learned (repeatable)."
+    "Layers to use: word, embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4; a number such as 3 or "
+    "-2; sum:1..4, mean:5,6, concat:-4..-1; mix:FILE; for embed compare also mix, a learned one (repeatable)."
 )
-POOLING = "How tokens become one vector: first, mean, max, last-token (repeatable)."
+POOLING = "Pooling of token vectors: first, mean, max or last-token (repeatable)."
 Strategies = Annotated[list[str] | None, typer.Option("--strategy", "-s", help=f"{LAYERS}  [default: last]")]
 Poolings = Annotated[list[str] | None, typer.Option("--pooling", "-p", help=f"{POOLING}  [default: mean]")]
-Json = Annotated[bool, typer.Option("--json", help="Write one JSON record per line.")]
-Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:1 ...")]
-Threads = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads.  [default: all]")]
+Json = Annotated[bool, typer.Option("--json", help="Write JSON, one record per line.")]
+DEVICE, THREADS = "Device: auto, cpu, cuda, cuda:1 ...", "Number of CPU threads."
+Device = Annotated[str, typer.Option("--device", help=DEVICE)]
+Threads = Annotated[int | None, typer.Option("--threads", min=1, help=f"{THREADS}  [default: all]")]
 Fast = Annotated[bool, typer.Option("--fast", help="Predict in bfloat16 if this machine is faster with it.")]
-Int8 = Annotated[bool, typer.Option("--int8", help="8-bit matrices: smaller and faster, less exact.")]
+Int8 = Annotated[bool, typer.Option("--int8", help="Use 8-bit weight matrices: smaller and faster, less accurate.")]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change one setting (repeatable).  [default: none]"),
+    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change a recipe setting (repeatable).  [default: none]"),
 ]
 
 

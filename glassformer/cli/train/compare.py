@@ -17,8 +17,8 @@ def compare(
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FILES]",
-            help=f"Data to measure both on ({options.DATA_FILES}); by default what both held out in training.",
+            metavar="FILES",
+            help=f"Data to measure both on ({options.DATA_FILES}). Without files: the data that both held out.",
         ),
     ] = None,
     split: options.HeldOut = None,

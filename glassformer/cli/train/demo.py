@@ -9,8 +9,8 @@ from glassformer.cli.terminal.options import OUT
 
 
 def demo(out: Annotated[Path, typer.Option("--out", "-o", help=OUT)] = Path("runs")) -> None:
-    """Watch two small models learn: the slides' three sentences in seconds, then real English for about two minutes.
-    Exit code 1 if one of them misses its target accuracy. After Ctrl-C, the same command resumes.
+    """Train two small models and watch them learn: on three sentences for some seconds, then on English text for about
+    two minutes. Exit code 1 if one of them misses its target accuracy. After Ctrl-C, the same command resumes.
     """
     from glassformer.cli.train.demo_run import run
 

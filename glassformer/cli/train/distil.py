@@ -9,9 +9,9 @@ import typer
 
 from glassformer.base.errors import ConfigError
 from glassformer.cli.terminal.layout import print_table
-from glassformer.cli.terminal.options import DATA_FILES, OUT, Json, Resume, Set
+from glassformer.cli.terminal.options import OUT, WHICH, Json, Resume, Set
 from glassformer.cli.terminal.screen import console, plain_table
-from glassformer.cli.train.recipe_options import requested_recipe, with_recipe_options
+from glassformer.cli.train.recipe_options import Files, requested_recipe, with_recipe_options
 from glassformer.cli.train.train import folder_of, recipe_of_run, tell, trained
 
 if TYPE_CHECKING:
@@ -19,16 +19,7 @@ if TYPE_CHECKING:
 
 Teacher = Annotated[
     str,
-    typer.Argument(
-        metavar="TEACHER",
-        help="An encoder that was trained for a task: a folder, hub:owner/name, or a name that `glassformer models` "
-        "lists.",
-        show_default=False,
-    ),
-]
-Files = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="FILES", help=f"Files, folders and patterns: .txt, .md, {DATA_FILES}.", show_default=False),
+    typer.Argument(metavar="TEACHER", help=f"An encoder trained for a task: {WHICH}.", show_default=False),
 ]
 
 
@@ -39,25 +30,25 @@ def distil(
     out: Annotated[Path | None, typer.Option("--out", "-o", help=f"{OUT}  [default: runs/NAME]")] = None,
     resume: Resume = False,
     layers: Annotated[
-        int | None, typer.Option("--layers", help="Layers of the student.  [default: half of the teacher's]")
+        int | None, typer.Option("--layers", help="Number of layers of the student.  [default: half of the teacher's]")
     ] = None,
     temperature: Annotated[
         float | None,
-        typer.Option("--teacher-temperature", help="Temperature of both models' probabilities.  [default: 2]"),
+        typer.Option("--teacher-temperature", help="Softmax temperature of teacher and student.  [default: 2]"),
     ] = None,
-    soft: Annotated[float | None, typer.Option("--soft", help="Weight of the teacher's answers.  [default: 5]")] = None,
-    hard: Annotated[float | None, typer.Option("--hard", help="Weight of the task's own loss.  [default: 2]")] = None,
+    soft: Annotated[float | None, typer.Option("--soft", help="Weight of the teacher's loss.  [default: 5]")] = None,
+    hard: Annotated[float | None, typer.Option("--hard", help="Weight of the task's loss.  [default: 2]")] = None,
     cosine: Annotated[
         float | None,
-        typer.Option("--cosine", help="Weight of the cosine loss of the last states.  [default: 1]"),
+        typer.Option("--cosine", help="Weight of the cosine loss between the last hidden states.  [default: 1]"),
     ] = None,
     set: Set = None,
     json: Json = False,
     settings: Mapping[str, object] | None = None,
 ) -> None:
-    """Train a smaller model from a larger one and your data, as DistilBERT was made. The student starts with some of
-    the teacher's layers, or from --start. It learns from the data (labels, numbers, candidates, tags, answers, masked
-    words) and from the teacher's answers.
+    """Train a smaller model (the student) from a larger one (the teacher) and your data, as for DistilBERT. The student
+    starts with some of the teacher's layers, or from --start. It learns from the data (labels, numbers, candidates,
+    tags, answers, masked words) and from the teacher's predictions.
     """
     from glassformer.api.load import load
     from glassformer.saved.recipe import parse_changes

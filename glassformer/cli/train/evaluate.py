@@ -22,15 +22,14 @@ def evaluate(
         list[str] | None,
         typer.Argument(
             metavar="[MODEL] FILES",
-            help="The model (a folder, hub:owner/name or a name that `glassformer models` lists; default: a bundled "
-            f"model), then data to measure on (.txt, .md, {options.DATA_FILES}); by default what was held out in "
-            "training.",
+            help=f"{options.THE_MODEL} data to measure on (.txt, .md, {options.DATA_FILES}). Without files: the "
+            "held-out data.",
         ),
     ] = None,
     model: options.NamedModel = None,
     split: options.HeldOut = None,
     examples: Annotated[
-        bool, typer.Option("--examples/--no-examples", help="Show the worst predictions, with their rows of the data.")
+        bool, typer.Option("--examples/--no-examples", help="Show the examples with the worst predictions.")
     ] = True,
     rejects: options.Rejects = None,
     out: options.Out = None,

@@ -7,7 +7,7 @@ One table holds the options that `train` and `plan` share, with the setting of t
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +17,7 @@ import typer
 from glassformer.base.errors import ConfigError, DataError, did_you_mean
 from glassformer.base.settings import Settings
 from glassformer.bundled.recipes import ready_recipe
-from glassformer.cli.terminal.options import COLUMNS, DATA_FILES, REJECTS, START, TARGET_FILES, signed
+from glassformer.cli.terminal.options import COLUMNS, DATA_FILES, DEVICE, REJECTS, START, TARGET_FILES, THREADS, signed
 from glassformer.cli.terminal.screen import note
 from glassformer.saved.sections import ModelSection, TokenizerSection, WatchSection
 from glassformer.tasks import TASKS, TaskEntry, data_of, is_alone
@@ -33,28 +33,26 @@ _NONE = {"train.threads": "all", "model.size": "the family's own", "train.learni
 _TABLES = {"tune.adapters.rank": "tune.adapters"}
 
 
-def told(setting: str) -> str:
+def told(setting: str, tasks: Collection[str] = TASKS) -> str:
     """The default of a setting, `train.batch`, in brackets; where tasks differ, first that of the first task. What
-    differs with --start comes last; it takes tokens and sizes from the model it starts from.
+    differs with --start comes last; it takes tokens and sizes from the model it starts from. Empty where none of the
+    tasks has the setting.
     """
-    own = {task: value for task, entry in TASKS.items() if (value := _default(entry, setting)) is not None}
+    own = {task: value for task in tasks if (value := _default(TASKS[task], setting)) is not None}
     tuned = {
         task: value
-        for task, entry in TASKS.items()
+        for task in own
         if setting.startswith(("train.", "data."))
-        and (value := _default(entry, setting, tuning=True)) not in (None, own.get(task))
+        and (value := _default(TASKS[task], setting, tuning=True)) not in (None, own[task])
     }
-    first, *others = _by_value(own).items()
-    parts = [first[0], *(f"{value} for {_listed(tasks)}" for value, tasks in others)]
-    parts += [f"{value} with --start for {_listed(tasks)}" for value, tasks in _by_value(tuned).items()]
-    return f"[default: {'; '.join(parts)}]"
+    parts = [f"{value} ({', '.join(its)})" if number else value for number, (value, its) in enumerate(_by_value(own))]
+    for value, its in _by_value(tuned):
+        parts.append(f"with --start {value}" + (f" ({', '.join(its)})" if len(tasks) > 1 else ""))
+    return f"[default: {'; '.join(parts)}]" if own else ""
 
 
-def _by_value(of_tasks: Mapping[str, str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for task, value in of_tasks.items():
-        found.setdefault(value, []).append(task)
-    return found
+def _by_value(its: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+    return [(value, [task for task in its if its[task] == value]) for value in dict.fromkeys(its.values())]
 
 
 def _listed(tasks: list[str]) -> str:
@@ -101,26 +99,26 @@ Files = Annotated[
 ]
 
 # The sizes that `run/sizes.py` chooses.
-_SIZED = "; chosen from the text size and the minutes for masked-lm, language-model and translate"
+_SIZED = f"; {_listed([name for name, entry in TASKS.items() if entry.sized])} choose it by text size and minutes"
 # Option, type, setting, help.
 _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
     ("steps", int, "train.steps", "Stop after this many steps."),
     ("epochs", float, "train.epochs", "Stop after this many epochs."),
-    ("minutes", float, "train.minutes", "Stop after this many minutes of wall-clock time."),
+    ("minutes", float, "train.minutes", "Stop after this many minutes."),
     (
         "family",
         str,
         "model.family",
-        "bert, distilbert, roberta, modernbert or slides; for translate marian, vaswani2017, tensor2tensor, bart or "
-        "t5.",
+        "Encoders: bert, distilbert, roberta, modernbert or slides; for translate and chat marian, vaswani2017, "
+        "tensor2tensor, bart or t5; for language-model and chat llama or gpt2.",
     ),
     (
         "size",
         str,
         "model.size",
-        "tiny, mini, small, medium, base or large, for bert also 6x256 ...; for marian tiny, mini, small or base, for "
-        "vaswani2017 base or big, for t5 small, base or large; roberta, distilbert, bart and slides have no sizes: "
-        f"--set model.settings.layers=6{_SIZED}.",
+        "tiny, mini, small, medium, base or large; bert: also layers x width, 6x256; marian: tiny, mini, small or "
+        "base; vaswani2017: base or big; t5: small, base or large; roberta, distilbert, bart and slides have none, "
+        f"only --set model.settings.layers=6{_SIZED}.",
     ),
     ("start", str, "model.start", START),
     *(
@@ -129,59 +127,49 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
     ),
     ("target-file", list[str], "data.target_files", TARGET_FILES),
     ("rejects", Path, "data.rejects", REJECTS),
-    ("validation", float, "data.validation", "Share of the documents or records to hold out."),
-    ("vocabulary", int, "tokenizer.vocabulary", f"Size of a learned vocabulary{_SIZED}."),
-    ("length", int, "data.length", "Tokens per row."),
+    ("validation", float, "data.validation", "Fraction of the documents or records to hold out."),
+    ("vocabulary", int, "tokenizer.vocabulary", f"Number of tokens in a learned vocabulary{_SIZED}."),
+    ("length", int, "data.length", "Maximum number of tokens in a row, the sequence that the model reads at once."),
     (
         "batch",
         int,
         "train.batch",
-        "Rows per step; chosen together with the size if that is chosen. For translate: --set train.batch_tokens.",
+        "Rows per step; masked-lm and language-model choose it with the size. Encoder–decoders have --set "
+        "train.batch_tokens instead.",
     ),
     ("learning-rate", float, "train.learning_rate", "Peak learning rate."),
     (
         "freeze",
         list[str],
         "tune.freeze",
-        "What not to train: all-but-head; gradually (the head first, then block by block); or a pattern of parameter "
-        "names, encoder.embed.*; a pattern after ! is trained (repeatable).",
+        "Parameters to freeze: all-but-head; gradually (train the head first, then add block after block); or a "
+        "pattern of names, such as encoder.embed.*; a pattern after ! is trained (repeatable).",
     ),
-    ("layer-decay", float, "tune.layer_decay", "Learning rate of a layer, as a share of that of the layer above."),
+    ("layer-decay", float, "tune.layer_decay", "Learning rate of a layer, relative to that of the layer above."),
     (
         "adapters",
         int,
         "tune.adapters.rank",
-        "Train the head and low-rank adapters (LoRA) of this rank on query and value; merged at the end.",
+        "Train only the head and LoRA adapters of this rank on queries and values; they are merged at the end.",
     ),
-    ("precision", str, "train.precision", "auto, float32, bfloat16 or float64."),
-    ("device", str, "train.device", "auto, cpu, cuda, cuda:1 ..."),
-    ("threads", int, "train.threads", "CPU threads."),
-    ("seed", int, "train.seed", "Seed of all random choices."),
+    ("precision", str, "train.precision", "Training precision: auto, float32, bfloat16 or float64."),
+    ("device", str, "train.device", DEVICE),
+    ("threads", int, "train.threads", THREADS),
+    ("seed", int, "train.seed", "Random seed."),
     (
         "watch",
         list[str],
         "watch.sentences",
-        "A sentence whose predictions and heads are recorded during training (repeatable): explore RUN shows them.",
+        "Sentence whose predictions and heads are recorded during training, for explore RUN (repeatable).",
     ),
-    ("seeds", int, "train.seeds", "Train this many models, with seeds 0, 1 ..., and report mean and deviation."),
+    ("seeds", int, "train.seeds", "Train this many models, with seeds 0, 1 ...; report means and standard deviations."),
 )
 _ENDS = ("train.steps", "train.epochs", "train.minutes")
 
 
 def with_recipe_options(command: Callable[..., None]) -> Callable[..., None]:
     """The command with its parameter `settings` replaced by one option for each entry of the table."""
-    parameters = list(inspect.signature(command, eval_str=True).parameters.values())
-    options = [
-        inspect.Parameter(
-            name.replace("-", "_"),
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[
-                kind | None, typer.Option(f"--{name}", writable=kind is Path, help=f"{line}  {told(setting)}")
-            ],
-        )
-        for name, kind, setting, line in _OPTIONS
-    ]
+    parameters = inspect.signature(command, eval_str=True).parameters.values()
     others = [each for each in parameters if each.name != "settings"]
 
     def gathered(**values: Any) -> None:
@@ -189,8 +177,32 @@ def with_recipe_options(command: Callable[..., None]) -> Callable[..., None]:
         given = {setting: value for setting, value in settings.items() if value not in (None, [])}
         command(settings={key: str(of) if isinstance(of, Path) else of for key, of in given.items()}, **values)
 
-    result: Callable[..., None] = signed(gathered, command, [*others, *options])
+    result: Callable[..., None] = signed(gathered, command, [*others, *_parameters(TASKS)])
     return result
+
+
+def help_of_task(command: Callable[..., None], words: Sequence[str]) -> Callable[..., None]:
+    """The command with only the options of the first task among the words, and with their defaults."""
+    tasks, names = [word for word in words if word in TASKS], {name.replace("-", "_") for name, *_ in _OPTIONS}
+    others = [each for name, each in inspect.signature(command).parameters.items() if name not in names]
+    parameters = [*others, *_parameters(tasks[:1])]
+    return signed(lambda **_: None, command, parameters) if tasks else command
+
+
+def _parameters(tasks: Collection[str]) -> list[inspect.Parameter]:
+    """Of the options of the table, those that a task has."""
+    return [
+        inspect.Parameter(
+            name.replace("-", "_"),
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
+                kind | None, typer.Option(f"--{name}", writable=kind is Path, help=f"{line}  {default}")
+            ],
+        )
+        for name, kind, setting, line in _OPTIONS
+        if (default := told(setting, tasks))
+    ]
 
 
 def requested_recipe(

@@ -31,7 +31,8 @@ def train(
     settings: Mapping[str, object] | None = None,
 ) -> None:
     """Train a model and save it with its tokenizer, recipe, scores and model card. WHAT is a recipe file, or a task
-    followed by files. Ctrl-C saves the run and prints how to resume it: --resume --out RUN.
+    followed by files; train TASK --help lists only the options and defaults of this task. Ctrl-C saves the run and
+    prints how to resume it: --resume --out RUN.
     """
     if what is None:
         from glassformer.saved.recipe import RECIPE

@@ -62,8 +62,8 @@ def embed(
     device: options.Device = "auto",
     threads: options.Threads = None,
 ) -> None:
-    """Turn texts or words into vectors, the hidden states of a model, in .npy, .parquet, .safetensors or JSON lines.
-    embed compare tests which vectors suit your labelled data: glassformer embed compare --help.
+    """Compute vectors of texts or words from the hidden states of a model, as .npy, .parquet, .safetensors or JSON
+    lines. glassformer embed compare tests which vectors suit your labelled data.
     """
     which, texts = split_model("embed", text, model, files=file)
     table = word is not None and out is not None and out.suffix.lower() == ".parquet"

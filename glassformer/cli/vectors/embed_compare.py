@@ -31,9 +31,8 @@ def embed_compare(
         list[str] | None,
         typer.Argument(
             metavar="[MODEL] FILES",
-            help="The model (a folder, hub:owner/name or a name that `glassformer models` lists; default: a bundled "
-            "model), then tables with a text and a label (.jsonl, .csv, .tsv, .parquet); with --words files of "
-            "tagged words (.conll, .conllu, .jsonl).",
+            help=f"{options.THE_MODEL} tables with a text and a label (.jsonl, .csv, .tsv, .parquet); with --words, "
+            "files of tagged words (.conll, .conllu, .jsonl).",
             show_default=False,
         ),
     ] = None,
@@ -53,8 +52,8 @@ def embed_compare(
             "--strategy",
             "-s",
             help=f"{options.LAYERS}  "
-            "[default: embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4, concat:0,-1 and mix, those "
-            "that the model has layers for]",
+            "[default: embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4, concat:0,-1 and mix, if "
+            "the model has these layers]",
         ),
     ] = None,
     pooling: Annotated[
@@ -66,7 +65,7 @@ def embed_compare(
     rows: Annotated[int, typer.Option("--rows", min=10, help=options.ROWS)] = MOST_ROWS,
     folds: Annotated[int, typer.Option("--folds", min=2, help="Number of folds of the cross-validation.")] = 5,
     repeats: Annotated[
-        int, typer.Option("--repeats", min=1, help="Number of times that the cross-validation is repeated.")
+        int, typer.Option("--repeats", min=1, help="Number of repetitions of the cross-validation.")
     ] = 1,
     score: Annotated[Literal["accuracy", "macro F1"], typer.Option("--score", help="Score to rank by.")] = "accuracy",
     seed: Annotated[int, typer.Option("--seed", min=0, help=options.SEED)] = 0,
@@ -75,7 +74,7 @@ def embed_compare(
         typer.Option(
             "--mix-out",
             writable=True,
-            help="Write the learned mix of layers here, for --strategy mix:FILE.  [default: none]",
+            help="File for the learned mix of layers; use it as --strategy mix:FILE.  [default: none]",
         ),
     ] = None,
     probe_out: Annotated[
@@ -83,7 +82,7 @@ def embed_compare(
         typer.Option(
             "--probe-out",
             writable=True,
-            help="Write the logistic regression on the best vectors here, learned on all labels: explain --html and "
+            help="File for a logistic regression on the best vectors, fitted on all labels; explain --html and "
             "explore show it with --probe FILE.  [default: none]",
         ),
     ] = None,
@@ -94,9 +93,8 @@ def embed_compare(
     device: options.Device = "auto",
     threads: options.Threads = None,
 ) -> None:
-    """Rank strategies and poolings on your own labels, by cross-validation of a logistic regression on each. By default
-    the six strategies of the BERT paper, the default of TextFeatures and a learned mix are ranked, with the poolings
-    first, mean and, for texts, max.
+    """Rank strategies and poolings by how well a logistic regression on the vectors predicts your labels
+    (cross-validated). The default strategies are the six of the BERT paper, that of TextFeatures and a learned mix.
     """
     from glassformer.data.readers.files import files_of
 

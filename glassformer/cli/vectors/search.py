@@ -7,7 +7,7 @@ from glassformer.base.errors import GlassformerError
 
 def search(
     part: Annotated[
-        str | None, typer.Argument(metavar="build|ask", help="Build an index, or search in one.", show_default=False)
+        str | None, typer.Argument(metavar="build|ask", help="Build an index, or search it.", show_default=False)
     ] = None,
 ) -> None:
     """Search texts by meaning: `search build` makes an index of them, `search ask` finds those nearest to a question.

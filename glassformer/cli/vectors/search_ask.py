@@ -20,14 +20,14 @@ def search_ask(
     question: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="QUESTION", help="Questions; - reads them from standard input, one per line.", show_default=False
+            metavar="QUESTION", help="Questions, or - for standard input, one per line.", show_default=False
         ),
     ] = None,
     file: TextFiles = None,
     text_column: TextColumn = "text",
     top: Top = 5,
     model: Annotated[
-        str | None, typer.Option("--model", help="The model.  [default: the one that the index names]")
+        str | None, typer.Option("--model", help="The model to use.  [default: the one named in the index]")
     ] = None,
     backend: Annotated[
         Literal["auto", "exact", "faiss"],

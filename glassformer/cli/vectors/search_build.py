@@ -29,13 +29,12 @@ def search_build(
         list[str] | None,
         typer.Argument(
             metavar="[MODEL] FILES",
-            help="The model (a folder, hub:owner/name or a name that `glassformer models` lists; default: a bundled "
-            "model), then files of texts, one per line, or .jsonl, .csv, .tsv, .parquet.",
+            help=f"{options.THE_MODEL} files with one text per line, or tables: .jsonl, .csv, .tsv, .parquet.",
             show_default=False,
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", file_okay=False, help=f"{options.OUT}  [default: none; required]")
+        Path | None, typer.Option("--out", "-o", file_okay=False, help=f"{options.OUT}  [default: none, required]")
     ] = None,
     model: options.NamedModel = None,
     text_column: options.TextColumn = "text",
@@ -47,7 +46,7 @@ def search_build(
     device: options.Device = "auto",
     threads: options.Threads = None,
 ) -> None:
-    """Index texts by their vectors, in a folder that records the model and is written whole or not at all."""
+    """Build a search index from the vectors of texts, in a folder that also records the model."""
     which, paths = split_model(
         "search build", files, model, is_data=lambda path: Path(path).exists(), data="a file of texts"
     )

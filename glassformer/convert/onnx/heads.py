@@ -118,8 +118,8 @@ def head_of(config: ModelConfig, *, only_features: bool, pooling: str = "mean") 
     if config.decoder is not None:
         kind = "a decoder" if config.encoder is None else "an encoder–decoder"
         raise ConfigError(
-            "an encoder can be exported to ONNX",
-            got=f"{config.family}, {kind}, which is not exported to ONNX yet",
+            "only an encoder can be exported to ONNX",
+            got=f"{config.family}, {kind}",
             do="export it with --to huggingface",
         )
     sentence = config.sentence_head is not None and bool(config.sentence_head.labels)

@@ -120,7 +120,7 @@ def split_sentences(text: str, *, length: Callable[[str], int] | None = None, mo
 def join_sentences(text: str, sentences: Sequence[Sentence], translations: Sequence[str]) -> str:
     """The text with its sentences replaced by their translations; raises ShapeError for another number of these."""
     if len(sentences) != len(translations):
-        raise ShapeError(f"{len(sentences):,} sentences have as many translations", got=f"{len(translations):,}")
+        raise ShapeError(f"{len(sentences):,} sentences need as many translations", got=f"{len(translations):,}")
     parts, at = list[str](), 0
     for sentence, translation in zip(sentences, translations, strict=True):
         parts += [text[at : sentence.start], translation]

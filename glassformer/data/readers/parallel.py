@@ -101,10 +101,9 @@ def check_parallel(source: Path, target: Path) -> None:
     more = abs(len(ours) - len(theirs))
     at = parting_line(ours, theirs)
     where = (
-        f"the lengths of their lines agree up to about line {at:,}, and after it without {_lines(more)} of {longer}: "
-        f"look there"
+        f"look at about line {at:,}, where {longer} seems to have {_lines(more)} too many"
         if at is not None
-        else f"{shorter} lacks {_lines(more)}; the lengths of the lines do not show where"
+        else f"{shorter} has {_lines(more)} too few; the lengths of the lines do not show where"
     )
     raise DataError(
         f"{source} and {target} must have the same number of lines", got=f"{len(ours):,} and {len(theirs):,}", do=where

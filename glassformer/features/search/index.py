@@ -118,9 +118,9 @@ class SearchIndex:
         model = _opened(model, device)
         if building.model_digest(model) != facts.digest:
             raise CheckpointError(
-                f"{path} must be searched with the model that made it ({facts.model or 'a model in memory'})",
+                f"{path} must be searched with the model that made it ({facts.model or 'one given in Python'})",
                 got="another model: its weights, settings or tokenizer differ",
-                do="give that one with --model, or rebuild the index with this one",
+                do="name that model with --model, or rebuild the index with this one",
             )
         return cls(Path(path), facts, model, backend)
 

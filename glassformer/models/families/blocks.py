@@ -18,7 +18,8 @@ def head_size(width: int, heads: int) -> int:
         if number < 1:
             raise ConfigError(f"{name} must be greater than or equal to 1, got {number}")
     if width % heads:
-        raise ConfigError(f"width must be a multiple of heads, or give query_size and value_size; {width} / {heads}")
+        wanted = f"width / heads must be a whole number; {width} / {heads} is not"
+        raise ConfigError(wanted, do="change one of them, or set query_size and value_size")
     return width // heads
 
 

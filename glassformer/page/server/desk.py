@@ -74,7 +74,7 @@ class Desk:
     def run(self, key: str) -> Run:
         """A run that is kept; raises MissingError."""
         if key not in self.runs:
-            raise MissingError("this run is not kept any more", do="ask for it again")
+            raise MissingError("this run is no longer in memory", do="open it again")
         self.runs.move_to_end(key)
         return self.runs[key]
 

@@ -96,19 +96,21 @@ class Guard:
         host = headers.get("host", "")
         if headers.getlist("host") != [host] or hostname(host) not in LOOPBACK:
             raise ForbiddenError(
-                "this server answers to the name of this machine alone",
+                "this server accepts only requests addressed to this machine",
                 got=f"a request for {host[:80]!r}",
-                do="open the address that glassformer explore has printed",
+                do="open the address that glassformer explore printed",
             )
         for origin in headers.getlist("origin"):
             if origin != f"http://{host}":
-                raise ForbiddenError("this server answers its own page alone", got=f"a page of {origin[:80]!r}")
+                raise ForbiddenError(
+                    "this server accepts only requests from its own page", got=f"one from {origin[:80]!r}"
+                )
         first = scope["path"].removeprefix("/").partition("/")[0]
         if not secrets.compare_digest(first.encode(), self.token.encode()):
             raise ForbiddenError(
-                "the address of the page bears a token",
+                "the address of the page must contain this server's token",
                 got="another one, or none",
-                do="open the address that glassformer explore has printed last",
+                do="open the address that glassformer explore printed last",
             )
 
     async def body(self, scope: Scope, receive: Receive) -> bytes:

@@ -45,7 +45,7 @@ def mean_attention(weights: Any, *, layers: Sequence[int] | None = None, heads: 
     """
     table = np.asarray(weights, np.float64)
     if table.ndim != 4:
-        raise ShapeError("attention of all layers and heads has 4 axes", got=f"{list(table.shape)}")
+        raise ShapeError("attention of all layers and heads must have 4 axes", got=f"{list(table.shape)}")
     for axis, (name, chosen) in enumerate((("layer", layers), ("head", heads))):
         beyond = [number for number in chosen or () if not -table.shape[axis] <= number < table.shape[axis]]
         if beyond:
@@ -80,7 +80,7 @@ def align(
     table = np.asarray(attention, np.float64)
     if table.shape != (len(target_tokens), len(source_tokens)):
         raise ShapeError(
-            "attention has a row for each target token and a column for each source token",
+            "attention must have a row for each target token and a column for each source token",
             got=f"{list(table.shape)} for {len(target_tokens)} and {len(source_tokens)} tokens",
         )
     if reading:

@@ -260,9 +260,9 @@ class Generate(writers.Writer[Prompt, Generation]):
         (hypotheses,) = found
         if not hypotheses:
             raise DataError(
-                "a text with these words, of at most this length, must be possible",
+                "a text that meets all conditions is needed",
                 got=f"none found after {example.text[:60]!r}",
-                do="ask for more beams or tokens, or for other words",
+                do="allow more beams or tokens, or force and forbid other words",
             )
         first = hypotheses[0]
         samples: tuple[Sample, ...] = ()

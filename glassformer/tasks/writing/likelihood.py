@@ -126,15 +126,15 @@ class PairLikelihood(Predictor[TextPair, ScoredPair]):
     def example(self, values: Mapping[str, object], where: str) -> TextPair:
         if values.get(TARGET) is None:
             raise DataError(
-                located(where, "a text and its translation are scored together"),
-                got="no target",
-                do="--target TARGET, or a table with a column of targets",
+                located(where, "a translator scores a text together with its translation"),
+                got="no translation",
+                do="add --target TRANSLATION, or read a table with --target-column",
             )
         pair = TextPair(text_of(values["text"], where, "source"), text_of(values[TARGET], where, "target"))
         if marks := {*ids_of(self.tokenizer.target, pair.target or "")} & {*self.ids.end, *self.ids.never}:
             raise DataError(
-                located(where, "the target must hold words alone"),
-                got=f"{self.tokenizer.target.token(min(marks))!r}, which the model has in no sentence",
+                located(where, "the target must have no special tokens"),
+                got=repr(self.tokenizer.target.token(min(marks))),
             )
         if not self.fits(pair):
             raise DataError(

@@ -77,7 +77,7 @@ class Translator(writers.Writer[TextPair, Translation]):
         words = beginning_with(blank, self.target) if blank and typed.strip() else ()
         self.following = (*words, *ids.end) if words else ()
         if blanks := [word for word in (*self.settings.forced, *self.settings.forbidden) if not word.strip()]:
-            raise ConfigError("a word is needed to force or to forbid it", got=repr(blanks[0]))
+            raise ConfigError("a text to force or to forbid must not be blank", got=repr(blanks[0]))
         self.forced = tuple(word.inside for word in forced_words(self.settings.forced, self.target.ids))
         never = () if default is None else default.forbidden
         self.forbidden = (*never, *forbidden_ids(self.settings.forbidden, self.target.ids))
@@ -111,22 +111,22 @@ class Translator(writers.Writer[TextPair, Translation]):
         """Raise ConfigError for words that no answer can have: too many, or such that contain forbidden ones."""
         if self.most is not None and self.least > self.most:
             raise ConfigError(
-                f"the prefix, the words that are forced and the end have {self.least} tokens",
-                got=f"at most {self.most} tokens",
-                do="allow more: --max-tokens, in Python max_tokens",
+                f"the prefix, the forced texts and the end token need {self.least} tokens",
+                got=f"a maximum of {self.most}",
+                do="raise it with --max-tokens, in Python max_tokens",
             )
         for word in (*self.forced, self.prefix):
             if marks := {*word} & {*self.ids.end, *self.ids.never}:
                 raise ConfigError(
-                    "words that are forced, and a prefix, are words",
-                    got=f"{self.target.token(min(marks))!r}, which the model has in no sentence",
+                    "the prefix and forced texts must have no special tokens",
+                    got=repr(self.target.token(min(marks))),
                     do="leave it out",
                 )
             for forbidden in self.forbidden:
                 if occurs(forbidden, word):
                     raise ConfigError(
-                        f"an answer that contains {self.target.decode(word).strip()!r} is asked for",
-                        got=f"{self.target.decode(forbidden).strip()!r} as forbidden",
+                        f"an answer cannot contain {self.target.decode(word).strip()!r}, which is forced",
+                        got=f"{self.target.decode(forbidden).strip()!r}, which is forbidden",
                         do="leave one of them out",
                     )
 
@@ -224,9 +224,9 @@ class Translator(writers.Writer[TextPair, Translation]):
         text, sentences = example.text, self.sentences(example.text)
         if not all(found):
             raise DataError(
-                "a translation with these words, of at most this length, must be possible",
+                "a translation that meets all conditions is needed",
                 got=f"none found by {self.settings.beams} beams for {text[:60]!r}",
-                do="ask for more beams or tokens, or for other words",
+                do="allow more beams or tokens, or force and forbid other words",
             )
         written = [self.written(hypotheses[0]) for hypotheses in found]
         best = [translation for translation, _ in written]

@@ -133,7 +133,7 @@ def answered(
 def refuse_several(settings: DecodeSettings, what: str) -> None:
     if settings.n_best > 1:
         raise ConfigError(
-            f"the words of one {what} can be shown as they are decided",
+            f"only a single {what} can be streamed",
             got=f"n_best = {settings.n_best}",
             do="leave n_best out",
         )

@@ -12,7 +12,7 @@ TASK = TaskEntry(
 VERBS = (
     VerbEntry(
         name="classify",
-        help="predict the label, labels or number of a text or a pair",
+        help="predict the label, labels or number of a text or a pair of texts",
         predictor=".task:Classify",
         method=True,
         columns=("text", "pair"),

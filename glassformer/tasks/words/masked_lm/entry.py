@@ -21,7 +21,7 @@ VERBS = (
     ),
     VerbEntry(
         name="score",
-        help="score how likely a text or a translation is, token by token",
+        help="compute the log-probability of each token of a text or a translation",
         predictor=".likelihood:PseudoLikelihood",
         method=True,
         columns=("text", "target"),

@@ -172,9 +172,9 @@ class Chatter(Writer[Conversation, Reply]):
         (hypotheses,) = found
         if not hypotheses:
             raise DataError(
-                "a reply with these words, of at most this length, must be possible",
+                "a reply that meets all conditions is needed",
                 got="none found",
-                do="ask for more beams or tokens, or for other words",
+                do="allow more beams or tokens, or force and forbid other words",
             )
         first, written = hypotheses[0], [self.translator.written(each)[0] for each in hypotheses]
         target, ids = self.translator.target, [*first.ids, *([] if first.end is None else [first.end])]

@@ -74,7 +74,7 @@ class Talker(Writer[Talk, Reply]):
         for each in messages:
             if marks := {*ids_of(self.tokenizer, each.content)} & self.tokenizer.special_ids:
                 raise DataError(
-                    located(where, "a turn must hold words alone"),
+                    located(where, "a turn must have no special tokens"),
                     got=f"{self.tokenizer.token(min(marks))!r}, which the model uses to separate turns",
                 )
         return self._read(messages)

@@ -78,7 +78,7 @@ class References:
         if not references or not all(references):
             without = next((number for number, each in enumerate(references, 1) if not each), 0)
             raise ShapeError(
-                "a translation is measured against at least one reference",
+                "each translation needs at least one reference",
                 got=f"none for sentence {without:,}" if without else "no sentence",
             )
         self.texts = [list(each) for each in references]
