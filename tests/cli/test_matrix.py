@@ -5,6 +5,7 @@ Q query words · K key words
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable
 from typing import Any
@@ -111,7 +112,11 @@ def test_the_posts_own_pictures_in_one_word(run: Run) -> None:
     for record in readings:
         assert record["masked_words"] == list(SENTENCE.masked_words)
         assert record["pairs"][0] == pytest.approx(quick_brown_fox().second_pair_vectors, abs=1e-4)
-    assert "81 of 81" in done.out
+    cells = {record["reading"]: sum(record["result"], []) for record in readings}
+    same = {name: sum(map(operator.eq, found, cells["code"])) for name, found in cells.items()}
+    assert re.findall(r"(\d+) of 81 in reading (\w+)", " ".join(done.out.split())) == [(str(same[name]), name) for name in same]
+    shifted = run("matrix", "--post", "--reading", "code", "--prefix-words", "1").out
+    assert re.findall(r"(\d+) of 81 in\s+reading code", shifted) == ["65"]
     assert re.search(r"second pair_vectors.*row 0", done.out)
     assert re.search(r"first pair_vectors.*no row", done.out)
     assert len(run("matrix", "--post", "--reading", "pairs", "--json").records) == 1
@@ -207,6 +212,7 @@ def test_each_line_of_standard_input_is_a_text(run: Run) -> None:
         (("a b", "--post"), "a text"),
         (("--guide", "--reading", "code"), "--reading"),
         (("--guide", "--query-size", "nan"), "--query-size"),
+        (("--guide", "--post"), "take --post; leave"),
         (("a b", "--query-size", "4"), "--guide"),
         (("a b", "--window", "0"), "--window"),
         (("a b", "--prefix-words", "-1"), "--prefix-words"),

@@ -166,8 +166,10 @@ def matrix(
         texts = list(texts_to_explain([text or ""]))
     if html is not None and len(texts) > 1:
         raise DataError("--html draws one text", got=str(len(texts)), do="give one text")
+    matrices: list[ActivityMatrix] = []
     for count, (each, read) in enumerate((each, read) for each in texts for read in readings):
         shown = _shown(each, read, asked)
+        matrices.append(shown.matrix)
         if html is not None and not count:
             shown.write_page(html)
         if json:
@@ -179,7 +181,7 @@ def matrix(
         if notes and not post:
             print_notes(notes_about("verb.matrix"))
     if post and not json:
-        print(*against_the_post(screen_width()), sep="\n")
+        print(*against_the_post(matrices, screen_width()), sep="\n")
         if notes:
             print_notes(notes_about("verb.matrix"))
 
@@ -188,7 +190,7 @@ def _refuse(what: str, options: Mapping[str, object], do: str = "leave it out") 
     """Raise ConfigError for the first of these options that was given."""
     for option, value in options.items():
         if value is not None:
-            raise ConfigError(f"{what} does not take {option}", got=str(value), do=do)
+            raise ConfigError(f"{what} does not take {option}", got="" if value is True else str(value), do=do)
 
 
 @dataclass(frozen=True)
