@@ -5,7 +5,6 @@ Q query words · K key words
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable
 from typing import Any
@@ -112,9 +111,9 @@ def test_the_posts_own_pictures_in_one_word(run: Run) -> None:
     for record in readings:
         assert record["masked_words"] == list(SENTENCE.masked_words)
         assert record["pairs"][0] == pytest.approx(quick_brown_fox().second_pair_vectors, abs=1e-4)
-    cells = {record["reading"]: sum(record["result"], []) for record in readings}
-    same = {name: sum(map(operator.eq, found, cells["code"])) for name, found in cells.items()}
-    assert re.findall(r"(\d+) of 81 in reading (\w+)", " ".join(done.out.split())) == [(str(same[name]), name) for name in same]
+    results = {record["reading"]: torch.tensor(record["result"]) for record in readings}
+    same = [(str(int((found == results["code"]).sum())), name) for name, found in results.items()]
+    assert re.findall(r"(\d+) of 81 in reading (\w+)", " ".join(done.out.split())) == same
     shifted = run("matrix", "--post", "--reading", "code", "--prefix-words", "1").out
     assert re.findall(r"(\d+) of 81 in\s+reading code", shifted) == ["65"]
     assert re.search(r"second pair_vectors.*row 0", done.out)
