@@ -12,7 +12,7 @@ import typer
 from glassformer.base.errors import DataError
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model, split_model
-from glassformer.cli.terminal.options import ROWS, SEED, Device, HeldOutTexts, Json, NamedModel, Threads
+from glassformer.cli.terminal.options import ROWS, Device, HeldOutTexts, Json, NamedModel, Seed, Threads
 from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def heads(
         bool,
         typer.Option("--importance/--no-importance", help="Measure what the model loses without each head (slow)."),
     ] = True,
-    seed: Annotated[int, typer.Option("--seed", min=0, help=SEED)] = 0,
+    seed: Seed = 0,
     json: Json = False,
     device: Device = "auto",
     threads: Threads = None,

@@ -13,7 +13,7 @@ from glassformer.base.lines import label, screen_width, wrapped
 from glassformer.base.wrapping import in_one_line
 from glassformer.cli.look.matrix_lines import LONGEST_WORD, flowing, print_notes, table
 from glassformer.cli.terminal.opened import open_model
-from glassformer.cli.terminal.options import HTML, SEED, Json, Notes
+from glassformer.cli.terminal.options import HTML, Json, Notes, Seed
 from glassformer.cli.terminal.screen import record
 from glassformer.cli.terminal.texts import texts_to_explain
 from glassformer.text.tokenizer import MASK
@@ -72,7 +72,7 @@ def matrix(
             f"[default: {_SHARE}, or none where {MASK} is in the text]",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help=SEED)] = 0,
+    seed: Seed = 0,
     reading: Annotated[
         str | None,
         typer.Option(

@@ -14,7 +14,7 @@ from glassformer.base.wrapping import in_one_line
 from glassformer.bundled.texts import notes_about
 from glassformer.cli.look.matrix_lines import print_notes
 from glassformer.cli.terminal.opened import open_model, split_model
-from glassformer.cli.terminal.options import HTML, SEED, Device, Json, NamedModel, Notes, Texts, Threads
+from glassformer.cli.terminal.options import HTML, Device, Json, NamedModel, Notes, Seed, Texts, Threads
 from glassformer.cli.terminal.screen import record
 from glassformer.cli.terminal.texts import texts_to_explain
 
@@ -28,7 +28,7 @@ _SENTENCE = "This course is the best"
 def shuffle(
     text: Texts = None,
     model: NamedModel = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help=SEED)] = 0,
+    seed: Seed = 0,
     notes: Notes = False,
     html: Annotated[Path | None, typer.Option("--html", writable=True, help=HTML)] = None,
     json: Json = False,

@@ -70,7 +70,7 @@ WRITE = (
     "that the numbers are the same with and without the cache."
 )
 ROWS = "Maximum number of texts or words, drawn at random."
-SEED = "Seed of all random choices."
+Seed = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Seed of all random choices.")]
 # The files of tables that a training or a measurement reads.
 DATA_FILES = (
     ".jsonl, .csv, .tsv, .parquet, for tag also .conll and .conllu, for answer also SQuAD's .json; each also as .gz"
