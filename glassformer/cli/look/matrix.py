@@ -261,9 +261,9 @@ class _Shown:
             shown = shown[:, :_SHOWN]
             drawn = in_one_line(f"learned by {asked.name}; the first {shown.shape[1]} numbers")
         if begin == 1:
-            yield f"1. words, split at spaces: {count}"
+            yield from wrapped(f"1. words, split at spaces: {count}", width, rest=3)
             yield from flowing(" ".join(map(in_one_line, self.words)), width)
-            yield from ("", f"2. words replaced by {MASK}: {chosen}")
+            yield from ("", *wrapped(f"2. words replaced by {MASK}: {chosen}", width, rest=3))
             yield from flowing(" ".join(map(in_one_line, self.seen)), width)
             yield ""
             yield from wrapped(
@@ -284,13 +284,13 @@ class _Shown:
                 continue
             if number > begin:
                 yield ""
-            yield f"{number}. {title}"
+            yield from wrapped(f"{number}. {title}", width, rest=3)
             if number == 6:
                 yield from flowing(f"reading {matrix.reading}: {_READINGS[matrix.reading]}; mask: {matrix.mask}", width)
             yield from table(labels, labels, tensor, width)
         for place in matrix.without_keys:
             outcome = "it sees itself" if matrix.rule == "itself" else "its row is zero"
-            yield f"   word {place}, {label(labels[place], LONGEST_WORD)}, may see no word: {outcome}"
+            yield from flowing(f"word {place}, {label(labels[place], LONGEST_WORD)}, may see no word: {outcome}", width)
 
 
 def _shown(text: str, reading: Reading, asked: _Asked) -> _Shown:

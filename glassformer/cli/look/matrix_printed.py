@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glassformer.base.lines import screen_width
+from glassformer.base.lines import screen_width, wrapped
 from glassformer.bundled.texts import notes_about
 from glassformer.cli.look.matrix_lines import digits, flowing, print_notes, table
 from glassformer.cli.terminal.screen import record
@@ -52,7 +52,7 @@ def _lines(each: Printed, size: int, width: int) -> Iterator[str]:
     yield from table(each.queries, each.keys, torch.tensor(each.scores), width)
     yield from ("", f"2. scaled: scores / √{size} = scores / {root}")
     yield from table(each.queries, each.keys, scaled, width)
-    yield from ("", "3. weights: softmax of each row; each row sums to 1")
+    yield from ("", *wrapped("3. weights: softmax of each row; each row sums to 1", width, rest=3))
     yield from table(each.queries, each.keys, weights, width)
     marks = [
         f"sum {digits(total)}{', not 1 (C-30)' if row in each.wrong else ''}" for row, total in enumerate(each.sums)
@@ -78,7 +78,7 @@ def against_the_post(matrices: Sequence[ActivityMatrix], width: int) -> Iterator
     post, found = quick_brown_fox(), matrices[0]
     same = [(each.reading, int((each.result == torch.tensor(post.matrix)).sum())) for each in matrices]
     cells = ", ".join(f"{count} of {found.result.numel()} in reading {reading}" for reading, count in same)
-    yield from ("", "9. what the post prints, compared with these numbers")
+    yield from ("", *wrapped("9. what the post prints, compared with these numbers", width, rest=3))
     yield from flowing(f"its result, the identity: the same cells are {cells}", width)
     for name, vector in (("first", post.first_pair_vectors), ("second", post.second_pair_vectors)):
         apart = (found.pairs - torch.tensor(vector)).abs().amax(dim=1)  # [Q]

@@ -84,7 +84,7 @@ def _lines(found: Shuffled, unknown: Sequence[str], width: int) -> Iterator[str]
     rows = [[word, *(number(of[place]) for of in apart)] for place, word in enumerate(words)]
     yield from indented(grid([["", *(way.name for way in found.ways)], *rows], width - 2), 2)
     shown = min(SHOWN, size)
-    yield from ("", f"The vector of {words[0]} (the first {shown} of {size} numbers):")
+    yield from ("", *wrapped(f"The vector of {words[0]} (the first {shown} of {size} numbers):", width))
     vectors = [
         [title, *map(number, of[0, :shown].tolist())]
         for way in found.ways
