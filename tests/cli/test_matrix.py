@@ -215,7 +215,7 @@ def test_each_line_of_standard_input_is_a_text(run: Run) -> None:
         (("a b", "--query-size", "4"), "--guide"),
         (("a b", "--window", "0"), "--window"),
         (("a b", "--prefix-words", "-1"), "--prefix-words"),
-        (("a b", "--padding-words", "2"), "hides all"),
+        (("a b", "--padding-words", "2"), "fewer --padding-words"),
         (("a b", "--hide", "1"), "hides all"),
         (("a b", "--model", "english", "--width", "4"), "--width"),
         (("a b", "--model", "englisch"), "englisch"),

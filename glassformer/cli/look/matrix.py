@@ -328,6 +328,8 @@ def _shown(text: str, reading: Reading, asked: _Asked) -> _Shown:
     found = activity_matrix(features, masked_words, reading=reading, **asked.masks)
     if len(found.without_keys) == len(words):
         raise DataError(
-            "a mask must leave some word to see", got=f"{found.mask}, which hides all", do="hide fewer words"
+            "a mask must leave some word to see",
+            got=f"{found.mask}, which hides all",
+            do="hide fewer words, or have fewer --padding-words" if found.padding else "hide fewer words",
         )
     return _Shown(words, masked_words, share, asked, features, found)
