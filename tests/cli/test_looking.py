@@ -84,6 +84,11 @@ def test_explain_follows_one_number_home(run: Run, drawn: Path) -> None:
     assert records[0]["value"] == pytest.approx(
         load(drawn).trace(SENTENCE)["encoder.blocks.0.self_attention.weights"][0, 1, 1, 0].item()
     )
+    (cut, *_) = run("explain", drawn, SENTENCE, "--cell", WEIGHT, "--json", "--terms", "2").records
+    assert (len(cut["terms"]), cut["terms_left_out"]) == (2, 3)
+    total = sum(term["value"] for term in records[0]["terms"])
+    assert sum(term["value"] for term in cut["terms"]) + cut["sum_left_out"] == pytest.approx(total)
+    assert "3 more" in run("explain", drawn, SENTENCE, "--cell", WEIGHT, "--terms", "2").out
 
 
 def test_explain_of_a_mixed_vector_lists_each_words_share(run: Run, drawn: Path) -> None:

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from glassformer.base.errors import ConfigError
+
 _WHICH = "a folder, hub:owner/name, or a name that `glassformer models` lists"
 ModelFolder = Annotated[str, typer.Argument(metavar="MODEL", help=f"A saved model: {_WHICH}.", show_default=False)]
 # The words of a command, of which the first may be the model: `split_model` in opened.py tells.
@@ -64,7 +66,10 @@ Megabytes = Annotated[
         "[default: 2, or 8 if the model's first block needs more]",
     ),
 ]
-HTML = "Write a page that shows every number and its inputs: one file for the browser.  [default: none]"
+HTML = (
+    "Write a page that shows every number and its inputs: one file for the browser; it replaces an earlier page of "
+    "glassformer.  [default: none]"
+)
 WRITE = (
     "Generate this many tokens: of a continuation, or of a chat model's reply. explain shows each step; verify checks "
     "that the numbers are the same with and without the cache."
@@ -98,6 +103,11 @@ COLUMNS = {
 """The help of the option that names the column of a role, --ROLE-column."""
 TextColumn = Annotated[str, typer.Option("--text-column", help=COLUMNS["text"])]
 TARGET_FILES = "File whose line n translates line n of the other file (repeatable)."
+
+
+def check_megabytes(megabytes: int | None, html: Path | None) -> None:
+    if megabytes is not None and html is None:
+        raise ConfigError("--megabytes limits a page", got="no page", do="add --html FILE")
 
 
 def column_option(role: str, default: str = "") -> Any:
