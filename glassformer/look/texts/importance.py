@@ -69,10 +69,11 @@ def head_importance(
     One?*) and measure on texts that the model has not learned from what is lost.
 
     A model of masked words is measured by the loss of words that are masked for it (a seventh of each text at a time,
-    chosen by `seed`, or the tokens `hidden`, counted from 0 in each text), a decoder by that of the next tokens, an encoder-decoder by that of its targets' tokens (`pairs`;
-    without them of its own translations); all in nats a token. A model that predicts no words and classifies texts is
-    measured by how far the probabilities of its labels move (Kullback-Leibler divergence, nats); any other by how far
-    the mean of a text's states turns (1 − cosine). A head that is off gives 0, as with `gf.zero_head`; all others stay.
+    chosen by `seed`, or the tokens `hidden`, counted from 0 in each text), a decoder by that of the next tokens, an
+    encoder-decoder by that of its targets' tokens (`pairs`; without them of its own translations); all in nats. A model
+    that predicts no words and classifies texts is measured by how far the probabilities of its labels move
+    (Kullback-Leibler divergence, nats); any other by how far the mean of a text's states turns (1 − cosine). A head
+    that is off gives 0, as with `gf.zero_head`; all others stay.
 
     A difference above 0 means that the model is worse without the head on these texts. Heads can stand in for each
     other: what is lost without two of them is not the sum. Raises DataError for no text and for one of only blanks.
