@@ -5,7 +5,7 @@ import shutil
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
-NARROWEST, USUAL, WIDEST = 60, 80, 120
+NARROWEST, USUAL, WIDEST = 40, 80, 120
 
 WORD, LABEL = 16, 30
 """The most columns of a word that is cut, and of all that precedes a row of numbers."""
@@ -15,7 +15,7 @@ _HELD = "\0"
 
 
 def screen_width() -> int:
-    """The columns of the terminal, from 60 to 120; 80 where there is no terminal."""
+    """The columns of the terminal, from 40 to 120; 80 where there is no terminal."""
     return max(NARROWEST, min(WIDEST, shutil.get_terminal_size((USUAL, 24)).columns))
 
 
@@ -86,7 +86,7 @@ def grid(
         for row, mark in zip(rows, marks, strict=True):
             numbers = (padded(row[at + 1], widths[at + 1], right=at + 1 not in left) for at in block)
             line = "  ".join([padded(row[0], widths[0]), *numbers])
-            yield (f"{line}  {mark}" if mark else line).rstrip()
+            yield from wrapped(f"{line}  {mark}", width) if mark else (line.rstrip(),)
 
 
 def _blocks(widths: Sequence[int], room: int) -> list[range]:

@@ -17,8 +17,8 @@ from glassformer.base.errors import ConfigError, did_you_mean
 from glassformer.base.paths import check_path, refuse_endless
 from glassformer.base.plain import DEEPEST, refuse_strange
 
-# The whole numbers that torch and TOML can hold.
-Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+# What torch, numpy and TOML all take.
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
 # What a validator finds other names of settings by, in its context.
 CALLED = "called"
 # Far more than any training uses, but few enough that the memory they need can be computed before training begins.

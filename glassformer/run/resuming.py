@@ -75,12 +75,8 @@ def earlier_recipe(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
     known = read_saved_recipe(out)
     if known is None:
         theirs = [name for name in store.TOKENIZERS if (out / name).exists()]
-        if theirs and not resume:  # else of a run that was killed before its recipe was written
-            raise ConfigError(
-                "a new run needs a folder without files that it would replace",
-                got=f"{out}, which holds {theirs[0]}",
-                do="choose another --out, or move that file",
-            )
+        if theirs and not resume:  # else maybe of a run that was killed before its recipe was written
+            raise would_replace(out, theirs[0])
         return None
     if not resume:
         raise holds_a_run(out)
@@ -97,6 +93,15 @@ def earlier_recipe(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
     if known.train.seeds > 1:
         raise _changed("train.seeds", known.train.seeds, "1")
     return known
+
+
+def would_replace(out: Path, file: str) -> ConfigError:
+    """The error for a new run in a folder that holds this file of another."""
+    return ConfigError(
+        "a new run needs a folder without files that it would replace",
+        got=f"{out}, which holds {file}",
+        do="choose another --out, or move that file",
+    )
 
 
 def holds_a_run(out: Path) -> ConfigError:

@@ -15,7 +15,7 @@ from glassformer.run import seeds
 from glassformer.run.card import write_card
 from glassformer.run.first_weights import taught_by
 from glassformer.run.prepare import Prepared, prepare_run
-from glassformer.run.resuming import CHECKPOINTS, begin, holds_a_run, recorded, remove_files_if_refused
+from glassformer.run.resuming import CHECKPOINTS, begin, holds_a_run, recorded, remove_files_if_refused, would_replace
 from glassformer.runtime.device import Log, choose_device
 from glassformer.saved import store
 from glassformer.saved.artefact import Artefact
@@ -174,6 +174,8 @@ def _train_one(recipe: Recipe, out: Path, progress: Progress, *, resume: bool) -
         begun = begin(out, recipe, resume=resume, log=progress.note)
         prepared = prepare_run(begun.recipe, out, progress, tokenizer=begun.tokenizer)
         if begun.recorded is None:
+            if other := prepared.tokenizer.replaces(out):
+                raise would_replace(out, other)
             # A run that is stopped and resumed must find the same tokens and the same settings.
             prepared.tokenizer.save(out)
             write_recipe(out, prepared.recipe, prepared.tokenizer)

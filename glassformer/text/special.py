@@ -52,9 +52,10 @@ FOREIGN_ROLES = {
     "eos_token": "end",
 }
 
+UNKNOWN = ("[UNK]", "<unk>")
 _WELL_KNOWN = {
     "pad": ("[PAD]", "<pad>", "<|padding|>"),
-    "unknown": ("[UNK]", "<unk>"),
+    "unknown": UNKNOWN,
     "mask": ("[MASK]", "<mask>"),
     "first": ("[CLS]",),
     "separator": ("[SEP]",),

@@ -89,13 +89,18 @@ class Tokenizer:
         """
         directory = Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
+        if (other := self.replaces(directory)) and held(directory) == "a model":
+            raise TokenizerError(f"a model keeps its tokenizer: {directory / other}", do="choose another folder")
         for name, side in zip((FILE, TARGET_FILE), self.sides, strict=False):
-            is_other = (directory / name).is_file() and (directory / name).read_bytes() != side._json.encode()
-            if is_other and held(directory) == "a model":
-                raise TokenizerError(f"a model keeps its tokenizer: {directory / name}", do="choose another folder")
             with atomic_write(directory / name) as draft:
                 draft.write_bytes(side._json.encode())
         return directory / FILE
+
+    def replaces(self, directory: Path) -> str:
+        """The name of a file of another tokenizer that `save` would replace in a folder, or ""."""
+        files = {directory / name: side for name, side in zip((FILE, TARGET_FILE), self.sides, strict=False)}
+        others = (file for file, its in files.items() if file.is_file() and file.read_bytes() != its._json.encode())
+        return next((file.name for file in others), "")
 
     @property
     def settings(self) -> dict[str, Any]:

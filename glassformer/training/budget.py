@@ -32,8 +32,8 @@ class RunProgress:
     the time of compiling. `best` is the best held-out score, found at `best_step`, and `least_loss` the lowest held-out
     loss; `misses` counts the evaluations since either improved. `smoothed` is the running mean of the loss before the
     correction for its beginning at 0, `above` the number of steps for which it was at the baseline's loss, `noticed`
-    whether that was logged. `window` holds the sums for the next line of `metrics.jsonl`. `means` are the running means
-    that are shown, see `Step`.
+    whether that was logged. `window` holds the sums for the next line of `metrics.jsonl`. `recent` are the last losses,
+    whose means are shown, see `Step`.
     """
 
     step: int = 0
@@ -48,7 +48,7 @@ class RunProgress:
     above: int = 0
     noticed: bool = False
     window: Window = field(default_factory=Window)
-    means: dict[str, float] = field(default_factory=dict)
+    recent: dict[str, list[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

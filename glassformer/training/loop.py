@@ -105,7 +105,7 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
             run.tuned.step(state.optimizer, progress.step)
             state.optimizer.zero_grad(set_to_none=True)
             progress.step += 1
-            progress.means = running_means(progress.means, learned.loss, learned.losses)
+            means = running_means(progress.recent, learned.loss, learned.losses)
             progress.setup += run.loss_and_gradient.setup
             run.loss_and_gradient.setup = 0.0
             if state.average is not None:
@@ -119,7 +119,7 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
                 step=progress.step, steps=run.budget.steps, fraction=run.budget.fraction(progress),
                 epoch=progress.step / feed.steps_per_epoch, loss=learned.loss, losses=learned.losses,
                 learning_rate=rate, norm=learned.norm, counts=learned.counts, tokens=learned.tokens,
-                seconds=now - started, elapsed=progress.seconds, means=progress.means, scores=scores,
+                seconds=now - started, elapsed=progress.seconds, means=means, scores=scores,
                 baseline_names=feed.baseline_names,
             )  # fmt: skip
             notice = plateau(progress, report.loss, report.fraction, feed.baseline_loss, settings, feed.plateau_causes)

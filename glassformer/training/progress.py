@@ -12,7 +12,7 @@ from rich.progress import Progress as Bars
 
 from glassformer.base.counting import Counting, clock, now_and_then
 from glassformer.base.wrapping import printable, table_width, wrapped
-from glassformer.training.record import Step
+from glassformer.training.record import SHOWN_STEPS, Step
 
 Advance = Callable[[int], None]
 
@@ -189,7 +189,8 @@ class _Pace:
         left = step.seconds_left
         time = [f"{clock(left)} left"] if left < 1e9 else []
         parts = [f"{name.replace('_', ' ')} {loss:.3f}" for name, loss in step.means.items() if name != "loss"]
-        return [f"loss {step.means['loss']:.3f}", *time, f"{self._rate:,.0f} tokens/s", *parts]
+        over = [f"loss over {min(SHOWN_STEPS, step.step)} steps"] if step.step > 1 else []
+        return [f"loss {step.means['loss']:.3f}", *time, f"{self._rate:,.0f} tokens/s", *parts, *over]
 
 
 def _fitting(facts: list[str], width: int) -> str:

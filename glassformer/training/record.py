@@ -18,8 +18,8 @@ from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Log
 from glassformer.training.budget import RunProgress, Window
 
-# The share of a step's own loss in the running mean.
-_NEW = 0.05
+# The losses that are shown are means of so many steps.
+SHOWN_STEPS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +28,9 @@ class Step:
     evaluation and saving included, `fraction` is how much of the run is done.
 
     `loss` is the weighted sum of `losses`, each divided by its number of labels in `counts`. `norm` is the norm of the
-    gradient before clipping, `scores` are those of the evaluation after this step. `means` are the running means of the
-    loss, and of each loss where there are several: kept with the checkpoints, so that a resumed run shows the same.
+    gradient before clipping, `scores` are those of the evaluation after this step. `means` are those of the loss in the
+    last 10 steps, and of each loss where there are several: kept with the checkpoints, so that a resumed run shows the
+    same.
     `baseline_names`: see `Task`.
     """
 
@@ -55,10 +56,11 @@ class Step:
         return self.elapsed * (1 - self.fraction) / self.fraction if self.fraction else float("inf")
 
 
-def running_means(before: Mapping[str, float], loss: float, losses: Mapping[str, float]) -> dict[str, float]:
-    """The running means after a step: a twentieth of the step's own loss, the rest what they were before."""
-    of_step = {"loss": loss, **(losses if len(losses) > 1 else {})}
-    return {name: (1 - _NEW) * before.get(name, value) + _NEW * value for name, value in of_step.items()}
+def running_means(recent: dict[str, list[float]], loss: float, losses: Mapping[str, float]) -> dict[str, float]:
+    """The means of the last losses, after those of a step have been added to them."""
+    for name, value in {"loss": loss, **(losses if len(losses) > 1 else {})}.items():
+        recent[name] = [*recent.get(name, []), value][-SHOWN_STEPS:]
+    return {name: sum(values) / len(values) for name, values in recent.items()}
 
 
 class Record:

@@ -233,6 +233,7 @@ def test_a_run_is_not_written_over(run: Run, copy: Path, text_file: Path) -> Non
 def test_a_tokenizer_of_ones_own_is_not_written_over(run: Run, text_file: Path, tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("mine")
     refused(run("train", "masked-lm", text_file, "--out", tmp_path), "tokenizer.json", "--out")
+    refused(run("train", "slides", "--steps", "1", "--resume", "--out", tmp_path), "tokenizer.json", "--out")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
 
 

@@ -65,6 +65,9 @@ def test_without_a_text_it_reads_what_travels_with_the_package(run: Run, drawn: 
     done = run("heads", drawn)
     assert done.code == 0
     assert "the slides' 3 sentences" in " ".join(done.out.split())
+    for row in run("heads", drawn, "--json").records:  # its four words, which it knows by heart
+        assert row["lost"]["scored"] == 4
+        assert row["lost"]["baseline"] < 0.5
     assert run("heads", "english", "--no-importance").out.count("·") == 18
 
 

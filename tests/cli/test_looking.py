@@ -50,12 +50,15 @@ def test_the_corrections_of_the_slides_come_first_and_the_others_name_their_docu
             assert all(name in documents for name in said_by[number]) != ("slides" in said_by[number])
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
-def test_explain_fits_the_screen(run: Run, drawn: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+@pytest.mark.parametrize(
+    ("width", "options"), [(40, ("--notes",)), (80, ("--notes",)), (60, ("--cell", WEIGHT)), (120, ("--cell", WEIGHT))]
+)
+def test_explain_fits_the_screen(
+    run: Run, drawn: Path, monkeypatch: pytest.MonkeyPatch, width: int, options: tuple[str, ...]
+) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    for options in (["--notes"], ["--cell", WEIGHT]):
-        done = run("explain", drawn, SENTENCE, *options)
-        assert max(map(len, [*done.out.splitlines(), *done.err.splitlines()])) <= width
+    done = run("explain", drawn, SENTENCE, *options)
+    assert max(map(len, [*done.out.splitlines(), *done.err.splitlines()])) <= width
 
 
 def test_several_texts_are_one_batch(run: Run, drawn: Path) -> None:
@@ -81,6 +84,11 @@ def test_explain_follows_one_number_home(run: Run, drawn: Path) -> None:
     assert records[0]["value"] == pytest.approx(
         load(drawn).trace(SENTENCE)["encoder.blocks.0.self_attention.weights"][0, 1, 1, 0].item()
     )
+    (cut, *_) = run("explain", drawn, SENTENCE, "--cell", WEIGHT, "--json", "--terms", "2").records
+    assert (len(cut["terms"]), cut["terms_left_out"]) == (2, 3)
+    total = sum(term["value"] for term in records[0]["terms"])
+    assert sum(term["value"] for term in cut["terms"]) + cut["sum_left_out"] == pytest.approx(total)
+    assert "3 more" in run("explain", drawn, SENTENCE, "--cell", WEIGHT, "--terms", "2").out
 
 
 def test_explain_of_a_mixed_vector_lists_each_words_share(run: Run, drawn: Path) -> None:

@@ -111,7 +111,11 @@ def test_the_posts_own_pictures_in_one_word(run: Run) -> None:
     for record in readings:
         assert record["masked_words"] == list(SENTENCE.masked_words)
         assert record["pairs"][0] == pytest.approx(quick_brown_fox().second_pair_vectors, abs=1e-4)
-    assert "81 of 81" in done.out
+    results = {record["reading"]: torch.tensor(record["result"]) for record in readings}
+    same = [(str(int((found == results["code"]).sum())), name) for name, found in results.items()]
+    assert re.findall(r"(\d+) of 81 in reading (\w+)", " ".join(done.out.split())) == same
+    shifted = run("matrix", "--post", "--reading", "code", "--prefix-words", "1").out
+    assert re.findall(r"(\d+) of 81 in\s+reading code", shifted) == ["65"]
     assert re.search(r"second pair_vectors.*row 0", done.out)
     assert re.search(r"first pair_vectors.*no row", done.out)
     assert len(run("matrix", "--post", "--reading", "pairs", "--json").records) == 1
@@ -164,7 +168,7 @@ def test_everything_fits_80_columns(run: Run, text: str, width: int) -> None:
     assert max(cell_len(line) for line in done.out.splitlines()) <= 80
 
 
-@pytest.mark.parametrize("columns", [70, 120])
+@pytest.mark.parametrize("columns", [40, 120])
 def test_a_pipe_is_as_wide_as_it_is_asked_to_be(run: Run, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     lines = run("matrix", SENTENCE.text, "--notes").out.splitlines()
@@ -207,10 +211,11 @@ def test_each_line_of_standard_input_is_a_text(run: Run) -> None:
         (("a b", "--post"), "a text"),
         (("--guide", "--reading", "code"), "--reading"),
         (("--guide", "--query-size", "nan"), "--query-size"),
+        (("--guide", "--post"), "take --post; leave"),
         (("a b", "--query-size", "4"), "--guide"),
         (("a b", "--window", "0"), "--window"),
         (("a b", "--prefix-words", "-1"), "--prefix-words"),
-        (("a b", "--padding-words", "2"), "hides all"),
+        (("a b", "--padding-words", "2"), "fewer --padding-words"),
         (("a b", "--hide", "1"), "hides all"),
         (("a b", "--model", "english", "--width", "4"), "--width"),
         (("a b", "--model", "englisch"), "englisch"),

@@ -40,11 +40,30 @@ def test_what_is_printed_is_what_is_computed(run: Run) -> None:
     assert "C-1" in done.out
 
 
+def test_unknown_words_are_named_wherever_they_are(run: Run) -> None:
+    words = ("shuffle", "english", "龘 the cat sat 龖")
+    (record,) = run(*words, "--json").records
+    assert record["words"] == ["[UNK]", "the", "cat", "sat", "[UNK]"]
+    assert record["unknown_words"] == ["龘", "龖"]
+    assert "龘 龖" in run(*words).out
+
+
+def test_a_model_without_positions_has_no_columns_of_them(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "orderless"
+    assert run("train", "slides", "--steps", "1", "--set", "model.settings.positions=none", "--out", folder).code == 0
+    (record,) = run("shuffle", folder, "She likes summer", "--json").records
+    assert [way["positions"] for way in record["ways"]] == [False, False]
+    shown = run("shuffle", folder, "She likes summer").out
+    assert "no positions" in shown
+    assert "With positions" not in shown
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         ((SLIDES, "She"), "words: 1"),
         ((SLIDES, "She runs"), "'runs'"),
+        (("english", "a a a a"), "words: 1"),
         (("nowhere", "She likes"), "nowhere"),
         ((SLIDES, "She likes", "--seed", "-1"), "--seed"),
     ],

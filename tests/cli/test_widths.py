@@ -69,6 +69,8 @@ def test_the_list_of_models_fits(width: int, run: Run, monkeypatch: pytest.Monke
     shown = run("models").out
     assert numbers(wide) <= numbers(shown)
     assert "…" not in shown
+    assert max(cell_len(line) for line in shown.splitlines() if not line.startswith("  card: ")) <= width
+    assert "not stated" not in shown
 
 
 @pytest.mark.sampled(2)

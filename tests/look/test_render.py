@@ -236,8 +236,8 @@ def test_labels_are_one_line_and_measured_in_columns() -> None:
     assert columns_of("e\u0301") == 1
 
 
-@pytest.mark.parametrize(("columns", "width"), [("40", 60), ("97", 97), ("300", WIDEST)])
-def test_the_screen_is_used_between_60_and_120_columns(
+@pytest.mark.parametrize(("columns", "width"), [("20", 40), ("97", 97), ("300", WIDEST)])
+def test_the_screen_is_used_between_40_and_120_columns(
     monkeypatch: pytest.MonkeyPatch, columns: str, width: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)

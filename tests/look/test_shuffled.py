@@ -90,12 +90,13 @@ def test_the_words_of_each_kind_of_tokens() -> None:
     assert units_of(TOKENS) == WORDS
     assert units_of(["<s>", "This", "▁cou", "rse", "▁is", ".", "</s>"]) == [[1], [2, 3], [4], [5]]
     assert units_of(["She", "[MASK]", "[MASK]", "better"]) == [[0], [1], [2], [3]]
+    assert units_of(["[CLS]", "[UNK]", "better", "[UNK]", "[SEP]"]) == [[1], [2], [3]]
 
 
 def test_what_cannot_be_shuffled_is_refused() -> None:
     model = row_named("bert").model()
     run = trace(model, Inputs(ids=IDS[:, :2]), words=Words(inputs=[TOKENS[:2]]), keep=())
-    with refused(ConfigError, wanted=("2 words",), got="words: 1, tokens: 2"):
+    with refused(ConfigError, wanted=("2 different words",), got="words: 1, tokens: 2"):
         shuffled(run)
     with refused(ConfigError, wanted=("model",), got="a run without"):
         shuffled(replace(run, original=None))

@@ -175,4 +175,6 @@ def test_the_list_is_readable_at_80_columns_and_one_claim_is_json(
     shown = printed("X-4", "--out", str(tmp_path / "x.json"))
     assert "four of four" in shown
     assert json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))["verdict"] == recorded()["X-4"]["verdict"]
-    assert json.loads(printed("X-4", "--json"))["rule"] == known_claim("X-4").rule
+    assert json.loads(printed("x-4", "--json"))["rule"] == known_claim("X-4").rule
+    printed("--out", str(tmp_path / "all.jsonl"))
+    assert len((tmp_path / "all.jsonl").read_text(encoding="utf-8").splitlines()) == 20

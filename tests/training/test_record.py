@@ -108,12 +108,12 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     assert "10 steps" in caught.value.got
 
 
-def test_the_running_means_begin_at_the_first_loss_and_follow_each_of_several() -> None:
-    losses = [4.0, 2.0, 8.0]
-    means: dict[str, float] = {}
+def test_the_running_means_are_of_the_last_steps_and_follow_each_of_several() -> None:
+    losses = [40.0, 4.0, 2.0, 8.0, *[1.0] * 7]
+    recent: dict[str, list[float]] = {}
     for loss in losses:
-        means = running_means(means, loss, {"one": loss - 1, "two": 1.0})
-    assert means["loss"] == pytest.approx(0.95**2 * 4 + 0.95 * 0.05 * 2 + 0.05 * 8, abs=1e-15)
+        means = running_means(recent, loss, {"one": loss - 1, "two": 1.0})
+    assert means["loss"] == pytest.approx((4 + 2 + 8 + 7) / 10, abs=1e-15)
     assert means["one"] == pytest.approx(means["loss"] - 1, abs=1e-15)
     assert means["two"] == pytest.approx(1.0, abs=1e-15)
     assert running_means({}, 4.0, {"one": 4.0}) == {"loss": 4.0}

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from glassformer.base.errors import ConfigError, did_you_mean
+from glassformer.base.errors import ConfigError
 from glassformer.base.settings import Settings, read_settings
 
 PLACE = Path(__file__).parent
@@ -80,10 +80,11 @@ def known_claims() -> Mapping[str, Claim]:
 
 
 def known_claim(name: str) -> Claim:
-    """The claim of this name; raises ConfigError for an unknown one."""
-    if name not in known_claims():
-        raise ConfigError(f"there is no claim {name!r}", do=did_you_mean(name, known_claims()))
-    return known_claims()[name]
+    """The claim of this name, X-4 or x-4; raises ConfigError for an unknown one."""
+    known = known_claims()
+    if name.upper() not in known:
+        raise ConfigError(f"there is no claim {name!r}", do=f"known here: {', '.join(known)}")
+    return known[name.upper()]
 
 
 @cache

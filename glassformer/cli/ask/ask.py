@@ -148,6 +148,7 @@ def request_typed(verb: VerbEntry, own: Iterable[str], typed: Mapping[str, Any])
 def _way(typed: Mapping[str, Any]) -> Way:
     """How texts are answered; raises ConfigError for options that exclude it."""
     stream, tree, page = (typed.get(name) for name in ("stream", "tree", "html"))
+    options.check_megabytes(typed.get("megabytes"), page)
     if stream:
         check_streamed(typed)
     if tree or page:

@@ -1,4 +1,3 @@
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,9 +28,14 @@ def claims(
     measure it again with --run, which reads data sets from the folder $GLASSFORMER_DATA.
     """
     if name is None:
-        if run or out is not None:
+        if run:
             raise ConfigError("one claim is run at a time", got="no claim", do="name one: glassformer claims X-4 --run")
-        _list(json=json)
+        with results(out) as handle:
+            if json or out is not None:
+                for its in known_claims().values():
+                    record({**_facts(its), **recorded()[its.id], "runs_here": bool(its.stages)}, handle)
+        if not json:
+            _list()
         return
     its = known_claim(name)
     with results(out) as handle:
@@ -40,7 +44,7 @@ def claims(
 
             found: Mapping[str, Any] = run_claim(its, runs)
         else:
-            found = recorded()[name]
+            found = recorded()[its.id]
         if json or out is not None:
             record({**_facts(its), **found}, handle)
     if not json:
@@ -51,11 +55,7 @@ def _facts(its: Claim) -> dict[str, str]:
     return its.model_dump(include={"id", "title", "document", "claim", "rule"})
 
 
-def _list(*, json: bool) -> None:
-    if json:
-        for its in known_claims().values():
-            record({**_facts(its), **recorded()[its.id], "runs_here": bool(its.stages)}, sys.stdout)
-        return
+def _list() -> None:
     table = plain_table("", "claim", "verdict", "rests on", "date")
     for its in known_claims().values():
         known = recorded()[its.id]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, is_dataclass, replace
+from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from glassformer.api.model import Model
     from glassformer.api.trace import Trace
     from glassformer.config import ModelConfig
+    from glassformer.look.formulas.explanation import Explanation
     from glassformer.look.summaries.mix import Look
     from glassformer.look.texts.tree import SearchTree
     from glassformer.look.texts.walkthrough import Note, NotesOf
     from glassformer.page.sections.sections import Maker
 
+# The terms of a softmax over a vocabulary are thousands, each with its operands.
+_TERMS = 16
 # Words that were hidden, each with the ids of its tokens.
 Hidden = tuple[tuple[str, tuple[int, ...]], ...]
 
@@ -51,6 +54,15 @@ def explain(
         int,
         typer.Option("--sentence", min=0, help="Number of the text or candidate that has the word, counted from 0."),
     ] = 0,
+    terms: Annotated[
+        int | None,
+        typer.Option(
+            "--terms",
+            min=1,
+            help="Maximum number of terms of a sum; the others are counted and added up.  "
+            f"[default: {_TERMS}, and 3 in the steps of a model wider than 8]",
+        ),
+    ] = None,
     notes: options.Notes = False,
     html: Annotated[Path | None, typer.Option("--html", writable=True, help=options.HTML)] = None,
     megabytes: options.Megabytes = None,
@@ -76,6 +88,7 @@ def explain(
     --html writes a page with clickable numbers. With --choice the model reads the text with each candidate, and
     --sentence selects the candidate to show, from 0. With --write a decoder continues the text, step by step.
     """
+    options.check_megabytes(megabytes, html)
     which, texts = split_model("explain", text, model)
     searched = {"beams": beams, "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     if write is None:
@@ -83,7 +96,7 @@ def explain(
     else:
         writing.refuse_beside_write(
             pair=pair, target=target, choice=choice, expect=expect, cell=cell, gradients=gradients, held_out=held_out,
-            probe=probe, index=index, start=start,
+            probe=probe, index=index, start=start, terms=terms,
         )  # fmt: skip
         opened = open_model(which, device=device, threads=threads)
         writing.explain_writing(
@@ -109,10 +122,10 @@ def explain(
     for each in _together(texts):
         trace = _with_hidden(opened.trace(each, second, choices=choice or None), hidden)
         if cell is not None:
-            _follow(trace, cell, json=json)
+            _follow(trace, cell, terms, json=json)
         else:
             given = [each] if isinstance(each, str) else each
-            _walk(opened, given, second, choice or (), trace, sentence, word or "0", notes=notes, json=json)
+            _walk(opened, given, second, choice or (), trace, sentence, word or "0", terms, notes=notes, json=json)
         tell(str(trace.honesty))
 
 
@@ -205,6 +218,7 @@ def _walk(
     trace: Trace,
     sentence: int,
     word: str,
+    terms: int | None,
     *,
     notes: bool,
     json: bool,
@@ -216,6 +230,7 @@ def _walk(
     from glassformer.look.texts.walkthrough import no_notes, walkthrough
 
     limits = Limits.fitting(trace.config)
+    limits = limits if terms is None else replace(limits, terms=terms)
     place = place_of(trace, sentence, word)
     told = notes_for(trace.config) if notes else no_notes
     walk = walkthrough(trace, sentence=sentence, word=place, notes=told, limits=limits)
@@ -224,7 +239,8 @@ def _walk(
     if json:
         written = {"tokens": _tokens(opened, trace, sentence)}
         for step in steps:
-            record(_plain(step) | written, sys.stdout)
+            cells = {"cells": [_record(cell, terms) for cell in step.cells]}
+            record(asdict(replace(step, cells=())) | cells | written, sys.stdout)
             written = {}
     else:
         if found := looks_of(opened, trace, sentence, place):
@@ -243,19 +259,26 @@ def _tokens(opened: Model, trace: Trace, sentence: int) -> dict[str, list[str]]:
     }
 
 
-def _follow(trace: Trace, cell: str, *, json: bool) -> None:
+def _record(explanation: Explanation, terms: int | None) -> dict[str, Any]:
+    """A number as JSON, with its largest terms; where others are left out, their number and sum."""
+    kept, left, rest = explanation.largest(terms or _TERMS)
+    found = asdict(replace(explanation, terms=kept))
+    return found | ({"terms_left_out": left, "sum_left_out": rest} if left else {})
+
+
+def _follow(trace: Trace, cell: str, terms: int | None, *, json: bool) -> None:
     from glassformer.base.lines import indented, screen_width
     from glassformer.cli.look.render import share_lines
-    from glassformer.look.formulas.explanation import explained_lines
+    from glassformer.look.formulas.explanation import Limits, explained_lines
     from glassformer.look.summaries.follow import follow
     from glassformer.look.summaries.mix import shares
 
     width = screen_width()
     for explanation in follow(trace, cell):
         if json:
-            record(_plain(explanation), sys.stdout)
+            record(_record(explanation, terms), sys.stdout)
             continue
-        _print(explained_lines(explanation, width=width))
+        _print(explained_lines(explanation, Limits(terms=terms or _TERMS), width))
         if explanation.name.endswith(".mixed"):
             attention = explanation.name.rpartition(".")[0]
             found = shares(trace, attention, query=explanation.cell["query"], sentence=explanation.cell["sentence"])
@@ -279,10 +302,6 @@ def notes_for(config: ModelConfig) -> NotesOf:
 def _print(lines: Iterable[str]) -> None:
     for line in lines:
         print(in_one_line(line))
-
-
-def _plain(value: object) -> Any:
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 def place_of(trace: Trace, sentence: int, word: str) -> int:

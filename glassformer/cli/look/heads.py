@@ -12,7 +12,7 @@ import typer
 from glassformer.base.errors import DataError
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model, split_model
-from glassformer.cli.terminal.options import ROWS, SEED, THE_MODEL, Device, HeldOutTexts, Json, NamedModel, Threads
+from glassformer.cli.terminal.options import ROWS, THE_MODEL, Device, HeldOutTexts, Json, NamedModel, Seed, Threads
 from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record
 
 if TYPE_CHECKING:
@@ -24,11 +24,14 @@ MOST_TEXTS = 64
 
 
 class Given(NamedTuple):
-    """Texts with their second texts, None where there are none, and what they are called."""
+    """Texts with their second texts, None where there are none, and what they are called; `hidden`: the words of each
+    that the model was trained to predict, where it knows no others.
+    """
 
     texts: list[str]
     seconds: list[str] | None
     title: str
+    hidden: list[tuple[int, ...]] | None = None
 
 
 def heads(
@@ -48,7 +51,7 @@ def heads(
         bool,
         typer.Option("--importance/--no-importance", help="Measure the loss without each head (slow)."),
     ] = True,
-    seed: Annotated[int, typer.Option("--seed", min=0, help=SEED)] = 0,
+    seed: Seed = 0,
     json: Json = False,
     device: Device = "auto",
     threads: Threads = None,
@@ -69,7 +72,9 @@ def heads(
         from glassformer.training.progress import ConsoleProgress
 
         source = held or given
-        lost = head_importance(opened, source.texts, source.seconds, seed=seed, progress=ConsoleProgress())
+        lost = head_importance(
+            opened, source.texts, source.seconds, hidden=source.hidden, seed=seed, progress=ConsoleProgress()
+        )
         if len(source.texts) == 1:
             note("one text has no interval: give several, or a file with --held-out")
     if json:
@@ -123,8 +128,9 @@ def of_package(model: Model) -> Given:
     from glassformer.page.sections.held_out import held_out
 
     if reads_by_word(model.config, model.tokenizer):
-        texts = [sentence.text for sentence in slides().sentences]
-        return Given(texts, None, f"the slides' {len(texts)} sentences; it was trained to predict four of their words")
+        texts, hidden = zip(*((each.text, each.masked_words) for each in slides().sentences), strict=True)
+        title = f"the slides' {len(texts)} sentences; it was trained to predict four of their words"
+        return Given(list(texts), None, title, list(hidden))
     pairs = held_out()
     translates = model.config.encoder is not None and model.config.decoder is not None
     title = f"{len(pairs)} bundled sentences, {'with their French' if translates else 'in English'}"

@@ -13,7 +13,7 @@ from glassformer.base.lines import label, screen_width, wrapped
 from glassformer.base.wrapping import in_one_line
 from glassformer.cli.look.matrix_lines import LONGEST_WORD, flowing, print_notes, table
 from glassformer.cli.terminal.opened import open_model
-from glassformer.cli.terminal.options import HTML, SEED, Json, Notes
+from glassformer.cli.terminal.options import HTML, Json, Notes, Seed
 from glassformer.cli.terminal.screen import record
 from glassformer.cli.terminal.texts import texts_to_explain
 from glassformer.text.tokenizer import MASK
@@ -72,7 +72,7 @@ def matrix(
             f"[default: {_SHARE}; 0 if the text contains {MASK}]",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help=SEED)] = 0,
+    seed: Seed = 0,
     reading: Annotated[
         str | None,
         typer.Option(
@@ -165,8 +165,10 @@ def matrix(
         texts = list(texts_to_explain([text or ""]))
     if html is not None and len(texts) > 1:
         raise DataError("--html draws one text", got=str(len(texts)), do="give one text")
+    matrices: list[ActivityMatrix] = []
     for count, (each, read) in enumerate((each, read) for each in texts for read in readings):
         shown = _shown(each, read, asked)
+        matrices.append(shown.matrix)
         if html is not None and not count:
             shown.write_page(html)
         if json:
@@ -178,7 +180,7 @@ def matrix(
         if notes and not post:
             print_notes(notes_about("verb.matrix"))
     if post and not json:
-        print(*against_the_post(screen_width()), sep="\n")
+        print(*against_the_post(matrices, screen_width()), sep="\n")
         if notes:
             print_notes(notes_about("verb.matrix"))
 
@@ -187,7 +189,7 @@ def _refuse(what: str, options: Mapping[str, object], do: str = "leave it out") 
     """Raise ConfigError for the first of these options that was given."""
     for option, value in options.items():
         if value is not None:
-            raise ConfigError(f"{what} does not take {option}", got=str(value), do=do)
+            raise ConfigError(f"{what} does not take {option}", got="" if value is True else str(value), do=do)
 
 
 @dataclass(frozen=True)
@@ -258,9 +260,9 @@ class _Shown:
             shown = shown[:, :_SHOWN]
             drawn = in_one_line(f"learned by {asked.name}; the first {shown.shape[1]} numbers")
         if begin == 1:
-            yield f"1. words, split at spaces: {count}"
+            yield from wrapped(f"1. words, split at spaces: {count}", width, rest=3)
             yield from flowing(" ".join(map(in_one_line, self.words)), width)
-            yield from ("", f"2. words replaced by {MASK}: {chosen}")
+            yield from ("", *wrapped(f"2. words replaced by {MASK}: {chosen}", width, rest=3))
             yield from flowing(" ".join(map(in_one_line, self.seen)), width)
             yield ""
             yield from wrapped(
@@ -281,13 +283,13 @@ class _Shown:
                 continue
             if number > begin:
                 yield ""
-            yield f"{number}. {title}"
+            yield from wrapped(f"{number}. {title}", width, rest=3)
             if number == 6:
                 yield from flowing(f"reading {matrix.reading}: {_READINGS[matrix.reading]}; mask: {matrix.mask}", width)
             yield from table(labels, labels, tensor, width)
         for place in matrix.without_keys:
             outcome = "it sees itself" if matrix.rule == "itself" else "its row is zero"
-            yield f"   word {place}, {label(labels[place], LONGEST_WORD)}, may see no word: {outcome}"
+            yield from flowing(f"word {place}, {label(labels[place], LONGEST_WORD)}, may see no word: {outcome}", width)
 
 
 def _shown(text: str, reading: Reading, asked: _Asked) -> _Shown:
@@ -325,6 +327,8 @@ def _shown(text: str, reading: Reading, asked: _Asked) -> _Shown:
     found = activity_matrix(features, masked_words, reading=reading, **asked.masks)
     if len(found.without_keys) == len(words):
         raise DataError(
-            "a mask must leave some word to see", got=f"{found.mask}, which hides all", do="hide fewer words"
+            "a mask must leave some word to see",
+            got=f"{found.mask}, which hides all",
+            do="hide fewer words, or have fewer --padding-words" if found.padding else "hide fewer words",
         )
     return _Shown(words, masked_words, share, asked, features, found)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from glassformer.base.lines import screen_width
+from glassformer.base.lines import screen_width, wrapped
 from glassformer.bundled.texts import notes_about
 from glassformer.cli.look.matrix_lines import digits, flowing, print_notes, table
 from glassformer.cli.terminal.screen import record
 from glassformer.look.summaries.printed import Printed, printed, shared_out
+
+if TYPE_CHECKING:
+    from glassformer.parts.activity import ActivityMatrix
 
 
 def show_guide(size: int, *, notes: bool, html: Path | None, json: bool) -> None:
@@ -49,7 +52,7 @@ def _lines(each: Printed, size: int, width: int) -> Iterator[str]:
     yield from table(each.queries, each.keys, torch.tensor(each.scores), width)
     yield from ("", f"2. scaled: scores / √{size} = scores / {root}")
     yield from table(each.queries, each.keys, scaled, width)
-    yield from ("", "3. weights: softmax of each row; each row sums to 1")
+    yield from ("", *wrapped("3. weights: softmax of each row; each row sums to 1", width, rest=3))
     yield from table(each.queries, each.keys, weights, width)
     marks = [
         f"sum {digits(total)}{', not 1 (C-30)' if row in each.wrong else ''}" for row, total in enumerate(each.sums)
@@ -66,20 +69,17 @@ def _lines(each: Printed, size: int, width: int) -> Iterator[str]:
         )
 
 
-def against_the_post(width: int) -> Iterator[str]:
-    """Which of the post's printed numbers are those of its printed vectors."""
+def against_the_post(matrices: Sequence[ActivityMatrix], width: int) -> Iterator[str]:
+    """Which of the post's printed numbers are those of these matrices of its printed vectors."""
     import torch
 
     from glassformer.bundled.texts import quick_brown_fox
-    from glassformer.parts.activity import activity_matrix
 
-    post = quick_brown_fox()
-    found = activity_matrix(torch.tensor(post.features), post.sentence.masked_words, reading="code")
-    same = int((found.result == torch.tensor(post.matrix)).sum())
-    yield from ("", "9. what the post prints, compared with these numbers")
-    yield from flowing(
-        f"its result, the identity: {same} of {found.result.numel()} cells are those of reading code", width
-    )
+    post, found = quick_brown_fox(), matrices[0]
+    same = [(each.reading, int((each.result == torch.tensor(post.matrix)).sum())) for each in matrices]
+    cells = ", ".join(f"{count} of {found.result.numel()} in reading {reading}" for reading, count in same)
+    yield from ("", *wrapped("9. what the post prints, compared with these numbers", width, rest=3))
+    yield from flowing(f"its result, the identity: the same cells are {cells}", width)
     for name, vector in (("first", post.first_pair_vectors), ("second", post.second_pair_vectors)):
         apart = (found.pairs - torch.tensor(vector)).abs().amax(dim=1)  # [Q]
         row, least = int(apart.argmin()), float(apart.min())

@@ -1,6 +1,7 @@
 import sys
 from collections.abc import Mapping
 
+from glassformer.base.lines import wrapped
 from glassformer.bundled.travelling import LICENCE, described, travelling
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.options import Json
@@ -24,14 +25,14 @@ def models(json: Json = False) -> None:
         table.add_row(escaped(each.name), each.task or "", f"{each.parameters:,}", size, LICENCE, score)
     print_table(screen, table)
     for each in found:
-        about = {
-            "trained on": each.text_licence or "licence of the text not stated",
-            "measured on": each.measured_on or "nothing",
-            "card": str(each.folder / "README.md"),
-        }
         screen.print(f"[bold]{escaped(each.name)}[/bold]")
-        for name, value in about.items():
-            screen.print(f"  {name}: {escaped(value)}", soft_wrap=True)
+        for line in (
+            f"trained on: {each.text_licence or 'licence of the text not stated'}",
+            f"measured on: {each.measured_on or 'nothing'}",
+        ):
+            screen.print(escaped("\n".join(wrapped(line, screen.width, first=2, rest=4))))
+        # A path is not broken, so that it can be copied.
+        screen.print(f"  card: {escaped(str(each.folder / 'README.md'))}", soft_wrap=True)
     screen.print("\nA name can be used in place of a model folder.")
 
 

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from glassformer.base.errors import ConfigError
+
 WHICH = "a folder, hub:owner/name, or a name that `glassformer models` lists"
 THE_MODEL = f"The model ({WHICH}; default: a bundled model), then"
 ModelFolder = Annotated[str, typer.Argument(metavar="MODEL", help=f"A saved model: {WHICH}.", show_default=False)]
@@ -64,13 +66,16 @@ Megabytes = Annotated[
         "[default: 2, or 8 if the model's first block needs more]",
     ),
 ]
-HTML = "Write an HTML page that traces every number back to its inputs.  [default: none]"
+HTML = (
+    "Write an HTML page that traces every number back to its inputs; it replaces an earlier page of glassformer.  "
+    "[default: none]"
+)
 WRITE = (
     "Number of tokens to generate, as a continuation or a chat model's reply. explain shows each step; verify checks "
     "that the numbers with and without the cache are equal."
 )
 ROWS = "Maximum number of texts or words, drawn at random."
-SEED = "Random seed."
+Seed = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Random seed.")]
 # The files of tables that a training or a measurement reads.
 DATA_FILES = (
     ".jsonl, .csv, .tsv, .parquet, for tag also .conll and .conllu, for answer also SQuAD's .json; each also as .gz"
@@ -101,6 +106,11 @@ COLUMNS = {
 """The help of the option that names the column of a role, --ROLE-column."""
 TextColumn = Annotated[str, typer.Option("--text-column", help=COLUMNS["text"])]
 TARGET_FILES = "File of translations: its line n translates line n of FILES (repeatable)."
+
+
+def check_megabytes(megabytes: int | None, html: Path | None) -> None:
+    if megabytes is not None and html is None:
+        raise ConfigError("--megabytes limits a page", got="no page", do="add --html FILE")
 
 
 def column_option(role: str, default: str = "") -> Any:

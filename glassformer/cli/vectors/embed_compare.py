@@ -68,7 +68,7 @@ def embed_compare(
         int, typer.Option("--repeats", min=1, help="Number of repetitions of the cross-validation.")
     ] = 1,
     score: Annotated[Literal["accuracy", "macro F1"], typer.Option("--score", help="Score to rank by.")] = "accuracy",
-    seed: Annotated[int, typer.Option("--seed", min=0, help=options.SEED)] = 0,
+    seed: options.Seed = 0,
     mix_out: Annotated[
         Path | None,
         typer.Option(

@@ -20,6 +20,7 @@ from glassformer.look.trace.trace import Trace
 from glassformer.models.inputs import Inputs
 from glassformer.models.stack import Stack
 from glassformer.models.transformer import Transformer
+from glassformer.text.special import UNKNOWN
 from glassformer.text.tokenizer import MASK
 
 MOST_TOKENS = 256
@@ -76,19 +77,20 @@ class Shuffled:
 
 def shuffled(trace: Trace, *, sentence: int = 0, seed: int = 0) -> Shuffled:
     """One text of a run, and its words in another order, in the four ways; the marks at its ends stay where they are.
-    Of an encoder–decoder its encoder. Raises ConfigError for a run without its model, and for a text that has fewer
-    than two words or more than 256 tokens.
+    Of an encoder–decoder its encoder; of a model without positions the two ways without. Raises ConfigError for a run
+    without its model, and for a text that has fewer than two different words or more than 256 tokens.
     """
     given = None if trace.replay is None else trace.replay.inputs
     if trace.original is None or given is None or given.ids is None:
         raise ConfigError("shuffling words needs a model that reads tokens", got="a run without", do="trace a text")
     tokens = list(trace.words.sentence("inputs", sentence))
     units = units_of(tokens)
-    if len(units) < 2 or len(tokens) > MOST_TOKENS:
-        got = f"words: {len(units)}, tokens: {len(tokens)}"
-        raise ConfigError(f"a text to shuffle has at least 2 words and at most {MOST_TOKENS} tokens", got=got)
+    names = tuple("".join(unmarked(tokens[token]).removeprefix("##") for token in unit) for unit in units)
+    if len(set(names)) < 2 or len(tokens) > MOST_TOKENS:
+        got = f"words: {len(set(names))}, tokens: {len(tokens)}"
+        raise ConfigError(f"a text to shuffle has at least 2 different words and at most {MOST_TOKENS} tokens", got=got)
     order: list[int] = torch.randperm(len(units), generator=torch.Generator().manual_seed(seed)).tolist()
-    if order == sorted(order):
+    if all(names[word] == name for word, name in zip(order, names, strict=True)):
         order = [*order[1:], order[0]]
     first, last = units[0][0], units[-1][-1] + 1
     moved = [*range(first), *(token for word in order for token in units[word]), *range(last, len(tokens))]
@@ -97,20 +99,19 @@ def shuffled(trace: Trace, *, sentence: int = 0, seed: int = 0) -> Shuffled:
     own = {name: getattr(given, name) for name in ("ids", "segments", "masked_words")}
     inputs = Inputs(**{name: None if fact is None else fact[sentence][both] for name, fact in own.items()})
     ways = []
-    for positions in (False, True):
+    for positions in (False, True)[: 1 + has_positions(trace.original)]:
         for causal in (False, True):
             with torch.no_grad():
                 states = _stack(trace.original, positions, causal)(inputs).float().cpu()  # [2, S, W]
             text, other = (states[row][back[row]] for row in (0, 1))  # [S, W] each
             means = [torch.stack([each[unit].mean(dim=0) for unit in units]) for each in (text, other)]  # [P, W] each
             ways.append(Way(positions, causal, *means))
-    names = tuple("".join(unmarked(tokens[token]).removeprefix("##") for token in unit) for unit in units)
     return Shuffled(names, tuple(order), tuple(ways))
 
 
 def units_of(tokens: Sequence[str]) -> list[list[int]]:
     """The places of the tokens of each word, without the marks at both ends."""
-    is_mark = [_MARK.fullmatch(token) is not None and token != MASK for token in tokens]
+    is_mark = [_MARK.fullmatch(token) is not None and token not in (MASK, *UNKNOWN) for token in tokens]
     blanks = any(token.startswith(BLANKS) for token in tokens)
     units: list[list[int]] = []
     for place, token in enumerate(tokens):
@@ -127,20 +128,32 @@ def units_of(tokens: Sequence[str]) -> list[list[int]]:
 def _stack(model: Transformer, positions: bool, causal: bool) -> Stack:
     """The stack that reads the text, with the same weights, with or without all that tells it the order."""
     stack = stack_of(model)
-    config: StackConfig | None = model.config.encoder or model.config.decoder
-    assert config is not None
-    changed = config.model_copy(update={"causal": causal})
-    if not positions:
-        update = {
-            "blocks": tuple(map(_orderless, config.blocks)),
-            "embed": config.embed.model_copy(update={"position": PositionConfig(kind="none")}),
-            "relative_bias": None,
-        }
-        changed = changed.model_copy(update=update)
-    other = Stack(changed)
+    config = _config_of(model)
+    other = Stack((config if positions else _without_positions(config)).model_copy(update={"causal": causal}))
     weights = stack.state_dict()
     other.load_state_dict({name: weights[name] for name in other.state_dict()}, assign=True)
     return other.eval()
+
+
+def has_positions(model: Transformer) -> bool:
+    """Whether the stack that reads the text has anything, apart from a causal mask, that tells it the order."""
+    config = _config_of(model)
+    return _without_positions(config) != config
+
+
+def _config_of(model: Transformer) -> StackConfig:
+    config: StackConfig | None = model.config.encoder or model.config.decoder
+    assert config is not None
+    return config
+
+
+def _without_positions(config: StackConfig) -> StackConfig:
+    update = {
+        "blocks": tuple(map(_orderless, config.blocks)),
+        "embed": config.embed.model_copy(update={"position": PositionConfig(kind="none")}),
+        "relative_bias": None,
+    }
+    return config.model_copy(update=update)
 
 
 def _orderless(block: BlockConfig) -> BlockConfig:

@@ -61,6 +61,7 @@ def head_importance(
     texts: str | Sequence[str],
     pairs: str | Sequence[str] | None = None,
     *,
+    hidden: Sequence[Sequence[int]] | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Importance:
@@ -68,10 +69,11 @@ def head_importance(
     One?*) and measure on texts that the model has not learned from what is lost.
 
     A model of masked words is measured by the loss of words that are masked for it (a seventh of each text at a time,
-    chosen by `seed`), a decoder by that of the next tokens, an encoder-decoder by that of its targets' tokens (`pairs`;
-    without them of its own translations); all in nats a token. A model that predicts no words and classifies texts is
-    measured by how far the probabilities of its labels move (Kullback-Leibler divergence, nats); any other by how far
-    the mean of a text's states turns (1 − cosine). A head that is off gives 0, as with `gf.zero_head`; all others stay.
+    chosen by `seed`, or the tokens `hidden`, counted from 0 in each text), a decoder by that of the next tokens, an
+    encoder-decoder by that of its targets' tokens (`pairs`; without them of its own translations); all in nats. A model
+    that predicts no words and classifies texts is measured by how far the probabilities of its labels move
+    (Kullback-Leibler divergence, nats); any other by how far the mean of a text's states turns (1 − cosine). A head
+    that is off gives 0, as with `gf.zero_head`; all others stay.
 
     A difference above 0 means that the model is worse without the head on these texts. Heads can stand in for each
     other: what is lost without two of them is not the sum. Raises DataError for no text and for one of only blanks.
@@ -84,7 +86,9 @@ def head_importance(
     two_stacks = module.encoder is not None and module.decoder is not None
     reader, asked_texts = Reader.of(model), Given(tuple(given), None if seconds is None else tuple(seconds))
     predicted = module.head is not None
-    batches = list(rows_in_batches(reader, asked_texts, seed) if predicted else plain_batches(reader, asked_texts))
+    batches = list(
+        rows_in_batches(reader, asked_texts, hidden or seed) if predicted else plain_batches(reader, asked_texts)
+    )
     heads = heads_of_model(module)
     if not heads:
         raise ConfigError("importance is that of attention heads", got="a model without any")
@@ -139,6 +143,7 @@ def differences(sums: np.ndarray, counts: np.ndarray) -> list[tuple[float, float
     return [tuple(interval) for interval in measure.intervals().values()]  # type: ignore[misc]  # value, low, high
 
 
+Hides = int | Sequence[Sequence[int]]  # The seed that chooses words to mask, or the tokens to mask of each text
 Batch = tuple[Asked, list[int]]  # What is run together, and for each row the number of the text that it counts for
 
 
@@ -150,7 +155,7 @@ def plain_batches(reader: Reader, given: Given) -> Iterator[Batch]:
         yield Asked(*reader.inputs([first[member] for member in members], other)), members
 
 
-def rows_in_batches(reader: Reader, given: Given, seed: int) -> Iterator[Batch]:
+def rows_in_batches(reader: Reader, given: Given, hides: Hides) -> Iterator[Batch]:
     """The texts with what is to be predicted: masked words, next tokens, or the tokens of targets."""
     first, second = windows_of(reader, given)
     if second is not None or reader.config.encoder is None:
@@ -165,11 +170,11 @@ def rows_in_batches(reader: Reader, given: Given, seed: int) -> Iterator[Batch]:
             at, labels = next_tokens(rows, other or inputs, end)
             yield Asked(inputs, other, at, labels), members
         return
-    rounds = max(1, min(ROUNDS, ENOUGH // max(len(first), 1)))
+    rounds = max(1, min(ROUNDS, ENOUGH // max(len(first), 1))) if isinstance(hides, int) else 1
     for copies in in_batches([row for row in first for _ in range(rounds)], None):
         members, turns = [copy // rounds for copy in copies], [copy % rounds for copy in copies]
         rows = [first[member] for member in members]
-        masked = masked_in(reader, rows, members, turns, seed)
+        masked = masked_in(reader, rows, members, turns, hides)
         if masked is not None:
             yield masked, members
 
@@ -215,7 +220,7 @@ def next_tokens(rows: Sequence[Row], inputs: Inputs, end: int | None) -> tuple[T
 
 
 def masked_in(
-    reader: Reader, rows: Sequence[Row], numbers: Sequence[int], turns: Sequence[int], seed: int
+    reader: Reader, rows: Sequence[Row], numbers: Sequence[int], turns: Sequence[int], hides: Hides
 ) -> Asked | None:
     """The rows with a seventh of their words masked, another one each turn; None where no word is left to mask. The
     choice for a row depends on the seed, its number and its turn alone.
@@ -224,9 +229,12 @@ def masked_in(
     tokens = inputs.shape[1]
     at: list[int] = []
     for place, (row, number, turn) in enumerate(zip(rows, numbers, turns, strict=True)):
+        if not isinstance(hides, int):
+            at += [place * tokens + token for token in hides[number]]
+            continue
         hidden = row.masked_words or [False] * len(row.ids)
         could = [token for token, id_ in enumerate(row.ids) if id_ not in special and not hidden[token]]
-        order = np.random.default_rng([seed, number]).permutation(len(could))
+        order = np.random.default_rng([hides, number]).permutation(len(could))
         share = max(1, -(-len(could) // ROUNDS))
         at += sorted(place * tokens + could[index] for index in order[turn * share : (turn + 1) * share])
     if not at:
