@@ -23,7 +23,6 @@ from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.stores.split import Split
-from glassformer.features.probe import STRENGTHS
 from glassformer.models.heads import SentenceHead, TokenHead
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
@@ -40,6 +39,9 @@ FILE = "linear-probe.safetensors"
 # them: a probe takes a small part of the time of a training. Without held-out text a fifth of the rows is set aside.
 _ROWS, _MEASURED, _NUMBERS, _SECONDS, _SHARE, _ASIDE = 20_000, 2_000, 1 << 26, 120.0, 0.1, 5
 _STEPS = 60
+# Strengths of the regularization for standardized vectors (scikit-learn's C); at the smallest the biases alone are
+# fitted.
+STRENGTHS = (1e-5, 3e-4, 3e-3, 3e-2, 3e-1)
 # Settings of a task that a probe chooses.
 _CHOSEN = ("pooling", "direct")
 
@@ -153,6 +155,12 @@ class _Read:
     def __len__(self) -> int:
         return len(self.vectors[0])
 
+    @property
+    def examples(self) -> float:
+        """The sum of the weights of all texts, or the number of tokens."""
+        weights = self.batch.weights.view(-1, self.batch.rows_of_each)[:, 0]
+        return float(len(self) if self.of_tokens else weights.sum())
+
     def parted(self) -> tuple[_Read, _Read]:
         """All but the last fifth of the groups of rows, and this fifth."""
         each = self.batch.rows_of_each
@@ -173,31 +181,30 @@ def _read(
     of_tokens = isinstance(heads[0], TokenHead)
     ends, count = time.monotonic() + seconds, 0
     found: list[list[Tensor]] = [[] for _ in heads]
-    kept: list[tuple[Batch, Tensor | None]] = []
-    width = start.config.output_stack.width
-    most = min(rows, _NUMBERS // (len(heads) * width))
+    labels: dict[str, list[Tensor]] = {}
+    weights: list[Tensor] = []
+    most = min(rows, _NUMBERS // (len(heads) * start.config.output_stack.width))
     with evaluating(start), machine.context():
         for batch in _epoch(feed):
-            states = start(batch.inputs, heads=()).states
-            name = next(iter(batch.labels))
-            asked = (batch.labels[name] != IGNORED) & (batch.weights > 0)[:, None] if of_tokens else None
+            states = start(batch.inputs, heads=()).states  # [B, S, F]
+            counted = (
+                batch.weights.view(-1, batch.rows_of_each)[:, :1].expand(-1, batch.rows_of_each).flatten() > 0
+            )  # [B]
+            if of_tokens:
+                counted = counted[:, None] & (next(iter(batch.labels.values())) != IGNORED)  # [B, S]
             for head, its in zip(heads, found, strict=True):
-                its.append(states[asked].float() if asked is not None else _pooled(head, states, batch).float())
-            kept.append((batch, asked))
+                its.append((states if of_tokens else _pooled(head, states, batch))[counted].float())  # [r, F]
+            for name, of in batch.labels.items():
+                labels.setdefault(name, []).append(of[counted])
+            weights.append(torch.ones(0) if of_tokens else batch.weights[counted])
             count += len(found[0][-1])
             if count >= most or time.monotonic() > ends:
                 break
-    vectors = [torch.cat(its) for its in found]  # [R, F]
-    first = kept[0][0]
+    joined = {name: torch.cat(of) for name, of in labels.items()}  # [R], or [R, M] of sets
     if of_tokens:
-        labels = {
-            name: torch.cat([b.labels[name][asked] for b, asked in kept])[None] for name in first.labels
-        }  # [1, R]
-        weights = torch.ones(1)
-    else:
-        labels = {name: torch.cat([b.labels[name] for b, _ in kept]) for name in first.labels}  # [R] or [R, M]
-        weights = torch.cat([b.weights for b, _ in kept])  # [R]
-    return _Read(vectors, replace(first, labels=labels, weights=weights), of_tokens)
+        joined = {name: of[None] for name, of in joined.items()}  # [1, R]
+    batch = replace(batch, labels=joined, weights=torch.ones(1) if of_tokens else torch.cat(weights))
+    return _Read([torch.cat(its) for its in found], batch, of_tokens)
 
 
 def _epoch(feed: TaskFeed) -> Iterator[Batch]:
@@ -222,10 +229,11 @@ def _solutions(
     weight = torch.zeros(outputs, vectors.shape[1], requires_grad=True)  # [L, F]
     bias = torch.zeros(outputs, requires_grad=True)  # [L]
     loss_of = _mean_loss(task, start, learned), _mean_loss(task, start, measured)
-    for strength in sorted(STRENGTHS):
+    examples = learned.examples
+    for strength in STRENGTHS:
         optimizer = torch.optim.LBFGS([weight, bias], max_iter=_STEPS, history_size=10, line_search_fn="strong_wolfe")
 
-        def closure(decay: float = 0.5 / (strength * len(vectors)), optimizer: Any = optimizer) -> Tensor:
+        def closure(decay: float = 0.5 / (strength * examples), optimizer: Any = optimizer) -> Tensor:
             optimizer.zero_grad()
             loss = loss_of[0](vectors @ weight.T + bias) + decay * weight.square().sum()
             loss.backward()
@@ -247,14 +255,13 @@ def _outputs(task: Task, start: Transformer) -> int:
 
 def _mean_loss(task: Task, start: Transformer, read: _Read) -> Callable[[Tensor], Tensor]:
     """The task's own loss of logits [R, L], for each unit of the weights."""
-    batch, states = read.batch, torch.zeros(0)
-    total = float(len(read) if read.of_tokens else batch.weights.view(-1, batch.rows_of_each)[:, 0].sum())
+    batch, states, examples = read.batch, torch.zeros(0), read.examples
 
     def loss(logits: Tensor) -> Tensor:
         if read.of_tokens:
             output = Output(states=states, token_logits=logits[None])  # [1, R, L]
         else:
             output = Output(states=states, sentence_logits=logits)  # [R, L]
-        return sum(task.losses_of(start, output, batch).values(), logits.new_zeros(())) / max(total, 1e-9)
+        return sum(task.losses_of(start, output, batch).values(), logits.new_zeros(())) / examples
 
     return loss

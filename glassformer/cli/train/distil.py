@@ -42,21 +42,34 @@ def distil(
         float | None,
         typer.Option("--cosine", help="Weight of the cosine loss between the last hidden states.  [default: 1]"),
     ] = None,
+    vectors: Annotated[
+        float | None,
+        typer.Option(
+            "--vectors",
+            help="Weight of the cosine loss between sentence vectors, learned with masked words from plain text. The "
+            "teacher may have any tokenizer, and needs no task.  [default: 0; 4 if the teacher has no task]",
+        ),
+    ] = None,
     set: Set = None,
     json: Json = False,
     settings: Mapping[str, object] | None = None,
 ) -> None:
     """Train a smaller model (the student) from a larger one (the teacher) and your data, as for DistilBERT. The student
     starts with some of the teacher's layers, or from --start. It learns from the data (labels, numbers, candidates,
-    tags, answers, masked words) and from the teacher's predictions.
+    tags, answers, masked words) and from the teacher's predictions, or from its sentence vectors.
     """
     from glassformer.api.load import load
     from glassformer.saved.recipe import parse_changes
+    from glassformer.tasks.settings import TaskSection
+    from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 
     asked = {"layers": layers, "temperature": temperature, "soft": soft, "hard": hard, "cosine": cosine}
-    task = load(teacher, device="cpu").task
-    if task is None:
-        raise ConfigError("a teacher was trained for a task", got=teacher, do="train one: glassformer train --help")
+    asked["vectors"] = vectors
+    task: TaskSection | None = load(teacher, device="cpu").task
+    if task is None and vectors is None:
+        asked["vectors"] = 4.0
+    if task is None or asked["vectors"]:
+        task = MaskedLMSection()
     if (other := parse_changes(set or []).get("task.name", task.name)) != task.name:
         raise ConfigError(
             f"a student learns the task of its teacher, {task.name}",
@@ -78,7 +91,8 @@ def distil(
         recorded=recipe_of_run(folder) if resume else None,
     )
     model = trained(recipe, folder, resume=resume)
-    _compare(model)
+    if "teacher" in model.metrics:
+        _compare(model)
     tell(model, folder, json=json)
 
 

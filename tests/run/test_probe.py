@@ -1,0 +1,126 @@
+"""A training from a model begins with the best linear layer on its frozen states, and never ends below it."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+
+import glassformer as gf
+from glassformer.base.errors import CheckpointError
+from glassformer.run.prepare import Prepared, prepare_run
+from glassformer.run.probe import FILE, STRENGTHS, Probe, output_of
+from glassformer.saved.recipe import resolve
+from glassformer.training.progress import NoProgress
+from tests.contracts.tasks import TASKS
+from tests.refusals import refused
+from tests.run.heads import TEXTS, model_for
+
+ROWS = tuple(
+    row for row in TASKS if row.name in ("classify", "classify pairs", "classify several", "regress", "choose", "tag")
+)
+WORDS = sorted({word.strip(".,") for text in TEXTS for word in text.split()})
+
+
+def table(folder: Path) -> Path:
+    """Texts of a few words, and a label that one of the words decides."""
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(WORDS, 5)) for _ in range(120)]
+    rows = [{"text": text, "label": "warm" if "Paris" in text or "May" in text else "cold"} for text in texts]
+    (path := folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
+def recipe(folder: Path, **more: Any) -> dict[str, Any]:
+    start = model_for("masked-lm", {}, width=24, heads=3).save(folder / "start")
+    train = {"steps": 2, "batch": 16, "compile": "off", "threads": 1, "precision": "float32", "evaluate_every": 1}
+    return {
+        "task": {"name": "classify"},
+        "data": {"files": [str(table(folder))], "validation": 0.25, "length": 32},
+        "model": {"start": str(start)},
+        "train": {**train, **more},
+    }
+
+
+def prepared(folder: Path, **more: Any) -> Prepared:
+    return prepare_run(resolve(recipe(folder, **more)), folder / "run", NoProgress())
+
+
+def test_the_layer_is_the_logistic_regression_of_scikit_learn(tmp_path: Path) -> None:
+    """The same objective on the same standardized vectors: of the strengths one gives these probabilities."""
+    made = prepared(tmp_path)
+    assert made.probe is not None
+    pooling = made.task.section.model_dump()["pooling"]
+    assert made.probe.losses.keys() == {"first", "mean"}
+    assert made.probe.losses[pooling] == min(made.probe.losses.values())
+    start = gf.load(tmp_path / "start")
+    assert made.held_out is not None
+    split: dict[str, Any] = {"train": made.feed.source, "held out": made.held_out.source}
+    texts = {name: [each.text for each in source.examples] for name, source in split.items()}
+    labels = [each.label for each in split["train"].examples]
+    vectors = {name: start.embed(of, pooling=pooling).astype(np.float64) for name, of in texts.items()}
+    mean, spread = vectors["train"].mean(axis=0), vectors["train"].std(axis=0, ddof=1)
+    own = {name: (of - mean) / spread for name, of in vectors.items()}
+    ours = vectors["held out"] @ made.probe.weight.double().numpy().T + made.probe.bias.numpy()  # [E, 2]
+    ours = torch.tensor(ours).softmax(-1).numpy()
+    apart = []
+    for strength in STRENGTHS:
+        # scikit-learn has one row of weights for two labels, ours two that are opposite: half the penalty.
+        theirs = LogisticRegression(C=2 * strength, tol=1e-10, max_iter=5000).fit(own["train"], labels)
+        apart.append(np.abs(theirs.predict_proba(own["held out"]) - ours).max())
+    assert min(apart) < 2e-3  # ours stops after 60 steps in float32
+
+
+def test_a_run_that_only_gets_worse_ends_with_the_layer_that_it_began_with(tmp_path: Path) -> None:
+    settings = recipe(tmp_path, learning_rate=5.0)
+    model = gf.train(settings, out=tmp_path / "run", progress=NoProgress())
+    kept = Probe.read(tmp_path / "run", prepared(tmp_path / "again").task)
+    layer = output_of(model.module)
+    assert torch.equal(layer.weight.detach(), kept.weight)
+    assert torch.equal(layer.bias.detach(), kept.bias)
+    assert model.task is not None
+    assert model.task.model_dump()["pooling"] == kept.task.section.model_dump()["pooling"]
+    frozen = gf.load(tmp_path / "start").module.state_dict()
+    same = [name for name, tensor in model.module.state_dict().items() if name in frozen]
+    assert same
+    assert all(torch.equal(model.module.state_dict()[name], frozen[name]) for name in same)
+
+
+def test_a_resumed_run_reads_its_layer_and_refuses_a_damaged_one(tmp_path: Path) -> None:
+    gf.train(recipe(tmp_path), out=tmp_path / "run", progress=NoProgress())
+    before = (tmp_path / "run" / FILE).read_bytes()
+    gf.train(None, out=tmp_path / "run", resume=True, set={"train.steps": 3}, progress=NoProgress())
+    assert (tmp_path / "run" / FILE).read_bytes() == before
+    (tmp_path / "run" / FILE).write_bytes(before[:50])
+    with refused(CheckpointError, do=FILE):
+        gf.train(None, out=tmp_path / "run", resume=True, set={"train.steps": 4}, progress=NoProgress())
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_every_task_with_a_head_for_it_begins_below_its_baseline(row: Any, tmp_path: Path) -> None:
+    start = model_for("masked-lm", {}, width=24, heads=3).save(tmp_path / "start")
+    settings = {**row.recipe(tmp_path), "tokenizer": {}, "model": {"start": str(start)}}
+    settings["data"] |= {"validation": 0.0}  # a fifth of the rows is set aside
+    made = prepare_run(resolve(settings), tmp_path / "run", NoProgress())
+    assert made.probe is not None
+    assert made.feed.task.section == made.task.section
+    losses = dict.fromkeys(made.feed.weights, 0.0)
+    counts = dict(losses)
+    made.module.eval()
+    for step in range(round(made.feed.steps_per_epoch)):
+        batch = made.feed.batch(step)
+        for name, loss in made.feed.losses(made.module, batch).items():
+            losses[name] += float(loss.detach())
+            counts[name] += (batch.counts if batch.present is None else batch.present)[name]
+    assert made.task.baseline_loss is not None
+    # Of random vectors that tell nothing the biases alone are fitted: of three candidates there are none that count.
+    floor = math.log(3) if row.task == "choose" else made.task.baseline_loss
+    assert sum(losses[name] / counts[name] for name in losses) < floor + 0.01
+    without = prepare_run(resolve({**settings, "tune": {"probe": False}}), tmp_path / "other", NoProgress())
+    assert without.probe is None
