@@ -1,0 +1,135 @@
+"""Sentence vectors of a teacher with other tokens and another width, learned with masked words from plain text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import glassformer as gf
+from glassformer.base.errors import ConfigError
+from glassformer.cli.__main__ import main
+from glassformer.models.inputs import Batch, Inputs
+from glassformer.run.prepare import Prepared, prepare_run
+from glassformer.saved.recipe import resolve
+from glassformer.tasks.sentence_vectors import VECTORS, SentenceVectorsFeed
+from glassformer.training.loop import fit
+from glassformer.training.progress import NoProgress
+from tests.contracts.tasks import TASKS
+from tests.refusals import refused
+from tests.run.heads import TEXTS, model_for
+
+ROW = next(row for row in TASKS if row.name == "masked-lm")
+
+
+@pytest.fixture
+def teacher(tmp_path: Path) -> Path:
+    """An encoder of width 24 with a tokenizer of its own."""
+    return model_for("masked-lm", {}, width=24, heads=3).save(tmp_path / "teacher")
+
+
+def recipe(teacher: Path, folder: Path, **distil: Any) -> dict[str, Any]:
+    made = ROW.recipe(folder)
+    made["data"]["files"] = [str(text := folder / "text.txt")]
+    sentences = [f"{' '.join(TEXTS[number % 2].split()[: 5 + number % 5])}." for number in range(60)]
+    paragraphs = [" ".join(sentences[start : start + 6]) for start in range(0, 60, 6)]
+    text.write_text("\n\n".join(f"{number} {each}" for number, each in enumerate(paragraphs)))
+    return {**made, "distil": {"teacher": str(teacher), "vectors": 3.0, "sentences": 8, **distil}}
+
+
+def prepared(teacher: Path, folder: Path) -> tuple[Prepared, SentenceVectorsFeed]:
+    made = prepare_run(resolve(recipe(teacher, folder)), folder / "run", NoProgress())
+    assert isinstance(made.feed, SentenceVectorsFeed)
+    return made, made.feed
+
+
+def sentences_of(made: Prepared, batch: Batch) -> list[str]:
+    given = batch.decoder_inputs
+    assert given is not None
+    assert given.ids is not None
+    assert given.real is not None
+    return [made.tokenizer.decode(row[real].tolist()) for row, real in zip(given.ids, given.real, strict=True)]
+
+
+def test_each_sentence_has_the_vector_that_the_teacher_embeds(teacher: Path, tmp_path: Path) -> None:
+    made, feed = prepared(teacher, tmp_path)
+    model, seen = gf.load(teacher), set[str]()
+    for step in range(6):
+        batch = feed.batch(step)
+        texts = sentences_of(made, batch)
+        seen |= set(texts)
+        # Of float32, in batches of other lengths.
+        assert np.abs(model.embed(texts, pooling="mean") - batch.labels[VECTORS].numpy()).max() < 1e-5
+        again = feed.batch(step)
+        assert torch.equal(again.labels[VECTORS], batch.labels[VECTORS])
+    assert len(seen) > 8
+
+
+def test_the_losses_are_those_of_the_task_and_one_minus_the_cosine(teacher: Path, tmp_path: Path) -> None:
+    made, feed = prepared(teacher, tmp_path)
+    module, batch = made.module.double().eval(), feed.batch(0)
+    with torch.no_grad():
+        found = feed.losses(module, batch)
+        assert found.keys() == feed.weights.keys() == {"masked_words", VECTORS}
+    assert feed.weights[VECTORS] == 3.0
+    assert module.sentence_head is not None
+    head = module.sentence_head.output
+    assert head is not None
+    total = 0.0
+    for row, text in enumerate(sentences_of(made, batch)):
+        ids = torch.tensor([made.tokenizer.encode(text).ids])
+        with torch.no_grad():
+            mine = head(module(Inputs(ids=ids), heads=()).states[0].mean(dim=0))
+        its = batch.labels[VECTORS][row].double()
+        total += 1 - float(mine @ its / (mine.norm() * its.norm()))
+    assert float(found[VECTORS]) == pytest.approx(total, abs=1e-9)
+    assert float(found["masked_words"]) == pytest.approx(float(alone), abs=1e-12)
+
+
+def test_the_saved_model_is_an_encoder_that_predicts_masked_words(teacher: Path, tmp_path: Path) -> None:
+    settings = recipe(teacher, tmp_path)
+    model = gf.train(settings, out=tmp_path / "whole", progress=NoProgress())
+    assert model.config.sentence_head is None
+    assert model.task_name == "masked-lm"
+    assert "teacher" not in model.metrics
+    assert model.fill("Alice went to [MASK].").filled
+
+
+def test_a_stopped_run_ends_as_one_that_was_not(teacher: Path, tmp_path: Path) -> None:
+    ends = []
+    for name, stop in (("whole", 0), ("cut", 3)):
+        for resume in (False, True)[: 1 + bool(stop)]:
+            made = prepare_run(resolve(recipe(teacher, tmp_path)), tmp_path / name, NoProgress())
+            steps = fit(
+                made.module, made.feed, made.recipe.train, out=tmp_path / name, held_out=made.held_out, resume=resume,
+                log=lambda note: None,
+            )  # fmt: skip
+            for step in steps:
+                if step.step == stop and not resume:
+                    break
+            steps.close()  # type: ignore[attr-defined]  # a generator
+        ends.append(made.module.state_dict())
+    assert all(torch.equal(tensor, ends[1][name]) for name, tensor in ends[0].items())
+
+
+def test_distil_learns_from_an_encoder_of_no_task(teacher: Path, tmp_path: Path) -> None:
+    recipe(teacher, tmp_path)
+    model = gf.load(teacher)
+    model.task = None
+    bare = model.save(tmp_path / "bare")
+    options = ["--steps", "2", "--size", "tiny", "--vocabulary", "90", "--length", "24", "--batch", "4", "--quiet"]
+    out = tmp_path / "student"
+    assert main(["distil", str(bare), str(tmp_path / "text.txt"), *options, "--out", str(out)]) == 0
+    assert gf.load(out).task_name == "masked-lm"
+
+
+def test_what_cannot_be_learned_is_refused(teacher: Path, tmp_path: Path) -> None:
+    settings = recipe(teacher, tmp_path)
+    with refused(ConfigError, wanted="running text"):
+        table = next(row for row in TASKS if row.name == "classify").recipe(tmp_path)
+        gf.train({**table, "distil": settings["distil"]}, out=tmp_path / "a", progress=NoProgress())
+    with refused(ConfigError, wanted="soft and cosine"):
+        resolve(recipe(teacher, tmp_path, soft=1.0))
