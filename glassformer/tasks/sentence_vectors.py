@@ -119,7 +119,8 @@ class SentenceVectorsFeed(TaskFeed):
             sentences = replace(sentences, dropout_key=DropoutKey(key.seed, rows))
         vectors = model(sentences, heads=("sentence_head",)).sentence_logits  # [B, T]
         assert vectors is not None
-        cosine = F.cosine_similarity(widened(vectors), batch.labels[VECTORS], dim=-1)  # [B]
+        own = widened(vectors)  # [B, T]
+        cosine = F.cosine_similarity(own, batch.labels[VECTORS].to(own.dtype), dim=-1)  # [B]
         return {name: loss for name, loss in {**found, VECTORS: (1 - cosine).sum()}.items() if name in self.weights}
 
 
