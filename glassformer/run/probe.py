@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
@@ -30,14 +31,17 @@ from glassformer.runtime.device import Log, Machine, choose_machine
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.task import Source, Task
+from glassformer.training.budget import FEW
 from glassformer.training.settings import TrainSection
 
 FILE = "linear-probe.safetensors"
 """The last layer that a run began with, in its folder: `weight` [L, F] and `bias` [L]."""
 
 # Rows that are learned from and measured on, the numbers of their vectors, and the seconds that it takes to compute
-# them: a probe takes a small part of the time of a training. Without held-out text a fifth of the rows is set aside.
-_ROWS, _MEASURED, _NUMBERS, _SECONDS, _SHARE, _ASIDE = 20_000, 2_000, 1 << 26, 120.0, 0.1, 5
+# them: a probe takes a small part of the time of a training.
+_ROWS, _MEASURED, _NUMBERS, _SECONDS, _SHARE = 20_000, 2_000, 1 << 26, 120.0, 0.1
+# With fewer held-out examples, or none, what is chosen is chosen by cross-validation in so many folds.
+_FOLDS = 5
 _STEPS = 60
 # Strengths of the regularization for standardized vectors (scikit-learn's C); at the smallest the biases alone are
 # fitted.
@@ -109,26 +113,35 @@ def probe(
     learned = _read(start, heads, TaskFeed(task, sources["train"]), machine, _ROWS, most)
     rate = len(learned) / max(time.monotonic() - began, 1e-9)
     held_out = sources.get("validation")
-    if held_out is None:
-        learned, measured = learned.parted()
+    few = held_out is None or len(held_out) < FEW
+    if few or held_out is None:
+        parts = learned.folds()
     else:
-        measured = _read(start, heads, TaskFeed(task, held_out), machine, _MEASURED, most)
-    best, losses = None, dict[str, float]()
-    for number, each in enumerate(tasks):
-        for loss, weight, bias in _solutions(each, start, learned, measured, number):
-            name = getattr(each.section, "pooling", None) or "states"
-            losses[name] = min(loss, losses.get(name, math.inf))
-            if math.isfinite(loss) and (best is None or loss < best[0]):
-                best = loss, each, weight, bias
-    if best is None:
+        parts = [(learned, _read(start, heads, TaskFeed(task, held_out), machine, _MEASURED, most))]
+    names = [getattr(each.section, "pooling", None) or "states" for each in tasks]
+    losses = [_losses(each, start, parts, number, STRENGTHS[2:3])[0] for number, each in enumerate(tasks)]
+    best = int(np.argmin(losses))
+    of_strengths = _losses(tasks[best], start, parts, best, STRENGTHS)
+    strength = STRENGTHS[int(np.argmin(of_strengths))]
+    _, weight, bias = next(_solutions(tasks[best], start, learned, learned, best, (strength,)))
+    losses[best] = min(of_strengths)
+    if not (math.isfinite(losses[best]) and weight.isfinite().all()):
         return None
-    found = Probe(best[1], best[2], best[3], losses, rate)
-    others = ", ".join(f"{name} {loss:.4f}" for name, loss in losses.items())
+    shown = ", ".join(f"{name} {loss:.4f}" for name, loss in zip(names, losses, strict=True))
+    how = f"{len(parts)}-fold cross-validation" if few else "held-out text"
     log(
-        f"linear probe: on frozen states of {len(learned):,} rows, held-out loss {others} "
+        f"linear probe of the frozen states of {len(learned):,} rows, loss in {how}: {shown} "
         f"({time.monotonic() - began:.0f} s); training starts from it"
     )
-    return found
+    return Probe(tasks[best], weight, bias, dict(zip(names, losses, strict=True)), rate)
+
+
+def _losses(
+    task: Task, start: Transformer, parts: Sequence[tuple[_Read, _Read]], number: int, strengths: Sequence[float]
+) -> list[float]:
+    """For each strength the mean loss over the parts that are measured."""
+    each = [[loss for loss, _, _ in _solutions(task, start, *part, number, strengths)] for part in parts]
+    return np.nan_to_num(np.mean(each, axis=0), nan=math.inf, posinf=math.inf).tolist()  # [strengths]
 
 
 def _head(task: Task, start: Transformer) -> SentenceHead | TokenHead:
@@ -161,13 +174,18 @@ class _Read:
         weights = self.batch.weights.view(-1, self.batch.rows_of_each)[:, 0]
         return float(len(self) if self.of_tokens else weights.sum())
 
-    def parted(self) -> tuple[_Read, _Read]:
-        """All but the last fifth of the groups of rows, and this fifth."""
+    def folds(self) -> list[tuple[_Read, _Read]]:
+        """For each of five parts of the groups of rows, all others and this part."""
         each = self.batch.rows_of_each
-        cut = max(1, len(self) // each * (_ASIDE - 1) // _ASIDE) * each
-        return self._rows(slice(None, cut)), self._rows(slice(cut, None))
+        groups = torch.arange(len(self)).view(-1, each)  # [G, C]
+        parts = [groups[fold::_FOLDS] for fold in range(min(_FOLDS, len(groups)))]
+        others = [torch.cat([*parts[:fold], *parts[fold + 1 :]] or [groups]) for fold in range(len(parts))]
+        return [
+            (self._rows((rest if len(rest) else groups).flatten()), self._rows(part.flatten()))
+            for rest, part in zip(others, parts, strict=True)
+        ]
 
-    def _rows(self, rows: slice) -> _Read:
+    def _rows(self, rows: Tensor) -> _Read:
         labels = {name: of[:, rows] if self.of_tokens else of[rows] for name, of in self.batch.labels.items()}
         weights = self.batch.weights if self.of_tokens else self.batch.weights[rows]
         batch = replace(self.batch, labels=labels, weights=weights)
@@ -219,7 +237,7 @@ def _pooled(head: SentenceHead, states: Tensor, batch: Batch) -> Tensor:
 
 
 def _solutions(
-    task: Task, start: Transformer, learned: _Read, measured: _Read, number: int
+    task: Task, start: Transformer, learned: _Read, measured: _Read, number: int, strengths: Sequence[float]
 ) -> Iterator[tuple[float, Tensor, Tensor]]:
     """For each strength of the regularization the mean loss on what is measured, and the layer."""
     vectors = learned.vectors[number]  # [R, F]
@@ -230,7 +248,7 @@ def _solutions(
     bias = torch.zeros(outputs, requires_grad=True)  # [L]
     loss_of = _mean_loss(task, start, learned), _mean_loss(task, start, measured)
     examples = learned.examples
-    for strength in STRENGTHS:
+    for strength in strengths:
         optimizer = torch.optim.LBFGS([weight, bias], max_iter=_STEPS, history_size=10, line_search_fn="strong_wolfe")
 
         def closure(decay: float = 0.5 / (strength * examples), optimizer: Any = optimizer) -> Tensor:

@@ -30,8 +30,8 @@ class RunProgress:
     `step` counts finished steps and is also the position in the data. `seconds` is the time of these steps by the
     clock, with evaluation, saving and pauses of the process (which cannot be distinguished from slow work), and `setup`
     the time of compiling. `best` is the best held-out score, found at `best_step`, and `least_loss` the lowest held-out
-    loss; `misses` counts the evaluations since either improved. `smoothed` is the running mean of the loss before the
-    correction for its beginning at 0, `above` the number of steps for which it was at the baseline's loss, `noticed`
+    loss; `misses` counts the evaluations since either improved, `few` whether the initial weights were measured on few
+    examples. `smoothed` is the running mean of the loss before the correction for its beginning at 0, `above` the number of steps for which it was at the baseline's loss, `noticed`
     whether that was logged. `window` holds the sums for the next line of `metrics.jsonl`. `recent` are the last losses,
     whose means are shown, see `Step`.
     """
@@ -44,6 +44,7 @@ class RunProgress:
     best_step: int = 0
     least_loss: float | None = None
     misses: int = 0
+    few: bool = False
     smoothed: float | None = None
     above: int = 0
     noticed: bool = False
@@ -90,6 +91,8 @@ _FIRST_SECONDS = 60.0
 _LARGEST_SHARE = 100
 # Rows of an evaluation during training, always the same: enough to choose the best model.
 EVALUATION_ROWS = 512
+# Fewer examples are too few to compare accuracies on: the loss decides where weights before the first step are kept.
+FEW = 100
 # Evaluations in a run when the settings do not say how often: fewer if they would read more than a quarter as many rows
 # as the steps.
 _EVALUATIONS, _LOOKED_AT = 10, 0.25

@@ -17,7 +17,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Log, Machine, choose_machine
 from glassformer.tasks.feed import Feed
 from glassformer.training import adapters
-from glassformer.training.budget import EVALUATION_ROWS, Budget, Cadence, RunProgress, enough_learned, evaluations
+from glassformer.training.budget import EVALUATION_ROWS, FEW, Budget, Cadence, RunProgress, enough_learned, evaluations
 from glassformer.training.checkpoint import Checkpoint, Checkpoints, State, circumstances, differences, restore, weights
 from glassformer.training.compiled import LossAndGradient, worth_compiling
 from glassformer.training.optimize import Tuned
@@ -162,7 +162,7 @@ class Run:
     def measure_start(self) -> None:
         """Evaluate the weights before the first step, where there is held-out text."""
         if self.held_out is not None:
-            self._evaluate()
+            self.progress.few = self._evaluate().get("targets", math.inf) < FEW
             self.log(f"before the first step: {_told(self, self.progress.best)}")
 
     def _evaluate(self) -> dict[str, float]:
@@ -196,8 +196,12 @@ class Run:
         return scores
 
     def is_better(self, score: float, loss: float) -> bool:
-        """Whether a model is better than the best so far: by the task's score, and of equal ones by the loss."""
+        """Whether a model is better than the best so far: by the task's score, and of equal ones by the loss; by the
+        loss alone on few examples, where the initial weights were measured.
+        """
         best, best_loss = self.progress.best, self.progress.best_loss
+        if self.progress.few and best_loss is not None:
+            return loss < best_loss
         if best is None or score != best:
             return best is None or score > best
         return best_loss is not None and loss < best_loss
