@@ -28,12 +28,13 @@ class RunProgress:
     """The progress of a run: all state but the weights. Written into each checkpoint.
 
     `step` counts finished steps and is also the position in the data. `seconds` is the time of these steps by the
-    clock, with evaluation, saving and pauses of the process (which cannot be distinguished from slow work), and `setup`
-    the time of compiling. `best` is the best held-out score, found at `best_step`, and `least_loss` the lowest held-out
-    loss; `misses` counts the evaluations since either improved, `few` whether the initial weights were measured on few
-    examples. `smoothed` is the running mean of the loss before the correction for its beginning at 0, `above` the number of steps for which it was at the baseline's loss, `noticed`
-    whether that was logged. `window` holds the sums for the next line of `metrics.jsonl`. `recent` are the last losses,
-    whose means are shown, see `Step`.
+    clock, with evaluation, saving and pauses of the process (which cannot be distinguished from slow work), and
+    `setup` the time of compiling. `best` is the best held-out score, found at `best_step`, and `least_loss` the
+    lowest held-out loss; `misses` counts the evaluations since either improved, `few` whether the initial weights
+    were measured on few examples. `smoothed` is the running mean of the loss before the correction for its
+    beginning at 0, `above` the number of steps for which it was at the baseline's loss, `noticed` whether that was
+    logged. `window` holds the sums for the next line of `metrics.jsonl`. `recent` are the last losses, whose means
+    are shown, see `Step`.
     """
 
     step: int = 0
