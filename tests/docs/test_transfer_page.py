@@ -14,7 +14,7 @@ from glassformer.models.transformer import build
 from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.training.settings import TuneSection
 from tests.docs.pages import blocks, run_commands, run_python
-from tests.run.heads import TEXTS, small_tokenizer
+from tests.run.heads import TEXTS, model_for, small_tokenizer
 
 SMALLER: dict[str, Any] = {"train.steps": 2, "train.threads": 1, "train.compile": "off", "data.length": 24}
 
@@ -30,6 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         vocabulary=tokenizer.vocabulary_size, max_length=128, layers=2, width=12, heads=3, feed_forward=20, dropout=0.1
     )
     Model(build(config), tokenizer, task=MaskedLMSection(), length=24).save(tmp_path / "english")
+    model_for("masked-lm", {}, width=24).save(tmp_path / "encoders" / "minilm")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -63,6 +63,10 @@ def train(
     tell(model, folder, json=json)
 
 
+# A command of more words, such as the files of a pattern, is not repeated.
+_MANY = 40
+
+
 def trained(recipe: Recipe, folder: Path, *, resume: bool) -> Model:
     from glassformer.api.train import train as run
 
@@ -72,6 +76,8 @@ def trained(recipe: Recipe, folder: Path, *, resume: bool) -> Model:
         words = [word for word in sys.argv[1:] if word != "--resume"]
         if "--out" not in words and "-o" not in words:
             words += ["--out", str(folder)]
+        if len(words) > _MANY and (folder / "recipe.toml").exists():  # the folder has all that was said
+            words = [words[0], "--out", str(folder)]
         stopped.add_note(wrapped_command("continue with:", ["glassformer", *words, "--resume"], width_of(sys.stderr)))
         raise
 
