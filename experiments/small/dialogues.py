@@ -7,6 +7,7 @@ from pathlib import Path
 
 from experiments.results import data_directory
 from glassformer.data.readers.dialogues import in_a_line
+from glassformer.data.readers.lines import read_lines
 
 # The exchange of the illustrated guide: the model is to know it by heart.
 PAIR = ("Hi how are you", "I am fine")
@@ -32,6 +33,17 @@ def of(file: Path) -> Iterator[list[str]]:
         turns = [turn for turn in turns if turn]
         if len(turns) > 1:
             yield turns
+
+
+def conversation() -> str:
+    """The self-dialogues, a turn a line, and the English sentences of tatoeba_en_fr, twenty in a document."""
+    folder = data_directory()
+    files = [file for file in sorted((folder / "self_dialogue").glob("*.txt*")) if "README" not in file.name]
+    texts = ["\n".join(line.text for line in read_lines(file)).strip() + "\n\n" for file in files]
+    pairs = read_lines(folder / "tatoeba_en_fr" / "train.tsv.gz")
+    sentences = dict.fromkeys(line.text.split("\t")[0].strip() for line in pairs)
+    texts += [sentence + ("\n\n" if number % 20 == 19 else "\n") for number, sentence in enumerate(sentences)]
+    return "".join(texts)
 
 
 def documents() -> str:

