@@ -219,11 +219,11 @@ def run(*, tried: bool) -> dict[str, Any]:
     onnx_peer.export(encoder_folder(), WORK)
     systems = [system for system in SIDES if system not in left]
 
-    def told(given: Given) -> str:
+    def reported(given: Given) -> str:
         return f"{count / given['seconds']:,.1f} sentences/s"
 
     kept = None if tried else WORK / "turns.json"
-    done, ready = in_turn(work, systems, (count,), ask=1, turns=turns, kept=kept, told=told)
+    done, ready = in_turn(work, systems, (count,), ask=1, turns=turns, kept=kept, reported=reported)
     speeds = {system: [count / turn[system]["seconds"] for turn in done] for system in systems}
     operations, tokens = operations_of_a_sentence(sentences(count))
     rates = {

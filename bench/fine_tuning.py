@@ -117,7 +117,7 @@ def run(name: str, systems: Sequence[str] = SYSTEMS) -> dict[str, Any]:
         ask=steps,
         turns=TURNS,
         kept=None,
-        told=lambda given: f"{given['tokens'] / given['seconds']:,.0f} tokens/s",
+        reported=lambda given: f"{given['tokens'] / given['seconds']:,.0f} tokens/s",
     )
     speeds = {system: [turn[system]["tokens"] / turn[system]["seconds"] for turn in done] for system in systems}
 

@@ -150,11 +150,11 @@ def run(name: str, *, tried: bool) -> dict[str, Any]:
     rows, new, turns = ROWS[name], 16 if tried else NEW, 1 if tried else TURNS
     folder = weights_of()
 
-    def told(given: Given) -> str:
+    def reported(given: Given) -> str:
         return f"{rows * given['steps_per_second']:,.1f} tokens/s after the first"
 
     kept = None if tried else WORK / f"turns-{name}.json"
-    done, ready = in_turn(work, SYSTEMS, (folder, rows, new), ask=1, turns=turns, kept=kept, told=told)
+    done, ready = in_turn(work, SYSTEMS, (folder, rows, new), ask=1, turns=turns, kept=kept, reported=reported)
     speeds = {system: [rows * turn[system]["steps_per_second"] for turn in done] for system in SYSTEMS}
     whole = {system: [rows * new / turn[system]["seconds"] for turn in done] for system in SYSTEMS}
     middle = medians(speeds)

@@ -182,7 +182,7 @@ def run(*, tried: bool) -> dict[str, Any]:
         ask=steps,
         turns=turns,
         kept=kept,
-        told=lambda given: f"{given['tokens'] / given['seconds']:,.0f} tokens/s, {given['megabytes']:,.0f} MB",
+        reported=lambda given: f"{given['tokens'] / given['seconds']:,.0f} tokens/s, {given['megabytes']:,.0f} MB",
     )
     speeds = {system: [turn[system]["tokens"] / turn[system]["seconds"] for turn in done] for system in SYSTEMS}
     fast = products()

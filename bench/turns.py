@@ -124,7 +124,7 @@ def in_turn(
     ask: int,
     turns: int,
     kept: Path | None,
-    told: Callable[[Given], str],
+    reported: Callable[[Given], str],
 ) -> tuple[list[dict[str, Given]], dict[str, float]]:
     """What each system gave in each turn, and the seconds until it was ready: one turn that does not count.
 
@@ -151,7 +151,7 @@ def in_turn(
             for system, pipe in workers.pipes.items():
                 pipe.send(ask)
                 given[system] = pipe.recv()
-                _say(f"turn {turn + 1} of {turns}: {system}: {told(given[system])}")
+                _say(f"turn {turn + 1} of {turns}: {system}: {reported(given[system])}")
             done.append(given)
             if kept is not None:
                 with atomic_write(kept) as path:

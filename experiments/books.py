@@ -126,14 +126,12 @@ def measure(predict: Predict, tokenizer: Tokenizer) -> dict[str, dict[str, float
             loss -= float(log_probabilities.gather(1, answers[:, None]).sum())
             right += int((log_probabilities.argmax(-1) == answers).sum())
             count += len(answers)
-        mean = loss / count
-        scores[name] = {
-            "loss": mean,
-            "perplexity": float(np.exp(mean)),
-            "accuracy": right / count,
-            "places": count,
-        }
+        scores[name] = named(loss / count, right / count, count)
     return scores
+
+
+def named(loss: float, accuracy: float, places: int) -> dict[str, float]:
+    return {"loss": loss, "perplexity": float(np.exp(loss)), "accuracy": accuracy, "places": places}
 
 
 BERT: dict[str, Any] = {"family": "bert", "settings": {"size": "mini", "max_length": LENGTH, "dropout": DROPOUT}}
@@ -144,10 +142,7 @@ BERT_TRAINING = {
     "cooldown": COOLDOWN,
 }
 # The recipe of `train masked-lm` until 2026-11-21, and since then.
-MODERNBERT: dict[str, Any] = {
-    "family": "modernbert",
-    "settings": {"layers": 4, "width": 256, "feed_forward": 680},
-}
+MODERNBERT: dict[str, Any] = {"family": "modernbert", "settings": {"layers": 4, "width": 256, "feed_forward": 680}}
 MODERNBERT_TRAINING = {"learning_rate": 2e-3, "schedule": "linear", "warmup": 0.05}
 MUON: dict[str, Any] = {"family": "modernbert", "size": "mini"}
 MUON_TRAINING = {
@@ -323,14 +318,8 @@ def baseline(kind: str) -> dict[str, Any]:
             loss, hit = guess.guess(ids.numpy(), places.numpy(), answers.numpy())
             losses.append(loss)
             right.append(hit)
-        mean = float(np.concatenate(losses).mean())
         every = np.concatenate(right)
-        scores[name] = {
-            "loss": mean,
-            "perplexity": float(np.exp(mean)),
-            "accuracy": float(every.mean()),
-            "places": len(every),
-        }
+        scores[name] = named(float(np.concatenate(losses).mean()), float(every.mean()), len(every))
     return {"scores": scores}
 
 

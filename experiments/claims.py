@@ -106,7 +106,7 @@ def _section(claim: Claim, lines: list[str] | None) -> list[str]:
             "",
             f"### {claim.id} in several seeds, smaller",
             "",
-            *measured.told(claim),
+            *measured.lines_of(claim),
         ]
     return [*lines[: place + 1], "", f"**Rests on** {measured.rests(claim.id)}.", *lines[place + 1 :]]
 

@@ -128,8 +128,8 @@ def _recurrent() -> list[str]:
             "",
         ]
     commands = [line for row in (text, copied) for line in _command(row)[1:]]
-    told = f"faster {faster}: {speed}. Longer memory {longer}: {memory}"
-    return [*lines, f"**Verdict**: **{verdict}**: {told}.", *([""] if commands else []), *commands]
+    said = f"faster {faster}: {speed}. Longer memory {longer}: {memory}"
+    return [*lines, f"**Verdict**: **{verdict}**: {said}.", *([""] if commands else []), *commands]
 
 
 def _faster(row: Row | None) -> tuple[str, str]:
@@ -140,13 +140,13 @@ def _faster(row: Row | None) -> tuple[str, str]:
         "trains": {name: arm["trained_tokens_per_second"] for name, arm in row["arms"].items()},
         "writes": {name: next(iter(arm["written_tokens_per_second"].values())) for name, arm in row["arms"].items()},
     }
-    told, slower_than = [], 0
+    said, slower_than = [], 0
     for verb, its in speeds.items():
         ratios = {name: its[ARMS[0]] / its[name] for name in ARMS[1:]}
         slower_than += sum(ratio <= 1 for ratio in ratios.values())
-        told.append(f"it {verb} at {'; '.join(f'{ratio:.2f} times the {name}' for name, ratio in ratios.items())}")
+        said.append(f"it {verb} at {'; '.join(f'{ratio:.2f} times the {name}' for name, ratio in ratios.items())}")
     word = "holds" if not slower_than else "does not hold" if slower_than == len(speeds) * len(ARMS[1:]) else "in part"
-    return word, ". ".join(told).replace(". it", ". It")
+    return word, ". ".join(said).replace(". it", ". It")
 
 
 def _remembers(row: Row | None, copied: Row | None) -> tuple[str, str]:
@@ -157,14 +157,14 @@ def _remembers(row: Row | None, copied: Row | None) -> tuple[str, str]:
     shorter = [arm for arm in ARMS[1:] if reach[arm] < reach[ARMS[0]]]
     word = "holds" if len(shorter) == len(ARMS) - 1 else "in part" if shorter else "does not hold"
     longer = f"longer than that of {'; '.join(shorter)}" if shorter else "not longer than that of any other"
-    told = f"the gradient reaches {longer}"
+    said = f"the gradient reaches {longer}"
     if copied is not None and len(copied["arms"]) == len(ARMS) * len(copied["settings"]["distances"]):
         learned = "; ".join(f"{arm} {_reach(copied, arm) or 'none'}" for arm in ARMS)
-        told += (
+        said += (
             f". Copying was learned in {copied['minutes']:g} minutes up to a distance of: {learned}; this is the speed "
             "of learning, not the length of a memory, and decides nothing"
         )
-    return word, told
+    return word, said
 
 
 def _reach(row: Row, arm: str) -> int:

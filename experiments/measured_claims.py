@@ -27,10 +27,10 @@ def row_of(name: str) -> dict[str, Any] | None:
 
 def section(claim: Claim) -> list[str]:
     """Lines of the page, for a claim that nothing else has measured."""
-    return [f"## {claim.id} · {claim.title[0].upper()}{claim.title[1:]}", "", *told(claim), "", verdict_line(claim)]
+    return [f"## {claim.id} · {claim.title[0].upper()}{claim.title[1:]}", "", *lines_of(claim), "", verdict_line(claim)]
 
 
-def told(claim: Claim) -> list[str]:
+def lines_of(claim: Claim) -> list[str]:
     """Claim, rule and figures."""
     row = row_of(claim.id)
     lines = [*_wrapped(f"**Claim** (the {claim.document}): {claim.claim}"), *_wrapped(f"**Rule**: {claim.rule}")]

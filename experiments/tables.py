@@ -67,17 +67,9 @@ def books_page() -> str:
             rows.append([label, *[NOT_YET] + [""] * 5])
             continue
         books, wiki = row["scores"]["books"], row["scores"]["wikitext2"]
-        rows.append(
-            [
-                label,
-                f"{row['steps']:,}" if "steps" in row else "",
-                f"{books['loss']:.3f}",
-                f"{books['perplexity']:,.1f}",
-                f"{books['accuracy']:.1%}",
-                f"{wiki['loss']:.3f}",
-                f"{wiki['accuracy']:.1%}",
-            ]
-        )
+        steps = f"{row['steps']:,}" if "steps" in row else ""
+        own = [f"{books['loss']:.3f}", f"{books['perplexity']:,.1f}", f"{books['accuracy']:.1%}"]
+        rows.append([label, steps, *own, f"{wiki['loss']:.3f}", f"{wiki['accuracy']:.1%}"])
         commands.append(
             f"- {label}: `{row['command']}`, {row['date']}, {row['machine']}, torch {row['torch']}{_settings(row)}"
         )
@@ -238,16 +230,9 @@ def bench_page() -> str:
         ("Vectors of sentences", embedding_speed.section),
     ):
         parts += ["", f"## {title}", "", section()]
-    for name in (
-        "bench-masked-lm-mini",
-        "bench-masked-lm-base",
-        "bench-startup",
-        "bench-looking",
-        "bench-attention-four-ways",
-        "bench-formula-or-kernel",
-        "bench-compiling",
-    ):
-        row = results.read(name)
+    benches = "masked-lm-mini masked-lm-base startup looking attention-four-ways formula-or-kernel compiling"
+    for name in benches.split():
+        row = results.read(f"bench-{name}")
         if row is not None:
             parts.append(f"\n{made_by(row)}")
     return "\n".join([*parts, ""])

@@ -97,23 +97,23 @@ def translations(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
 def greeted(name: str, found: Mapping[str, Any]) -> str:
     """What a model's heads do with "you"."""
     greeting, best = found["greeting"], found["greeting"]["best"]
-    told = f"{name} {greeting['both']} of {greeting['heads']}"
+    said = f"{name} {greeting['both']} of {greeting['heads']}"
     if best is None:
-        return told
-    return f"{told} ({best['head']}: how {best['how']:.2f}, are {best['are']:.2f}, hi {best['hi']:.2f})"
+        return said
+    return f"{said} ({best['head']}: how {best['how']:.2f}, are {best['are']:.2f}, hi {best['hi']:.2f})"
 
 
 def followed(models: Mapping[str, Mapping[str, Any]], names: list[str]) -> str:
     """Whether a head follows the meaning, and how much that says."""
     if not names:
         return "That such a head follows the meaning is **not shown** by any of them."
-    told = "; ".join(f"{name}: {' / '.join(models[name]['following'])}" for name in names)
+    said = "; ".join(f"{name}: {' / '.join(models[name]['following'])}" for name in names)
     clearest = [name for name in names if models[name]["best"]["head"] in models[name]["following"]]
     which = f"the clearest one of {', '.join(clearest)} is" if clearest else "the clearest one is not"
     count = max(found["heads"] for found in models.values())
     return (
         f"That some of these heads follow the meaning too is seen in {len(names)} of {len(models)} models "
-        f"({told}; {which} among them). One pair of sentences and up to {count} heads show no more than that: "
+        f"({said}; {which} among them). One pair of sentences and up to {count} heads show no more than that: "
         "understanding is **not shown**."
     )
 

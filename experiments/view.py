@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from glassformer.look.trace.tensors import layers_of
 from glassformer.look.trace.trace import Trace
 
 MODELS: Mapping[str, str] = {
@@ -82,6 +83,9 @@ def made_by(*rules: str, at: str = "") -> Callable[[Trace], Sequence[str]]:
     return tensors
 
 
+ATTENTION = made_by("softmax", at="self_attention")
+
+
 def encodings(found: Trace) -> Sequence[str]:
     """The vectors of positions: sines, or a learned table."""
     return made_by("sinusoid", "look_up", at="embed.position")(found)
@@ -110,6 +114,11 @@ ALONE = "it has no such answer: only the picture of the document is shown, with 
 def pairs(found: Trace) -> bool:
     """Whether a run is of two pairs of texts with a label for each, as that of the model `trained`."""
     return "sentence_head.probabilities" in found
+
+
+def made_with(found: Trace) -> Sequence[str]:
+    """The layers of the run with whose model a regression, an index and a tuned model were made."""
+    return layers_of(found) if pairs(found) else []
 
 
 LARGE = "a page of 512 tokens leaves out the tensors it needs, and names them"

@@ -6,12 +6,11 @@ is left empty has its reason here, and the test holds that there is nothing to b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from experiments.document_pictures import document_pictures
-from experiments.page import DOCS, table
+from experiments.page import DOCS, table, write
 from experiments.view import (
     ALONE,
+    ATTENTION,
     ENCODERS,
     LONG,
     MODELS,
@@ -36,11 +35,11 @@ from experiments.view import (
     ending,
     is_padded,
     made_by,
+    made_with,
     pairs,
     scene,
 )
 from glassformer.look.trace.tensors import layers_of
-from glassformer.look.trace.trace import Trace
 
 TEXT = """# Views
 
@@ -50,14 +49,6 @@ opens the view in a browser, follows a number from there to its operands, and co
 
 Built by `python -m experiments.views`.
 """
-
-ATTENTION = made_by("softmax", at="self_attention")
-
-
-def made_with(found: Trace) -> Sequence[str]:
-    """The layers of the run with whose model a regression, an index and a tuned model were made."""
-    return layers_of(found) if pairs(found) else []
-
 
 SCENES: tuple[View, ...] = (
     scene("cells", "scores, cell by cell", "slides: *Step I*", ATTENTION),
@@ -167,7 +158,7 @@ VIEWS: tuple[View, ...] = (
     View(
         "heads that tie a word to one word more than to others (C-38)",
         "guide: *it*, *animal* and *tired*; the score table of *Hi how are you*",
-        made_by("softmax", at="self_attention"),
+        ATTENTION,
         "level=ties",
         follow="links",
     ),
@@ -358,5 +349,4 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    (DOCS / "views.md").write_text(page(), encoding="utf-8")
-    print(DOCS / "views.md")
+    write(DOCS / "views.md", page())

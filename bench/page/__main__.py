@@ -80,8 +80,8 @@ def main() -> None:
                 print(json.dumps(cases, indent=1, ensure_ascii=False), flush=True)
                 continue
             took = round(time.perf_counter() - began)
-            told = {"build": build(), "chromium": browser.version, "load_before": round(load, 2), "seconds": took}
-            print(results.write(f"bench-page-{row}", f"python -m bench.page {row}", {**told, "cases": cases}))
+            facts = {"build": build(), "chromium": browser.version, "load_before": round(load, 2), "seconds": took}
+            print(results.write(f"bench-page-{row}", f"python -m bench.page {row}", {**facts, "cases": cases}))
             for case in cases:
                 if case["reached"] is False:
                     print(f"  beyond its goal: {case['what']}: {case['value']} {case['unit']}", file=sys.stderr)

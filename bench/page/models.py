@@ -38,7 +38,7 @@ def text_of(tokens: int) -> str:
 
 @dataclass
 class Served:
-    """A page that is served, its process, and what the page is told of its run."""
+    """A page that is served, its process, and what the page knows of its run."""
 
     address: str
     process: int

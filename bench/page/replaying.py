@@ -87,11 +87,11 @@ def made(models: Models) -> tuple[Path, int]:
             records.append({**facts, "learning_rate": 1e-3, "sentences": sentences.look(model.module)})
     header = {"format": FORMAT, **sentences.header}
     size = sum(len(sealed_line(line)) for line in (header, *records))
-    told = {
+    section = {
         **{"task": "masked-lm", "steps": steps[-1], "baselines": ["unigram"], "best": "-loss", "saved": True},
         "curve": {"lines": 1, "points": [[step, 8 / step + 3, 1e-3] for step in range(10, steps[-1], 10)]},
         "evaluated": [{"step": step, "loss": 4.0, "unigram_loss": 6.5} for step in (steps[-30], steps[-1])],
         **{"running": False, "mark": "", "fresh": True, "damaged": 0, "watched": header, "records": records},
     }
-    write_page(load("english").trace(SENTENCES[0]), place, sections={"training": json.loads(json.dumps(told))})
+    write_page(load("english").trace(SENTENCES[0]), place, sections={"training": json.loads(json.dumps(section))})
     return place, size

@@ -45,7 +45,7 @@ def sizes(browser: Browser, models: Models, samples: Samples) -> list[Case]:
         default, whole = (blocks_of(page(trace, megabytes=most, sections=sections)) for most in (None, WHOLE))
         record = record_of(default)
         left_out = Counter(record["left_out"].values())
-        told = {
+        facts = {
             "megabytes_of_the_run": round(len(default["tensors"]) / 1e6, 3),
             "megabytes_of_the_weights": round(len(default["weights"]) / 1e6, 3),
             "megabytes_with_all": round(sum(map(len, whole.values())) / 1e6, 3),
@@ -55,7 +55,7 @@ def sizes(browser: Browser, models: Models, samples: Samples) -> list[Case]:
             "left_out": left_out[BEYOND_LIMIT],
             "in_part": left_out[OTHER_ROWS],
         }
-        cases.append(Case(f"a page by default: {what}", sum(map(len, default.values())) / 1e6, "MB", goal, told))
+        cases.append(Case(f"a page by default: {what}", sum(map(len, default.values())) / 1e6, "MB", goal, facts))
     return cases
 
 

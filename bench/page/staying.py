@@ -125,7 +125,7 @@ def memory_of_an_hour(browser: Browser, models: Models, samples: Samples) -> lis
     """As much as a person does in an hour, in a minute: the page's objects after each part, and the server's memory.
 
     The browser goes on compiling what is used often for half an hour. That is no leak of the page's, so that both are
-    told and held to the goal: what the page itself holds, and that with the code.
+    reported and held to the goal: what the page itself holds, and that with the code.
     """
     cases = []
     for what, size, text in (("the slides' model", "slides", None), (f"{BASE}, 128 words", BASE, text_of(128))):

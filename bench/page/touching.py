@@ -204,8 +204,8 @@ def vocabulary(page: Page, models: Models, samples: Samples) -> Case:
 
 
 def change_word(browser: Browser, models: Models, samples: Samples) -> list[Case]:
-    """Another word in a text until the server has told the run without its numbers; and until its picture stands, where
-    the page can be edited.
+    """Another word in a text until the server has described the run, without its numbers; and until its picture is
+    drawn, where the page can be edited.
     """
     cases = []
     for size, goal in (("6 layers of 384", 200.0), (BASE, 500.0)):

@@ -78,10 +78,10 @@ PROBE = """
 # A mark of the page: all chunks of its script are here. Until then a click may wait for one.
 AHEAD = "chunks"
 
-# Waits until a time is told of; the page's content policy forbids text that is run as a function.
+# Waits until a time is reported; the page's content policy forbids text that is run as a function.
 TOLD = """async (name) => {
-  const told = () => performance.getEntriesByName(name).length > 0;
-  for (let turn = 0; turn < 500 && !told(); turn++) await new Promise((resolve) => setTimeout(resolve, 20));
+  const reported = () => performance.getEntriesByName(name).length > 0;
+  for (let turn = 0; turn < 500 && !reported(); turn++) await new Promise((resolve) => setTimeout(resolve, 20));
 }"""
 
 
@@ -140,8 +140,8 @@ def late(what: str, values: Sequence[float], goal: float | None, **more: Any) ->
     """A case of many samples: their 95th percentile, with the median beside it."""
     if not values:
         return Case(what, None, goal=goal, more={"why": "nothing could be measured", **more})
-    told = {"samples": len(values), "median": round(statistics.median(values), 3), "largest": round(max(values), 3)}
-    return Case(what, p95(values), goal=goal, more={**told, **more})
+    summary = {"samples": len(values), "median": round(statistics.median(values), 3), "largest": round(max(values), 3)}
+    return Case(what, p95(values), goal=goal, more={**summary, **more})
 
 
 def middle(what: str, values: Sequence[float], goal: float | None, **more: Any) -> Case:

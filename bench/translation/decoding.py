@@ -182,7 +182,7 @@ def run(model: Path, *, tried: bool) -> dict[str, Any]:
         ask=1,
         turns=turns,
         kept=None if tried else exported.parent / f"turns-{turns}-{sentences}.json",
-        told=lambda given: (
+        reported=lambda given: (
             ", ".join(f"{name} {sentences / found['seconds']:,.0f}" for name, found in given.items()) + " sentences/s"
         ),
     )

@@ -137,7 +137,7 @@ def run(*, tried: bool) -> Given:
         ask=steps,
         turns=turns,
         kept=None if tried else folder / f"turns-{turns}-{steps}.json",
-        told=lambda given: f"{given['peak']:,.0f} MB",
+        reported=lambda given: f"{given['peak']:,.0f} MB",
     )
     peaks = {system: max(turn[system]["peak"] for turn in done) for system in systems}
     return {

@@ -225,7 +225,7 @@ def run(*, tried: bool) -> Given:
         ask=steps,
         turns=turns,
         kept=None if tried else folder / f"turns-{turns}-{steps}.json",
-        told=lambda given: f"{given['tokens'] / given['seconds']:,.0f} target tokens/s",
+        reported=lambda given: f"{given['tokens'] / given['seconds']:,.0f} target tokens/s",
     )
     speeds = {system: [turn[system]["tokens"] / turn[system]["seconds"] for turn in done] for system in SYSTEMS}
     fast = products()

@@ -57,5 +57,7 @@ def _samples(row: Row) -> list[str]:
         [" / ".join(one_line(turn) for turn in each["turns"]), *(one_line(each[side]) for side in [*sides, "right"])]
         for each in row["samples"]
     ]
-    told = f"{len(rows)} of them, drawn by a seed and not chosen; greedy, and ours also with words drawn as by default:"
-    return [told, "", table(["turns", *sides, "people"], rows, numbers=False), ""]
+    sentence = (
+        f"{len(rows)} of them, drawn by a seed and not chosen; greedy, and ours also with words drawn as by default:"
+    )
+    return [sentence, "", table(["turns", *sides, "people"], rows, numbers=False), ""]

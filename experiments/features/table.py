@@ -124,7 +124,7 @@ def _search(table: Any) -> list[str]:
         for number, (system, scores) in enumerate(of["systems"].items()):
             first = f"`{name}`, {of['paragraphs']:,} paragraphs" if number == 0 else ""
             rows.append([first, system, *(percent(scores[f"recall@{at}"]) for at in (1, 5, 20))])
-    told = [
+    sentences = [
         f"`{name}`: ours reads {of['ours_reads_tokens']} tokens of a paragraph, `sentence-transformers` "
         f"{of['peer_reads_tokens']}; the least cosine of a question's vector to the peer's is "
         f"{of['least_cosine_of_questions_to_the_peer']:.6f}."
@@ -132,7 +132,7 @@ def _search(table: Any) -> list[str]:
         if "peer_reads_tokens" in of
     ]
     head = ["set", "", "recall@1", "recall@5", "recall@20"]
-    return [*lines, table(head, rows), "", *told, "", made_by(row), ""]
+    return [*lines, table(head, rows), "", *sentences, "", made_by(row), ""]
 
 
 def claims(table: Any) -> list[str]:

@@ -73,7 +73,7 @@ def section(table: Table) -> list[str]:
     ]
     body.append(["everything trained", *(_tuned(name, head) for name, head in columns), quoted["tuned"]])
     titles = ["", *(f"`{name}`, {head}" for name, head in columns), QUOTED]
-    told = [line for name, head in columns if (line := _ranking(name, head, rows[name]))]
+    rankings = [line for name, head in columns if (line := _ranking(name, head, rows[name]))]
     return [
         *lines,
         table(titles, body),
@@ -83,7 +83,7 @@ def section(table: Table) -> list[str]:
         "",
         "In order; in brackets the strategies that the best one is not shown to be better than (paired bootstrap):",
         "",
-        *told,
+        *rankings,
         "",
         *_shares(rows),
         *(_command(row) for row in rows.values() if row is not None),

@@ -134,13 +134,13 @@ def _figures(row: Row, table: Table) -> list[str]:
 
 
 def _arm(row: Row, name: str) -> list[str]:
-    told, masking = ARMS[name]
+    description, masking = ARMS[name]
     found = row["arms"].get(name)
     if found is None:
-        return [told, masking, NOT_YET, "", ""]
+        return [description, masking, NOT_YET, "", ""]
     pairs = found["pairs"]
     of_pairs = ["", ""] if pairs is None else [_share(pairs["accuracy"]), f"{100 * pairs['chance']:.1f}"]
-    return [told, masking, _share(found["words"]), *of_pairs]
+    return [description, masking, _share(found["words"]), *of_pairs]
 
 
 def _rates(row: Row, name: str) -> str:
@@ -207,10 +207,10 @@ Against = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 def _each(row: Row, judge: Callable[[Against], str]) -> str:
     """The verdict for each way to use an encoder, or one where they agree."""
-    found = {told: judge(row["against"][way]) for way, told in WAYS.items()}
+    found = {description: judge(row["against"][way]) for way, description in WAYS.items()}
     if len(set(found.values())) == 1:
         return next(iter(found.values()))
-    return ", ".join(f"{said} {told}" for told, said in found.items())
+    return ", ".join(f"{said} {description}" for description, said in found.items())
 
 
 def _signs(against: Against, pairs: Sequence[str]) -> list[int] | None:

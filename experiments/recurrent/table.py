@@ -155,8 +155,8 @@ def drawn(arms: Mapping[str, Row]) -> str:
     for power in range(0, int(lowest) - 1, -1):
         y = place(1, 10.0**power).partition(",")[2]
         parts.append(f'<path d="M{LEFT},{y}H{LEFT + wide}" stroke="#ddd"/>')
-        told = "1" if power == 0 else f'10<tspan dy="-5" font-size="10">{power}</tspan>'
-        parts.append(f'<text x="{LEFT - 8}" y="{float(y) + 4:.1f}" text-anchor="end">{told}</text>')
+        tick = "1" if power == 0 else f'10<tspan dy="-5" font-size="10">{power}</tspan>'
+        parts.append(f'<text x="{LEFT - 8}" y="{float(y) + 4:.1f}" text-anchor="end">{tick}</text>')
     middle = LEFT + wide / 2
     parts.append(f'<text x="{middle}" y="{HEIGHT - 10}" text-anchor="middle">distance of a word, in tokens</text>')
     parts.append(f'<text x="{LEFT}" y="{TOP - 8}">share of the gradient</text>')

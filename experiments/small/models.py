@@ -52,15 +52,16 @@ The weights that were trained, in float32, on the same data: {before}.
 @dataclass(frozen=True)
 class Small:
     """A model that travels. `licence` is that of its weights; `measured` are files of test records or text, relative to
-    the shared data sets, where its scores are not those of documents held out by a hash, and `told` says what they are.
-    `made` are files of its recipe that are written before it is trained, each with what writes its text; `about` is
-    what the card says of this model alone; `asked` are prompts or turns whose answers stand beside its scores.
+    the shared data sets, where its scores are not those of documents held out by a hash, and `measured_on` says what
+    they are. `made` are files of its recipe that are written before it is trained, each with what writes its text;
+    `about` is what the card says of this model alone; `asked` are prompts or turns whose answers stand beside its
+    scores.
     """
 
     name: str
     licence: str = f"{LICENCE}, as the package"
     measured: tuple[str, ...] = ()
-    told: str = ""
+    measured_on: str = ""
     made: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     about: str = ""
     asked: tuple[str, ...] = ()
@@ -148,12 +149,12 @@ SMALL = {
             "en-fr",
             licence=f"{LICENCE}, as the package; the sentences are under CC BY 2.0: tatoeba.org, manythings.org/anki",
             measured=("tatoeba_en_fr/test.tsv",),
-            told="the test pairs of tatoeba_en_fr, with all their references",
+            measured_on="the test pairs of tatoeba_en_fr, with all their references",
         ),
         Small(
             "writer",
             measured=("text_books/bram-stoker_dracula.txt",),
-            told="a book of which nothing was read in training: Bram Stoker's *Dracula*",
+            measured_on="a book of which nothing was read in training: Bram Stoker's *Dracula*",
             about=_OF_THE_WRITER,
             asked=_PROMPTS,
         ),
@@ -239,10 +240,10 @@ def score(small: Small, run: Path, folder: Path) -> dict[str, Any]:
     asked: dict[str, Any] = {"files": files} if files else {"split": split}
     found, after = (evaluate(each, progress=ConsoleProgress(), **asked) for each in (whole, packed))
     of_run, scores = found.flat(), after.flat()
-    told = small.told or _measured_on(whole.data.model_dump(), split)
+    measured_on = small.measured_on or _measured_on(whole.data.model_dump(), split)
     saved = open_as_saved(folder, Model)
     known = {name: value for name, value in saved.metrics.items() if name not in _OF_THE_TRAINING}
-    saved.metrics = {**known, "scores": scores, "measured_on": told, "intervals": intervals_by_flat_name(after)}
+    saved.metrics = {**known, "scores": scores, "measured_on": measured_on, "intervals": intervals_by_flat_name(after)}
     before = ", ".join(f"{name} {figure.format(of_run[name])}" for name, figure in _BRIEF.items() if name in of_run)
     _save(saved, small, folder, before=before)
     answers = {text: _answer(packed, text) for text in small.asked}

@@ -52,13 +52,13 @@ def _steps(row: Mapping[str, Any]) -> list[str]:
     for arm in row["arms"].values():
         for count in sorted({facts["steps"] for facts in arm["facts"]}):
             taken.setdefault(count, []).append(arm["told"])
-    told = "; ".join(
+    said = "; ".join(
         f"{count:,} steps{'' if len(taken) == 1 else ': ' + ', '.join(arms)}" for count, arms in sorted(taken.items())
     )
     full = row["epochs"] * -(-row["rows"] // row["batch"])
     every = " for every row of the table" if len(taken) == 1 else ""
     return [
-        f"{told}{every}; {row['rows']:,} rows in full batches would take {full}: batches hold rows of like length, and",
+        f"{said}{every}; {row['rows']:,} rows in full batches would take {full}: batches hold rows of like length, and",
         "the last batch of each length is smaller.",
         "",
     ]
@@ -87,11 +87,11 @@ def _words() -> list[str]:
     row = results.read("transfer-words")
     if row is None:  # never measured, and its code is removed
         return []
-    told = {"student": "taught by `english`", "layers": "from the masked words alone"}
+    said = {"student": "taught by `english`", "layers": "from the masked words alone"}
     arms = row["arms"]
     teacher = next(iter(arms.values()))["teacher"]
     rows = [["`english` itself, six layers", _short(teacher["parameters"]), *_both(teacher["scores"])]]
-    rows += [[told[name], _short(of["parameters"]), *_both(of["scores"])] for name, of in arms.items()]
+    rows += [[said[name], _short(of["parameters"]), *_both(of["scores"])] for name, of in arms.items()]
     return [*lines, table(["", "parameters", "loss", "accuracy"], rows), "", made_by(row), ""]
 
 

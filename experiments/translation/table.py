@@ -148,8 +148,8 @@ def _drawn(samples: list[list[str]]) -> list[str]:
     """The sentences that were drawn; none before ours has been trained."""
     if not samples:
         return []
-    told = f"{len(samples)} sentences drawn at random, with up to two of their translations:"
-    return [told, "", table(["source", "ours", "people"], samples), ""]
+    sentence = f"{len(samples)} sentences drawn at random, with up to two of their translations:"
+    return [sentence, "", table(["source", "ours", "people"], samples), ""]
 
 
 def _cut(text: str) -> str:

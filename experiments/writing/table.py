@@ -87,10 +87,10 @@ def _differences(row: Row) -> list[str]:
 
 def _written(row: Row) -> list[str]:
     written = row["sides"].get(OURS, {}).get("facts", {}).get("written", [])
-    told = [f"{number + 1}. *{row['prompt']}*{one_line(text)}" for number, text in enumerate(written)]
+    texts = [f"{number + 1}. *{row['prompt']}*{one_line(text)}" for number, text in enumerate(written)]
     return (
-        [f"Continuations of the prompt with the seeds 0 to {len(told) - 1}, not selected:", "", *told, ""]
-        if told
+        [f"Continuations of the prompt with the seeds 0 to {len(texts) - 1}, not selected:", "", *texts, ""]
+        if texts
         else []
     )
 

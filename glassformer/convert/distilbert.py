@@ -69,7 +69,7 @@ _DISTILBERT = Family(
 _OF_TEXT = (Same("sentence_head.output.*", "classifier.*"), Same("sentence_head.pooler.*", "pre_classifier.*"))
 _HEADS, _MARKS = ("classifier.", "pre_classifier."), ("classifier.weight", "pre_classifier.weight")
 _TEXT_DROPOUT = (dropout_row("seq_classif_dropout", "sentence_dropout", 0.2),)
-_SPAN = "qa_outputs.weight"
+_SPAN, _SPAN_DROPOUT = "qa_outputs.weight", (dropout_row("qa_dropout", "token_dropout", 0.1),)
 
 DISTILBERT = with_label_heads(
     _DISTILBERT,
@@ -77,12 +77,5 @@ DISTILBERT = with_label_heads(
     LabelHead("sentence labels", _OF_TEXT, _TEXT_DROPOUT, heads=_HEADS, marks=_MARKS),
     LabelHead("candidates", _OF_TEXT, _TEXT_DROPOUT, heads=_HEADS),
     LabelHead("token labels", OF_TOKENS, (dropout_as("dropout", "token_dropout"),), marks=("classifier.weight",)),
-    LabelHead(
-        "span",
-        OF_SPAN,
-        (dropout_row("qa_dropout", "token_dropout", 0.1),),
-        labels=_SPAN,
-        heads=("qa_outputs.",),
-        marks=(_SPAN,),
-    ),
+    LabelHead("span", OF_SPAN, _SPAN_DROPOUT, labels=_SPAN, heads=("qa_outputs.",), marks=(_SPAN,)),
 )

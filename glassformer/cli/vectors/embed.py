@@ -32,17 +32,13 @@ from glassformer.data.readers.lines import stop_unless
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
+    from glassformer.data.readers.lines import OnBad
     from glassformer.features.embed import SameWord
     from glassformer.features.pooling import Reals
-    from glassformer.features.vectors import Vectors
+    from glassformer.features.vectors import Vectors, VectorsOf
 
 # What a file of numbers is called.
 BINARY = (".npy", ".parquet", ".safetensors")
-
-if TYPE_CHECKING:
-    from glassformer.api.model import Model
-    from glassformer.data.readers.lines import OnBad
-    from glassformer.features.vectors import Vectors, VectorsOf
 
 
 def embed(
