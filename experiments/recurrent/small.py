@@ -75,7 +75,7 @@ def made(arm: str, vocabulary: int, width: int, seed: int) -> Any:
     torch.manual_seed(seed)
     ours = Ours(vocabulary, width)
     most = sum(each.numel() for each in ours.parameters())
-    others = (Recurrent(arm, vocabulary, wide) for wide in count(8, 2) if arm != OURS)
+    others = (Recurrent(arm, vocabulary, wide) for wide in count(width, 2) if arm != OURS)
     return ours if arm == OURS else next(each for each in others if sum(map(Tensor.numel, each.parameters())) >= most)
 
 
@@ -148,8 +148,8 @@ def main() -> None:
             cells.setdefault((test, arm), []).append(measured)
         print(seed, arm, *(f"{test}: {each.value:.3f}" for test, each in found.items()), sep=", ", flush=True)
     tests = tuple(Score(name=test, score=SCORES.get(test, "accuracy")) for test in found)
-    measured = claim.model_copy(update={"stages": (Stage(name="all", recipe="", tests=tests),), "seeds": SEEDS})
-    print(results.write("claim-X-9", "python -m experiments.recurrent.small", judged(measured, cells)))
+    claim = claim.model_copy(update={"stages": (Stage(name="all", recipe="", tests=tests),), "seeds": SEEDS})
+    print(results.write("claim-X-9", "python -m experiments.recurrent.small", judged(claim, cells)))
 
 
 if __name__ == "__main__":

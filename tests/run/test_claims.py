@@ -122,6 +122,7 @@ def test_a_claim_is_trained_once_and_other_settings_are_refused(tmp_path: Path) 
     assert run_claim(SMALL, tmp_path, progress=again)["scores"] == found["scores"]
     assert not [note for note in again.notes if "starting at" in note]
     model = store.read(tmp_path / "X-4" / "two-0" / "one", Artefact)
+    assert model.data is not None
     (asked,) = SMALL.stages[0].tests
     by_frequency = MEASURES["evaluated"](model, asked.model_copy(update={"given": "unigram"}), (), tmp_path)
     assert by_frequency.value == evaluate(model, model.data.files)["unigram_accuracy"]
