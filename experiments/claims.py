@@ -54,7 +54,9 @@ PRE_TRAINING = (("sst2", "accuracy"), ("mrpc", "accuracy"), ("wnut17", "entity F
 def page() -> str:
     """The whole page."""
     others, sections = _sections()
-    return "\n".join([TEXT, *(line for lines in sections.values() for line in [*lines, ""]), *others, ""])
+    several = sum(int(measured.rests_on(name).partition(" ")[0]) > 1 for name in sections)
+    count = f"Of the {len(sections)} claims, {several} rest on at least two training seeds, splits, sets or models.\n"
+    return "\n".join([TEXT, count, *(line for lines in sections.values() for line in [*lines, ""]), *others, ""])
 
 
 def record() -> str:

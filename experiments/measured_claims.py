@@ -107,7 +107,7 @@ def _larger(name: str) -> tuple[int, str]:
         return len((results.read("ties") or {"models": ()})["models"]), "model"
     if name == "X-18":
         return min(_seeds(each, ("ours", "random")) for each in PRE_TRAINED), "seed"
-    return (1 if known_claims()[name].elsewhere or name in ("X-2", "X-8", "X-12") else 0), "seed"
+    return (1 if known_claims()[name].elsewhere or name in ("X-1", "X-2", "X-3", "X-8", "X-12") else 0), "seed"
 
 
 def _of(name: str, what: str) -> int:

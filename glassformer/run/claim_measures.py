@@ -4,6 +4,9 @@ import json
 import random
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from itertools import takewhile
+from operator import eq
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +18,7 @@ from glassformer.decode.options import WritingOptions
 from glassformer.models.inputs import Inputs
 from glassformer.run.evaluate import evaluate
 from glassformer.saved.artefact import Artefact
-from glassformer.scoring.score import THIS_MODEL, Measure
+from glassformer.scoring.score import THIS_MODEL, Measure, Scores
 
 # Scores here of which less is better, with those of `scoring.verdict.lower_is_better`.
 LOWER = ("steps", "change")
@@ -29,10 +32,18 @@ class Measured(NamedTuple):
 
 
 def _evaluated(model: Artefact, test: Score, files: Sequence[Path], folder: Path) -> Measured:
-    data = model.data
+    """The score of the model, or of its baseline `given`."""
+    data, system = model.data, test.given or THIS_MODEL
     learned = data.files if data is not None and not data.holds_out else ()  # of the slides nothing is held out
-    scores = evaluate(model, files or learned, baselines=False)
-    return Measured(float(scores[test.score]), scores.measures.get(THIS_MODEL))
+    scores = _scores(model, tuple(files or learned), baselines=False)
+    if system not in scores.of:
+        scores = _scores(model, tuple(files or learned), baselines=True)
+    return Measured(float(scores.of[system][test.score]), scores.measures.get(system))
+
+
+@lru_cache(2)
+def _scores(model: Artefact, files: tuple[str | Path, ...], *, baselines: bool) -> Scores:
+    return evaluate(model, files, baselines=baselines)
 
 
 def _shuffled(model: Artefact, test: Score, files: Sequence[Path], folder: Path) -> Measured:
@@ -72,15 +83,17 @@ def _replied(model: Artefact, test: Score, files: Sequence[Path], folder: Path) 
 
 
 def _change(model: Artefact, test: Score, files: Sequence[Path], folder: Path) -> Measured:
-    """The largest difference between the states of one word in the text `given[0]` and in `given[1]`, which has the
-    same words in another order, divided by the largest state.
+    """The largest difference between the states of one word in the texts `given[0]` and `given[1]`, divided by the
+    largest state: of each word where they have the same words in another order, else of those with which both begin.
     """
+    ids = [model.tokenizer.encode(text).ids for text in test.given]
+    begin, reordered = sum(takewhile(bool, map(eq, *ids))), sorted(ids[0]) == sorted(ids[1])
     states = []
-    for text in test.given:
-        ids = model.tokenizer.encode(text).ids
+    for each in ids:
         with torch.no_grad():
-            state = model.module(Inputs(ids=torch.tensor([ids])), heads=()).states[0]  # [S, W]
-        states.append(state[torch.tensor(sorted(range(len(ids)), key=ids.__getitem__))])
+            state = model.module(Inputs(ids=torch.tensor([each])), heads=()).states[0]  # [S, W]
+        places = sorted(range(len(each)), key=each.__getitem__) if reordered else range(begin)
+        states.append(state[torch.tensor(places)])
     return Measured(float((states[0] - states[1]).abs().max() / states[0].abs().max()))
 
 

@@ -5,6 +5,9 @@ from typing import Any
 
 from glassformer.scoring.verdict import difference, shown
 
+# Scores that are written without decimals; a speed is tokens, or bytes, a second.
+COUNTS = ("steps", "speed")
+
 
 def scores_table(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     """A head, and a row of each arm: the mean over the seeds of each test, with the least and the greatest."""
@@ -21,7 +24,7 @@ def answers_table(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]
     """A head, and a row of each question: the mean difference of two arms with its 95 % interval, and what it says."""
     rows = []
     for each in found["questions"]:
-        alone = each["against"].startswith("at least")
+        alone = each["against"].startswith("at ")
         values = each["value"], each["low"], each["high"]
         told = _interval(each["score"], values, _value if alone else _difference)
         arms = f"{each['of']}: {each['against']}" if alone else f"{each['of']} − {each['against']}"
@@ -37,8 +40,8 @@ def _interval(score: str, values: Sequence[float], write: Callable[[str, float],
 def _value(score: str, value: float) -> str:
     if score == "change":
         return f"{value:.1e}"
-    return f"{value:.0f}" if score == "steps" else shown(score, value)
+    return f"{value:,.0f}" if score in COUNTS else shown(score, value)
 
 
 def _difference(score: str, value: float) -> str:
-    return f"{value:+.0f}" if score == "steps" else difference(score, value)
+    return f"{value:+,.0f}" if score in COUNTS else difference(score, value)

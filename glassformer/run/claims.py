@@ -120,7 +120,7 @@ def _answer(question: Question, on: str, score: str, cells: Cells) -> dict[str, 
     of_seeds = [each.value for each in mine]
     if question.at_least is not None:
         against, value = (
-            f"at least {question.at_least:g}",
+            f"at {'most' if sign < 0 else 'least'} {question.at_least:g}",
             Interval(statistics.fmean(of_seeds), min(of_seeds), max(of_seeds)),
         )
         found = BETTER if all(sign * each >= sign * question.at_least for each in of_seeds) else WORSE

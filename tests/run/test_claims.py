@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +18,10 @@ from glassformer.bundled.claims import Claim, Question, Score, Stage, known_clai
 from glassformer.cli.__main__ import main
 from glassformer.run.claim_measures import MEASURES, Measured
 from glassformer.run.claims import judged, run_claim
+from glassformer.run.evaluate import evaluate
+from glassformer.saved import store
+from glassformer.saved.artefact import Artefact
+from glassformer.saved.opening import open_as_saved
 from glassformer.saved.recipe import resolve
 from glassformer.scoring.score import share_of
 from glassformer.training.progress import NoProgress
@@ -116,8 +121,24 @@ def test_a_claim_is_trained_once_and_other_settings_are_refused(tmp_path: Path) 
     assert [len(each["of_seeds"]) for each in found["scores"]] == [2, 2]
     assert run_claim(SMALL, tmp_path, progress=again)["scores"] == found["scores"]
     assert not [note for note in again.notes if "starting at" in note]
+    model = store.read(tmp_path / "X-4" / "two-0" / "one", Artefact)
+    assert model.data is not None
+    (asked,) = SMALL.stages[0].tests
+    by_frequency = MEASURES["evaluated"](model, asked.model_copy(update={"given": "unigram"}), (), tmp_path)
+    assert by_frequency.value == evaluate(model, model.data.files)["unigram_accuracy"]
     with pytest.raises(ConfigError, match="other settings"):
         run_claim(SMALL.model_copy(update={"set": {"train.steps": 3}}), tmp_path, progress=NoProgress())
+
+
+@pytest.mark.parametrize(("name", "most"), [("writer", 1e-6), ("english", math.inf)])
+def test_the_states_of_a_beginning_change_with_the_ending_only_where_words_after_are_seen(
+    name: str, most: float
+) -> None:
+    model = open_as_saved(name, Artefact)
+    endings = Score(name="", score="change", given=["As Aliens entered our planet", "As Aliens entered our old ship"])
+    change = MEASURES["change"](model, endings, (), Path()).value
+    assert change <= most
+    assert (change > 1e-2) == (most == math.inf)
 
 
 def test_shuffled_words_keep_their_tags_and_unordered_states_do_not_change(tmp_path: Path) -> None:
@@ -134,7 +155,7 @@ def test_shuffled_words_keep_their_tags_and_unordered_states_do_not_change(tmp_p
     ("command", "said"),
     [
         (["X-99"], "X-9"),
-        (["X-1", "--run"], "415d1b2e"),
+        (["X-11", "--run"], "415d1b2e"),
         (["--run"], "X-4 --run"),
         (["X-7", "--run"], "GLASSFORMER_DATA"),
     ],

@@ -64,7 +64,7 @@ def _list() -> None:
         table.add_row(its.id, escaped(its.title) + star, *words)
     screen = console()
     print_table(screen, table)
-    screen.print("* run by the code of a checkout: glassformer claims X-1 says which")
+    screen.print("* run by the code of a checkout: glassformer claims X-9 says which")
 
 
 def _show(its: Claim, found: Mapping[str, Any]) -> None:
