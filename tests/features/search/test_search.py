@@ -122,7 +122,7 @@ def test_an_index_finds_what_cosines_say(model: Model, tmp_path: Path) -> None:
     asked = ["the dog and the fox", "food for friends"]
     vectors, questions = model.embed(TEXTS), model.embed(asked)
     cosines = (questions @ vectors.T) / np.linalg.norm(questions, axis=1)[:, None] / np.linalg.norm(vectors, axis=1)
-    for hits, expected in zip(index.ask(asked, top=6), cosines, strict=True):
+    for hits, expected in zip(index.ask(asked, top=6, by="vectors"), cosines, strict=True):
         assert [hit.rank for hit in hits] == [1, 2, 3, 4, 5, 6]
         assert [hit.score for hit in hits] == pytest.approx(sorted(expected, reverse=True)[:6], abs=1e-6)
         assert all(hit.text == TEXTS[hit.row] for hit in hits)
