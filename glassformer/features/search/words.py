@@ -5,6 +5,7 @@ N texts · V different words · P pairs of a word and a text that has it
 
 import hashlib
 import re
+import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Iterator
@@ -28,30 +29,22 @@ LENGTHS: Counted = "lengths.npy"
 _K1, _B = 1.5, 0.75
 # The letters of the beginning of a word, and the words that are counted together.
 _BEGINNING, _TOGETHER = 5, 1 << 20
-_ASCII_WORD = re.compile(r"\w+")
+_CHINESE = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
 
 def words_of(text: str) -> list[str]:
     """The words of a text in lower case: letters, marks, digits and _ in a row (Unicode, NFKC); a Chinese character is
     one. After a longer word than five letters come its first five, which its other forms share.
     """
-    words = _ASCII_WORD.findall(text.lower()) if text.isascii() else _unicode_words(text)
+    words = _word().findall(_CHINESE.sub(r" \g<0> ", unicodedata.normalize("NFKC", text).lower()))
     return [each for word in words for each in (word, word[:_BEGINNING])[: 1 + (len(word) > _BEGINNING)]]
 
 
-def _unicode_words(text: str) -> list[str]:
-    normal, split = _splitter()
-    return [word for word, _ in split.pre_tokenize_str(normal.normalize_str(text)) if _ASCII_WORD.search(word)]
-
-
 @cache
-def _splitter() -> tuple[Any, Any]:
-    # Not Python's own pattern: its letters have no marks, so that it cuts the words of Hindi.
-    from tokenizers.normalizers import NFKC, BertNormalizer, Sequence
-    from tokenizers.pre_tokenizers import Whitespace
-
-    lower = BertNormalizer(clean_text=False, handle_chinese_chars=True, strip_accents=False, lowercase=True)
-    return Sequence([NFKC(), lower]), Whitespace()
+def _word() -> re.Pattern[str]:
+    """Letters and their marks, which Python's own pattern leaves out, so that it cuts the words of Hindi."""
+    marks = "".join(each for each in map(chr, range(0x300, 0x1F000)) if unicodedata.category(each)[0] == "M")
+    return re.compile(rf"[\w{marks}]+")
 
 
 @lru_cache(1 << 17)
