@@ -69,8 +69,9 @@ def search_ask(
                 screen = console(handle)
                 screen.print(f"[bold]{escaped(text)}[/bold]")
                 table = plain_table("", score, "row", "text", right=slice(None, 3))
-                if hits is None:
-                    screen.print("[dim]no words, so nothing is found[/dim]")
+                if not hits:
+                    why = "no words, so nothing is found" if hits is None else "no text has a word of this question"
+                    screen.print(f"[dim]{why}[/dim]")
                     continue
                 for hit in hits:
                     shown = " ".join(hit.text.split())

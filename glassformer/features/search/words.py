@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
