@@ -80,7 +80,7 @@ def measured(name: str, model: str) -> dict[str, Any]:
     """Recall at 1 and 5 and the mean reciprocal rank of the first ten, with intervals over the questions."""
     contexts, questions, right = paragraphs_and_questions(name)
     index = index_of(name, model, contexts)
-    rows = {
+    rows: dict[str, list[list[int]]] = {
         by: [[hit.row for hit in hits] for hits in index.ask(questions, top=HITS, by=by)]
         for by in (VECTORS, WORDS, BOTH)
     }

@@ -1,4 +1,4 @@
-"""Building an index: vectors of length 1 with their texts, in bounded memory; a stopped build can be resumed.
+"""Building an index: vectors of length 1, words and texts, in bounded memory; a stopped build can be resumed.
 
 N texts · W numbers of a vector
 """

@@ -1,4 +1,4 @@
-"""An index of texts: a directory with their vectors, the texts, and which model made them; whole or absent.
+"""An index of texts: a directory with their vectors and words, the texts, and which model made it; whole or absent.
 
 N texts · W numbers of a vector
 """

@@ -144,7 +144,7 @@ def test_an_index_without_words_opens_and_says_what_to_do(
     told["checksums"] = {name: told["checksums"][name] for name in ("vectors.npy", "texts.jsonl", "places.npy")}
     for name in told["checksums"]:
         (old / name).write_bytes((built.path / name).read_bytes())
-    model = built.model.save(tmp_path / "model")
+    model = Model(built.model.module, built.model.tokenizer, length=16).save(tmp_path / "model")
     (old / "index.json").write_text(sealed_json({**told, "model": str(model)}))
     found = SearchIndex.open(old, built.model)
     assert found.ask("winter") == built.ask("winter", by="vectors")
