@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments import embedding_speed, generation_speed, onnx_sst2, page_speed, results, translation_speed
+from experiments import embedding_speed, generation_speed, onnx_sst2, page_speed, results, search, translation_speed
 from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
 from experiments.chat import table as chat
 from experiments.encoder import table as encoder
@@ -345,3 +345,4 @@ def _compiling() -> str:
 if __name__ == "__main__":
     write(DOCS / "results.md", books_page())
     write(DOCS / "bench.md", bench_page())
+    write(DOCS / "search.md", search.page())

@@ -16,7 +16,7 @@ VERBS: dict[str, dict[str, str]] = {
     "Ask": {verb: entry.help for verb, entry in ANSWERS.items()},
     "Vectors": {
         "embed": "compute vectors of texts or words; embed compare ranks kinds of them",
-        "search": "search texts by meaning: search build, then search ask",
+        "search": "search texts by meaning and words: search build, then search ask",
     },
     "Look inside": {
         "explain": "show every step from words to answer, with its numbers and formulas",

@@ -9,10 +9,15 @@ from typing import Any
 
 import pytest
 
-from experiments import claims, results, tables
+from experiments import claims, results, search, tables
 from experiments.page import DOCS, NOT_YET
 
-PAGES = [("results.md", tables.books_page), ("bench.md", tables.bench_page), ("claims.md", claims.page)]
+PAGES = [
+    ("results.md", tables.books_page),
+    ("bench.md", tables.bench_page),
+    ("claims.md", claims.page),
+    ("search.md", search.page),
+]
 
 
 @pytest.mark.parametrize(("page", "built"), PAGES)

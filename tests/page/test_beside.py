@@ -90,7 +90,7 @@ def test_the_neighbours_are_those_of_the_index(model: Model, tmp_path: Path, str
         question = model.embed(text, strategy=strategy, pooling=pooling).astype(np.float64)
         question /= np.linalg.norm(question)
         scores = {near["row"]: float(np.dot(near["vector"], question)) for near in told["near"]}
-        for hit in index.ask(text, top=3):
+        for hit in index.ask(text, top=3, by="vectors"):
             assert scores[hit.row] == pytest.approx(hit.score, abs=2e-6)
             assert next(near["text"] for near in told["near"] if near["row"] == hit.row) == hit.text
     for near in told["near"]:

@@ -163,7 +163,7 @@ def test_the_neighbours_are_those_of_the_index(which: str, window: Page, request
     found: Made = request.getfixturevalue(which)
     for sentence, text in enumerate(TEXTS):
         _, *rows = draw(window, found.file, "neighbours", f"&sentence={sentence}")
-        hits = found.index.ask(text, top=8)
+        hits = found.index.ask(text, top=8, by="vectors")
         assert [row[4] for row in rows] == [LEARNED[int(row[2])] for row in rows]
         assert np.abs(numbers([row[1] for row in rows]) - [hit.score for hit in hits]).max() < 2e-5
         by_row = {hit.row: hit.score for hit in hits}
@@ -236,7 +236,7 @@ def test_a_typed_text_finds_its_own_neighbours(mean: Made, browser: Browser) -> 
         page.locator("main textarea").fill(typed)
         page.keyboard.press("Enter")
         click(page.locator("main .twin summary"))
-        best = mean.index.ask(typed, top=1)[0]
+        best = mean.index.ask(typed, top=1, by="vectors")[0]
         until(
             page, "text => document.querySelector('.scene-table tbody tr')?.cells[4]?.textContent === text", best.text
         )

@@ -26,6 +26,10 @@ def search_ask(
     file: TextFiles = None,
     text_column: TextColumn = "text",
     top: Top = 5,
+    by: Annotated[
+        Literal["vectors", "words", "both"] | None,
+        typer.Option("--by", help="Search by vectors, words or both.  [default: both; of an old index vectors]"),
+    ] = None,
     model: Annotated[
         str | None, typer.Option("--model", help="The model to use.  [default: the one named in the index]")
     ] = None,
@@ -38,7 +42,7 @@ def search_ask(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Find the texts of an index that are nearest to a question."""
+    """Find the texts of an index that are nearest to a question, by meaning and by its words."""
     from glassformer.features.search.index import SearchIndex, read_facts
     from glassformer.runtime.device import use_threads
 
@@ -46,6 +50,7 @@ def search_ask(
     use_threads(threads)
     opened = None if model is None else open_model(model, device=device)
     found = SearchIndex.open(index, opened, backend=backend, device=device)
+    score = {"vectors": "cosine", "words": "BM25", "both": "score"}[found.usable(by)]
     inputs = find_inputs(question, file, reader_of({"text": text_column}, {}, blank=True))
     if not file:
         note_no_text("search ask", question or ())
@@ -53,7 +58,7 @@ def search_ask(
     with results(out) as handle, counted(out, 0, what="questions", total=_count(inputs, out)) as advance:
         for some in batches(records(inputs)):
             asked = [str(each.values["text"]) for each in some]
-            answers = found.answers(asked, top=top, within=advance.rows_within)
+            answers = found.answers(asked, top=top, by=by, within=advance.rows_within)
             for number, (one, text, hits) in enumerate(zip(some, asked, answers, strict=True), start=1):
                 advance(1)
                 if hits is None:
@@ -63,9 +68,10 @@ def search_ask(
                     continue
                 screen = console(handle)
                 screen.print(f"[bold]{escaped(text)}[/bold]")
-                table = plain_table("", "cosine", "row", "text", right=slice(None, 3))
-                if hits is None:
-                    screen.print("[dim]no words, so nothing is found[/dim]")
+                table = plain_table("", score, "row", "text", right=slice(None, 3))
+                if not hits:
+                    why = "no words, so nothing is found" if hits is None else "no text has a word of this question"
+                    screen.print(f"[dim]{why}[/dim]")
                     continue
                 for hit in hits:
                     shown = " ".join(hit.text.split())

@@ -46,7 +46,7 @@ def search_build(
     device: options.Device = "auto",
     threads: options.Threads = None,
 ) -> None:
-    """Build a search index from the vectors of texts, in a folder that also records the model."""
+    """Build a search index from the vectors and words of texts, in a folder that also records the model."""
     which, paths = split_model(
         "search build", files, model, is_data=lambda path: Path(path).exists(), data="a file of texts"
     )

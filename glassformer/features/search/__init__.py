@@ -1,1 +1,1 @@
-"""Search by meaning: an index of texts as vectors, and the texts nearest to a question."""
+"""Search by meaning and by words: an index of texts, and the texts that fit a question best."""

@@ -1,4 +1,4 @@
-"""Building an index: vectors of length 1 with their texts, in bounded memory; a stopped build can be resumed.
+"""Building an index: vectors of length 1, words and texts, in bounded memory; a stopped build can be resumed.
 
 N texts · W numbers of a vector
 """
@@ -24,24 +24,27 @@ from glassformer.bundled.travelling import PLACE
 from glassformer.features.embed import embed, vectors_of
 from glassformer.features.mix import Mix
 from glassformer.features.search.nearest import Floats
+from glassformer.features.search.words import LENGTHS, PAIRS, WORDS, Counted, write_words
 from glassformer.features.store import vectors_file
 from glassformer.features.streams import Content, Format, VectorsFile
 from glassformer.features.vectors import Vectors, VectorsOf
 from glassformer.models.fingerprint import fingerprint
 from glassformer.saved.artefact import Artefact
 
-Held = Literal["vectors.npy", "texts.jsonl", "places.npy"]
+Held = Literal["vectors.npy", "texts.jsonl", "places.npy"] | Counted
 INDEX = "index.json"
 VECTORS: Held = "vectors.npy"
 TEXTS: Held = "texts.jsonl"
 PLACES: Held = "places.npy"
+HELD, COUNTED = (VECTORS, TEXTS, PLACES), (WORDS, PAIRS, LENGTHS)
 # Texts that become vectors together, and vectors that are read together.
 _TOGETHER, AT_ONCE = 4096, 1 << 14
 
 
 class IndexFacts(Settings):
     """The facts of an index. `model` is where the model that made it was, "" for one in memory; `texts` is how many
-    there are, `empty` the rows of those without a vector.
+    there are, `empty` the rows of those without a vector; `words` how many different words they have, and `pairs` how
+    many pairs of a word and a text: 0 in an index without words.
     """
 
     made_for: Literal["glassformer search index, format 1"] = "glassformer search index, format 1"
@@ -53,6 +56,8 @@ class IndexFacts(Settings):
     width: int = Field(ge=1)
     texts: int = Field(ge=0)
     empty: tuple[Annotated[int, Field(ge=0)], ...]
+    words: int = Field(0, ge=0)
+    pairs: int = Field(0, ge=0)
     checksums: dict[Held, Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]] = Field(min_length=3)
 
 
@@ -147,7 +152,7 @@ def normalized(vectors: Floats) -> Floats:
 
 
 def _write(draft: Path, content: Content, facts: Mapping[str, Any]) -> None:
-    """The numbers as an array with a header, the texts, where each of them begins, and which have no vector."""
+    """The numbers as an array with a header, the texts, where each of them begins, which have no vector; the words."""
     draft.mkdir()
     ((numbers, width),) = content.features.values()
     assert content.said is not None
@@ -167,8 +172,9 @@ def _write(draft: Path, content: Content, facts: Mapping[str, Any]) -> None:
         for number, line in enumerate(file, start=1):
             places[number] = places[number - 1] + len(line)
     np.save(draft / PLACES, places)
-    checksums = {name: file_checksum(draft / name) for name in (VECTORS, TEXTS, PLACES)}
-    told = IndexFacts(**facts, texts=content.rows, empty=tuple(empty), checksums=checksums)
+    words, pairs = write_words(content.said, draft)
+    checksums = {name: file_checksum(draft / name) for name in HELD + (COUNTED if words else ())}
+    told = IndexFacts(**facts, texts=content.rows, empty=tuple(empty), words=words, pairs=pairs, checksums=checksums)
     (draft / INDEX).write_text(sealed_json(told.model_dump(mode="json")), encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""An index of texts: a directory with their vectors, the texts, and which model made them; whole or absent.
+"""An index of texts: a directory with their vectors and words, the texts, and which model made it; whole or absent.
 
 N texts · W numbers of a vector
 """
@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, get_args, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -22,18 +22,24 @@ from glassformer.base.plain import counted
 from glassformer.base.settings import read_settings
 from glassformer.features.embed import embed, vectors_of
 from glassformer.features.mix import Mix
-from glassformer.features.pooling import Reals
 from glassformer.features.search import building
-from glassformer.features.search.nearest import Backend, Floats, nearest
+from glassformer.features.search.nearest import Backend, Floats, Integers, Reals, nearest, ordered
+from glassformer.features.search.words import LENGTHS, PAIRS, WORDS, Words, largest, words_of
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.recipe import HUB
 from glassformer.tasks.predictor import Within
 
+By = Literal["vectors", "words", "both"]
+# Of a score by both: the share of the words, and how many texts vectors and words propose each at least. Chosen on
+# paragraphs of SQuAD 2.0: decisions/2026-11-24-words-and-vectors.md.
+_SHARE, _PROPOSED = 0.4, 100
+
 
 @dataclass(frozen=True)
 class Hit:
-    """A text of an index: its place in the answer, from 1, the cosine with the question, its row in the index, from 0,
-    and its id where it has one.
+    """A text of an index: its place in the answer, from 1, its score for the question, its row in the index, from 0,
+    and its id where it has one. The score is the cosine of the vectors, of words BM25's, of both 0.6 times the cosine
+    plus 0.4 times BM25's score as a share of the best text's.
     """
 
     rank: int
@@ -44,7 +50,7 @@ class Hit:
 
 
 class SearchIndex:
-    """Texts that can be searched by meaning, with the model that made their vectors."""
+    """Texts that can be searched by meaning and by words, with the model that made their vectors."""
 
     def __init__(self, path: Path, facts: building.IndexFacts, model: Artefact, backend: Backend = "auto") -> None:
         self.path, self.facts, self.model = path, facts, model
@@ -53,6 +59,7 @@ class SearchIndex:
             if self.maker.widths != (facts.width,):
                 raise ValueError(f"vectors of {facts.width} numbers, where its model makes {self.maker.widths[0]}")
             self._vectors, self._places = _arrays(path, facts)  # [N, W] and [N + 1], bytes in TEXTS
+            self._words = _words(path, facts)
         except (OSError, ValueError) as error:
             raise _damaged(path, error) from None
         self.nearest = nearest(self._vectors, backend, empty=facts.empty)
@@ -125,16 +132,19 @@ class SearchIndex:
         return cls(Path(path), facts, model, backend)
 
     @overload
-    def ask(self, text: str, *, top: int = 5) -> list[Hit]: ...
+    def ask(self, text: str, *, top: int = 5, by: By | None = None) -> list[Hit]: ...
     @overload
-    def ask(self, text: list[str] | tuple[str, ...], *, top: int = 5) -> list[list[Hit]]: ...
-    def ask(self, text: str | list[str] | tuple[str, ...], *, top: int = 5) -> list[Hit] | list[list[Hit]]:
-        """The `top` texts whose vectors have the largest cosine with the question's, or with that of each of many
-        questions. A text without any token is never found. Raises DataError for a question of only blanks, or of
-        characters for which the tokenizer has no token.
+    def ask(self, text: list[str] | tuple[str, ...], *, top: int = 5, by: By | None = None) -> list[list[Hit]]: ...
+    def ask(
+        self, text: str | list[str] | tuple[str, ...], *, top: int = 5, by: By | None = None
+    ) -> list[Hit] | list[list[Hit]]:
+        """The `top` texts with the largest scores for a question, or for each of many questions: by vectors, words or
+        both, by default by both where the index has words. A text without any token is never found, by words alone none
+        without a word of the question. Raises DataError for a question of only blanks, or of characters for which the
+        tokenizer has no token, by words alone for one without a word.
         """
         asked = listed(text, "question")
-        found = self.answers(asked, top=top)
+        found = self.answers(asked, top=top, by=by)
         for number, (each, hits) in enumerate(zip(asked, found, strict=True), 1):
             if hits is None:
                 which = f"question {number} of {len(asked):,}" if len(asked) > 1 else "a question"
@@ -143,17 +153,49 @@ class SearchIndex:
         return hits_of_each[0] if isinstance(text, str) else hits_of_each
 
     def answers(
-        self, questions: Sequence[str], *, top: int = 5, within: Within = lambda done, total: None
+        self,
+        questions: Sequence[str],
+        *,
+        top: int = 5,
+        by: By | None = None,
+        within: Within = lambda done, total: None,
     ) -> list[list[Hit] | None]:
-        """The same for each of many questions; None for one without any token. `within` is called with the progress of
-        a long one, in parts.
+        """The same for each of many questions; None for one without any token, by words for one without a word.
+        `within` is called with the progress of a long one, in parts.
         """
-        top = counted(top, "top")
+        top, by = counted(top, "top"), self.usable(by)
+        if by == "words" and self._words:
+            scores = (self._words.scores(each) if words_of(each) else None for each in questions)
+            return [None if its is None else self._hits(*largest(its, top)) for its in scores]
         found = list(embed(self.model, self.maker, (({"text": each}, "") for each in questions), within=within))
         name = self.maker.features[0].name
         vectors = [each.vectors[name] for each in found if each.tokens]
-        hits = iter(self.near(np.array(vectors, np.float32).reshape(len(vectors), self._vectors.shape[1]), top=top))
+        asked = np.array(vectors, np.float32).reshape(len(vectors), self._vectors.shape[1])
+        texts = [text for text, each in zip(questions, found, strict=True) if each.tokens]
+        hits = iter(self.near(asked, top=top) if by == "vectors" else self._both(asked, texts, top))
         return [next(hits) if each.tokens else None for each in found]
+
+    def usable(self, by: By | None = None) -> By:
+        """What is searched by, where this is asked for; raises ConfigError for what the index does not have."""
+        if by not in (None, *get_args(By)):
+            raise ConfigError("an index is searched by vectors, words or both", got=repr(by)[:60])
+        if by in ("words", "both") and not self._words:
+            raise ConfigError(
+                f"{self.path} must have words to be searched by them",
+                got="an index of vectors alone",
+                do="build it again with search build, or search by vectors",
+            )
+        return by or ("both" if self._words else "vectors")
+
+    def _both(self, vectors: Floats, questions: Sequence[str], top: int) -> Iterator[list[Hit]]:
+        """The hits of questions whose vectors [Q, W] are known."""
+        assert self._words is not None
+        vectors, proposed = building.normalized(vectors), max(top, _PROPOSED)
+        for vector, near, question in zip(vectors, self.nearest.find(vectors, proposed)[1], questions, strict=True):
+            scores = self._words.scores(question)  # [N]
+            rows = np.union1d(near, largest(scores, proposed)[1])
+            shares = scores[rows] / (scores.max() or 1.0)
+            yield self._hits(*ordered((1 - _SHARE) * (self._vectors[rows] @ vector) + _SHARE * shares, rows, top))
 
     def near(self, vectors: Reals, *, top: int = 5) -> list[list[Hit]]:
         """The same for questions whose vectors [Q, W] are known, of any length. Raises ShapeError for others."""
@@ -162,14 +204,11 @@ class SearchIndex:
             raise ShapeError(f"questions to this index must be vectors [Q, {width}]", got=str(list(asked.shape)))
         if not np.isfinite(asked).all():
             raise ShapeError("vectors of questions must be finite numbers", got="NaN or infinity")
-        scores, rows = self.nearest.find(building.normalized(asked), counted(top, "top"))
-        return [
-            [
-                Hit(rank, float(score), int(row), *self._text(int(row)))
-                for rank, (score, row) in enumerate(zip(its, of, strict=True), start=1)
-            ]
-            for its, of in zip(scores, rows, strict=True)
-        ]
+        return list(map(self._hits, *self.nearest.find(building.normalized(asked), counted(top, "top"))))
+
+    def _hits(self, scores: Reals, rows: Integers) -> list[Hit]:
+        each = enumerate(zip(scores, rows, strict=True), start=1)
+        return [Hit(rank, float(score), int(row), *self._text(int(row))) for rank, (score, row) in each]
 
     def vector(self, row: int) -> Floats:
         """The vector of a text, [W], of length 1; of zeros where the text has no token."""
@@ -201,8 +240,8 @@ def read_facts(path: str | Path) -> building.IndexFacts:
         )
     try:
         facts = read_settings(building.IndexFacts, read_sealed_json(path / building.INDEX), where=building.INDEX)
-        for name, checksum in facts.checksums.items():
-            if file_checksum(path / name) != checksum:
+        for name in building.HELD + (building.COUNTED if facts.words else ()):
+            if file_checksum(path / name) != facts.checksums.get(name):
                 raise ValueError(f"the checksum of {name} does not match")
     except (OSError, ValueError, ConfigError) as error:
         raise _damaged(path, error) from None
@@ -232,6 +271,14 @@ def _arrays(path: Path, facts: building.IndexFacts) -> tuple[Floats, npt.NDArray
     if tuple(empty) != facts.empty:
         raise ValueError(f"{building.INDEX}, whose empty rows are not those of {building.VECTORS}")
     return vectors, places
+
+
+def _words(path: Path, facts: building.IndexFacts) -> Words | None:
+    """The words of an index that has some, mapped; raises ValueError unless they fit each other."""
+    if not facts.words:
+        return None
+    shapes = {WORDS: ("<i8", (2, facts.words)), PAIRS: ("<i4", (facts.pairs, 2)), LENGTHS: ("<i4", (facts.texts,))}
+    return Words(*(_mapped(path / name, *kind) for name, kind in shapes.items()))
 
 
 def _mapped(path: Path, kind: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:

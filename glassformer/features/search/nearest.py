@@ -5,7 +5,7 @@ N vectors · W their numbers · Q questions · K how many are asked for
 
 import importlib.util
 from collections.abc import Iterator, Sequence
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,8 @@ from glassformer.base.errors import MissingExtraError
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
+Reals = npt.NDArray[np.floating[Any]]
+Scores = TypeVar("Scores", npt.NDArray[np.float32], npt.NDArray[np.float64])
 Backend = Literal["auto", "exact", "faiss"]
 
 # Vectors that are compared together with all questions, and questions together.
@@ -71,7 +73,7 @@ class Exact:
                 here = np.flatnonzero(its >= _edge(best[number] if len(best[number]) >= top else its, top))
                 here = here[its[here] > -np.inf]
                 mine, of = np.concatenate([best[number], its[here]]), np.concatenate([rows[number], at + here])
-                kept = _candidates(mine, top)
+                kept = candidates(mine, top)
                 best[number], rows[number] = mine[kept], of[kept]
         for mine, of in zip(best, rows, strict=True):
             yield ordered(mine, of, top)
@@ -106,7 +108,7 @@ class Faiss:
                 return ordered(scores[0], self._rows[rows[0]], top)
 
 
-def ordered(scores: Floats, rows: Integers, top: int) -> tuple[Floats, Integers]:
+def ordered(scores: Scores, rows: Integers, top: int) -> tuple[Scores, Integers]:
     """The `top` largest scores [K] and their rows: the largest first, and those that are within TOLERANCE of it in the
     order of their rows; then the largest of the others, and so on.
     """
@@ -121,14 +123,14 @@ def ordered(scores: Floats, rows: Integers, top: int) -> tuple[Floats, Integers]
     return scores[:top], rows[:top]
 
 
-def _edge(scores: Floats, top: int) -> float:
+def _edge(scores: Reals, top: int) -> float:
     """The least score that may be among the `top`, of these and of others."""
     if len(scores) < top:
         return -np.inf
     return float(np.partition(scores, len(scores) - top)[-top]) - TOLERANCE
 
 
-def _candidates(scores: Floats, top: int) -> Integers:
+def candidates(scores: Reals, top: int) -> Integers:
     """Which of these scores, in the order of their rows, may be among the `top`."""
     kept = np.flatnonzero(scores >= _edge(scores, top))
     if len(kept) <= top + _EQUAL:

@@ -122,7 +122,7 @@ def test_an_index_finds_what_cosines_say(model: Model, tmp_path: Path) -> None:
     asked = ["the dog and the fox", "food for friends"]
     vectors, questions = model.embed(TEXTS), model.embed(asked)
     cosines = (questions @ vectors.T) / np.linalg.norm(questions, axis=1)[:, None] / np.linalg.norm(vectors, axis=1)
-    for hits, expected in zip(index.ask(asked, top=6), cosines, strict=True):
+    for hits, expected in zip(index.ask(asked, top=6, by="vectors"), cosines, strict=True):
         assert [hit.rank for hit in hits] == [1, 2, 3, 4, 5, 6]
         assert [hit.score for hit in hits] == pytest.approx(sorted(expected, reverse=True)[:6], abs=1e-6)
         assert all(hit.text == TEXTS[hit.row] for hit in hits)
@@ -179,6 +179,16 @@ def without(name: str) -> Change:
     return lambda at, told: told.pop(name)
 
 
+def changed(name: str, change: Callable[[Any], Any]) -> Change:
+    """The numbers of a file changed, and written as they were."""
+
+    def write(at: Path, told: dict[str, Any]) -> None:
+        numbers = np.load(at / name)
+        np.save(at / name, np.ascontiguousarray(change(numbers)).astype(numbers.dtype))
+
+    return write
+
+
 CONTENTS: dict[str, Change] = {
     **{f"vectors: {of}": bytes_of_vectors(data) for of, data in VECTORS.items()},
     "vectors of another length": lambda at, told: np.save(at / "vectors.npy", np.full((20, 16), 3, np.float32)),
@@ -191,6 +201,18 @@ CONTENTS: dict[str, Change] = {
     "places that go back": lambda at, told: np.save(at / "places.npy", -np.arange(21)),
     "no file of texts": lambda at, told: (at / "texts.jsonl").unlink(),
     "an empty row": other(empty=[3]),
+    "no file of words": lambda at, told: (at / "words.npy").unlink(),
+    "no checksum of words": lambda at, told: told["checksums"].pop("pairs.npy"),
+    "words that are objects": lambda at, told: (at / "words.npy").write_bytes(HEADER + b"\x80\x04N." * 99),
+    "words that fall": changed("words.npy", lambda words: words[:, ::-1]),
+    "pairs that end later": changed("words.npy", lambda words: np.add(words, [[0], [1]])),
+    "a word without a pair": changed("words.npy", lambda words: words * [[1], [0]]),
+    "a text that is none": changed("pairs.npy", lambda pairs: np.add(pairs, [20, 0])),
+    "a text before the first": changed("pairs.npy", lambda pairs: pairs - [20, 0]),
+    "a word that is nowhere": changed("pairs.npy", lambda pairs: pairs * [1, 0]),
+    "lengths of other texts": changed("lengths.npy", lambda lengths: lengths + 1),
+    "more words": other(words=10**6),
+    "more pairs": other(pairs=0),
     "a row that is none": other(empty=[-1]),
     "a checksum of another file": lambda at, told: told["checksums"].update({"../model/glassformer.json": "00000000"}),
     "a checksum too few": lambda at, told: told["checksums"].popitem(),
@@ -304,8 +326,13 @@ def test_the_commands(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["search", "ask", index, "the dog", "--top", "2", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert [hit["text"] for hit in told["hits"]] == [TEXTS[hit["id"]] for hit in told["hits"]]
-    assert main(["search", "ask", index, "the dog"]) == 0
-    assert "cosine" in capsys.readouterr().out
+    for by, score in (("vectors", "cosine"), ("words", "BM25"), ("both", "score")):
+        assert main(["search", "ask", index, "the dog", "--by", by]) == 0
+        assert score in capsys.readouterr().out
+    assert main(["search", "ask", index, "zebra", "...", "--by", "words"]) == 0
+    told = capsys.readouterr()
+    assert "no text has a word" in told.out
+    assert "question 2" in told.err
     assert main(["search", "ask", index, "the dog", "--out", f"{index}/texts.jsonl"]) == 2
     assert main(["search", "ask", index, "the dog"]) == 0
     capsys.readouterr()
