@@ -97,3 +97,17 @@ def test_all_of_it_is_plain_json() -> None:
 
 def test_very_many_examples_have_fewer_samples() -> None:
     assert [samples_for(count) for count in (0, 1000, 100_000, 10_000_000)] == [2000, 2000, 400, 200]
+
+
+@pytest.mark.parametrize(
+    ("facts", "advice"),
+    [({"steps": 9, "best_step": 9}, "--minutes"), ({"steps": 9, "best_step": 0}, "--learning-rate"),
+     ({"steps": 9, "best_step": 4}, ""), ({}, "")],
+)  # fmt: skip
+def test_a_model_that_loses_is_told_what_to_try(facts: dict[str, int], advice: str) -> None:
+    lost = verdict(scores(this_model=flags(0.5), tfidf=flags(0.9)), "accuracy", facts)
+    won = verdict(scores(this_model=flags(0.9), tfidf=flags(0.5)), "accuracy", facts)
+    assert lost is not None
+    assert won is not None
+    assert advice in lost.sentence
+    assert [each.sentence.count("--") > 0 for each in (lost, won)] == [bool(advice), False]
