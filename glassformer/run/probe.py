@@ -89,7 +89,7 @@ class Probe:
         if minutes >= usual * epoch:
             return ""
         return (
-            f"{minutes:g} minutes allow about {minutes / epoch:.1f} epochs, where the default is {usual}: these would "
+            f"{minutes:g} minutes allow about {minutes / epoch:.2g} epochs, where the default is {usual}: these would "
             f"take about {math.ceil(usual * epoch)} minutes, --minutes {math.ceil(usual * epoch)}"
         )
 
