@@ -69,9 +69,9 @@ def finish(prepared: Prepared, fitted: Fitted, out: Path, log: Log, rows: int = 
         task = prepared.task
     own = task.evaluate(module, source, limit=rows)
     _check_finite(best, own.flat())
-    learned_from = prepared.feed.source
-    found = task.beside(own, learned_from, source, limit=rows, log=log) if is_held_out else own
-    found = beside_frozen(found, out, recipe, task, source, rows, next(module.parameters()).device, log)
+    found = task.beside(own, prepared.feed.source, source, limit=rows, log=log) if is_held_out else own
+    if is_held_out:
+        found = beside_frozen(found, out, recipe, task, source, rows, next(module.parameters()).device, log)
     scores, judged = found.flat(), verdict(found, best, fitted.facts)
     if said := not_above_a_baseline(best, scores, task.baseline_names) if judged is None else judged.sentence:
         log(said)
