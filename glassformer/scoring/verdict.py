@@ -205,9 +205,9 @@ class Verdict:
 
     @property
     def _advice(self) -> str:
-        """What to try where the model loses, by what its training measured."""
+        """What to try where the model is not better, by what its training measured."""
         best = self.facts.get("best_step")
-        if self.difference.verdict != "worse" or best is None:
+        if self.difference.verdict == "better" or best is None:
             return ""
         if best == self.facts.get("steps"):
             return "; the last evaluation of the training was its best: train longer, with more --minutes or --epochs"
