@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments import embedding_speed, generation_speed, onnx_sst2, page_speed, results, search, translation_speed
+from experiments import (
+    embedding_speed,
+    generation_speed,
+    onnx_sst2,
+    page_speed,
+    results,
+    search,
+    translation_speed,
+    tuning,
+)
 from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
 from experiments.chat import table as chat
 from experiments.encoder import table as encoder
@@ -86,6 +95,7 @@ def books_page() -> str:
             *_en_fr(),
             *small.section(),
             *encoder.section(),
+            *tuning.section(),
             *translation.section(),
             *writing.section(),
             *chat.section(),

@@ -140,8 +140,8 @@ SMALL = {
         Small("english"),
         Small(
             "sentences",
-            licence=f"{LICENCE}, as the package and the teacher; some text is under the BSD 3-Clause License and CC BY 2.0: "
-            "tatoeba.org, manythings.org/anki",
+            licence=f"{LICENCE}, as the package and the teacher; some text is under the BSD 3-Clause License and some "
+            "under CC BY 2.0: tatoeba.org, manythings.org/anki",
             made={"conversation/conversation.txt": dialogues.conversation},
             about=_OF_THE_SENTENCES,
         ),

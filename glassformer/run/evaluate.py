@@ -17,6 +17,7 @@ from glassformer.data.readers.table_format import names_columns
 from glassformer.data.settings import CorpusSection, DataSection, RecordSection
 from glassformer.data.stores.corpus import fingerprint_of
 from glassformer.data.stores.split import Split
+from glassformer.run.probe import beside_frozen
 from glassformer.saved.artefact import Artefact
 from glassformer.scoring.baselines import repeated
 from glassformer.scoring.score import Scores
@@ -113,6 +114,10 @@ def evaluate(
         limit = _affordable(model, source, progress)
         with precision(model.device, fast=model.fast):
             scores = task.evaluate(model.module, source, limit=limit)
+            if baselines and isinstance(data, RecordSection):
+                scores = beside_frozen(
+                    scores, model.source, model.recipe, task, source, limit, model.device, progress.note
+                )
         fits = task.fits_baselines or isinstance(data, RecordSection)
         if not baselines or model.task is None or not fits:
             return scores

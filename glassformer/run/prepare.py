@@ -123,7 +123,7 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
         tokenizer=vocabulary.tokenizer,
         module=module,
         task=lesson.task,
-        feed=_feed(start, lesson, vocabulary.tokenizer, progress),
+        feed=_feed(start, lesson, vocabulary.tokenizer, found, progress),
         held_out=TaskFeed(lesson.task, lesson.sources["validation"]) if "validation" in lesson.sources else None,
         teacher=start.teacher,
         probe=found,
@@ -297,7 +297,7 @@ def _module(start: Start, vocabulary: Vocabulary, lesson: Lesson, progress: Prog
     return module
 
 
-def _feed(start: Start, lesson: Lesson, tokenizer: Tokenizer, progress: Progress) -> TaskFeed:
+def _feed(start: Start, lesson: Lesson, tokenizer: Tokenizer, found: Probe | None, progress: Progress) -> TaskFeed:
     train, distil, source = lesson.recipe.train, lesson.recipe.distil, lesson.sources["train"]
     cut: dict[str, Any] = {"batch": train.batch, "tokens": train.batch_tokens, "seed": train.seed}
     if start.teacher is None:
@@ -321,6 +321,8 @@ def _feed(start: Start, lesson: Lesson, tokenizer: Tokenizer, progress: Progress
         feed = TaughtFeed(lesson.task, source, start.teacher.module, teaching, **cut)
     if (rule := train.fitted_epochs) is not None:
         progress.note(_epochs_told(rule, feed.steps_per_epoch))
+    elif found is not None and (few := found.too_few_epochs(train, len(source), feed.steps_per_epoch)):
+        progress.note(few)
     return feed
 
 

@@ -21,13 +21,20 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from glassformer.base.atomic import atomic_write
-from glassformer.base.errors import CheckpointError
+from glassformer.base.errors import CheckpointError, GlassformerError
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.stores.split import Split
+from glassformer.models.fingerprint import fingerprint
 from glassformer.models.heads import SentenceHead, TokenHead
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
+from glassformer.run.first_weights import adapt
 from glassformer.runtime.device import Log, Machine, choose_machine
+from glassformer.saved.artefact import Artefact
+from glassformer.saved.opening import open_model
+from glassformer.saved.recipe import Recipe
+from glassformer.scoring.score import Scores
+from glassformer.scoring.verdict import FROZEN
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.task import Source, Task
@@ -46,6 +53,8 @@ _STEPS = 60
 # Strengths of the regularization for standardized vectors (scikit-learn's C); at the smallest the biases alone are
 # fitted.
 STRENGTHS = (1e-5, 3e-4, 3e-3, 3e-2, 3e-1)
+# A step of a training takes this many times as long as to read its rows.
+_COST = 3
 # Settings of a task that a probe chooses.
 _CHOSEN = ("pooling", "direct")
 
@@ -53,7 +62,7 @@ _CHOSEN = ("pooling", "direct")
 @dataclass(frozen=True)
 class Probe:
     """A task with the head that did best, and its last layer. `losses` has the held-out loss of each head by name;
-    `rows_per_second` is how fast the frozen model read.
+    `rows_per_second` is how fast the frozen model read, `start` its fingerprint.
     """
 
     task: Task
@@ -61,6 +70,7 @@ class Probe:
     bias: Tensor
     losses: Mapping[str, float] = field(default_factory=dict)
     rows_per_second: float = 0.0
+    start: str = ""
 
     def begin(self, module: Transformer) -> None:
         """Give the last layer of the module's head these values."""
@@ -69,18 +79,33 @@ class Probe:
             layer.weight.copy_(self.weight)
             layer.bias.copy_(self.bias)
 
+    def too_few_epochs(self, train: TrainSection, rows: int, steps_per_epoch: float) -> str:
+        """A sentence where the minutes allow fewer epochs than the recipe has by default, by the measured speed."""
+        rule, minutes = train.epochs_by_data, train.minutes
+        if rule is None or minutes is None or not (train.steps is train.epochs is None) or not self.rows_per_second:
+            return ""
+        epoch = rows * _COST / self.rows_per_second / 60  # minutes
+        usual = rule.epochs(steps_per_epoch)
+        if minutes >= usual * epoch:
+            return ""
+        return (
+            f"{minutes:g} minutes allow about {minutes / epoch:.2g} epochs, where the default is {usual}: these would "
+            f"take about {math.ceil(usual * epoch)} minutes, --minutes {math.ceil(usual * epoch)}"
+        )
+
     def save(self, folder: Path) -> None:
         section = self.task.section.model_dump(mode="json")
         chosen = json.dumps({name: section[name] for name in _CHOSEN if name in section})
         with atomic_write(folder / FILE) as draft:
-            save_file({"weight": self.weight, "bias": self.bias}, draft, {"chosen": chosen})
+            save_file({"weight": self.weight, "bias": self.bias}, draft, {"chosen": chosen, "start": self.start})
 
     @classmethod
     def read(cls, folder: Path, task: Task) -> Probe:
         """The one that was saved in a folder, for a task as it is before it. Raises CheckpointError."""
         try:
             with safe_open(folder / FILE, "pt") as file:
-                chosen = json.loads(file.metadata()["chosen"])
+                facts = file.metadata()
+                chosen = json.loads(facts["chosen"])
                 weight, bias = file.get_tensor("weight"), file.get_tensor("bias")
             section = type(task.section).model_validate(task.section.model_dump() | chosen)
         except (OSError, SafetensorError, ValueError, KeyError, TypeError):
@@ -88,7 +113,9 @@ class Probe:
             raise CheckpointError(
                 "a run needs the linear probe that it began with", got="a damaged one", do=do
             ) from None
-        return cls(task.with_settings(**{name: getattr(section, name) for name in chosen}), weight, bias)
+        return cls(
+            task.with_settings(**{name: getattr(section, name) for name in chosen}), weight, bias, start=facts["start"]
+        )
 
 
 def output_of(module: Transformer) -> nn.Linear:
@@ -133,7 +160,7 @@ def probe(
         f"linear probe of the frozen states of {len(learned):,} rows, loss in {how}: {shown} "
         f"({time.monotonic() - began:.0f} s); training starts from it"
     )
-    return Probe(tasks[best], weight, bias, dict(zip(names, losses, strict=True)), rate)
+    return Probe(tasks[best], weight, bias, dict(zip(names, losses, strict=True)), rate, fingerprint(start))
 
 
 def _losses(
@@ -142,6 +169,34 @@ def _losses(
     """For each strength the mean loss over the parts that are measured."""
     each = [[loss for loss, _, _ in _solutions(task, start, *part, number, strengths)] for part in parts]
     return np.nan_to_num(np.mean(each, axis=0), nan=math.inf, posinf=math.inf).tolist()  # [strengths]
+
+
+def beside_frozen(
+    scores: Scores,
+    run: Path | None,
+    recipe: Recipe | None,
+    task: Task,
+    source: Source,
+    limit: int | None,
+    device: torch.device,
+    log: Log,
+) -> Scores:
+    """The scores with those of the linear probe that the run in a folder began with, on the same examples; unchanged
+    where there is none, and with a note where the model to start from cannot be opened any more.
+    """
+    if run is None or recipe is None or recipe.model.start is None or not (run / FILE).exists():
+        return scores
+    try:
+        found = Probe.read(run, task.with_settings(**dict(recipe.task)))
+        start = open_model(recipe.model.start, Artefact, "cpu").module
+        if fingerprint(start) != found.start:
+            raise CheckpointError("the model that the run started from is needed", got="other weights")
+    except GlassformerError as error:
+        log(f"no row of {FROZEN}: {error}")
+        return scores
+    module, _ = adapt(start, found.task.model(start.config), seed=0, same_labels=False)
+    found.begin(module)
+    return scores.beside(FROZEN, found.task.evaluate(module.to(device).eval(), source, limit=limit))  # fmt: skip
 
 
 def _head(task: Task, start: Transformer) -> SentenceHead | TokenHead:

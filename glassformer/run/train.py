@@ -15,6 +15,7 @@ from glassformer.run import seeds
 from glassformer.run.card import write_card
 from glassformer.run.first_weights import taught_by
 from glassformer.run.prepare import Prepared, prepare_run
+from glassformer.run.probe import beside_frozen
 from glassformer.run.resuming import CHECKPOINTS, begin, holds_a_run, recorded, remove_files_if_refused, would_replace
 from glassformer.runtime.device import Log, choose_device
 from glassformer.saved import store
@@ -68,9 +69,10 @@ def finish(prepared: Prepared, fitted: Fitted, out: Path, log: Log, rows: int = 
         task = prepared.task
     own = task.evaluate(module, source, limit=rows)
     _check_finite(best, own.flat())
-    learned_from = prepared.feed.source
-    found = task.beside(own, learned_from, source, limit=rows, log=log) if is_held_out else own
-    scores, judged = found.flat(), verdict(found, best)
+    found = task.beside(own, prepared.feed.source, source, limit=rows, log=log) if is_held_out else own
+    if is_held_out:
+        found = beside_frozen(found, out, recipe, task, source, rows, next(module.parameters()).device, log)
+    scores, judged = found.flat(), verdict(found, best, fitted.facts)
     if said := not_above_a_baseline(best, scores, task.baseline_names) if judged is None else judged.sentence:
         log(said)
     metrics: dict[str, Any] = {
@@ -198,7 +200,10 @@ def _fit(prepared: Prepared, out: Path, progress: Progress, *, resume: bool, cha
             write_recipe(out, prepared.recipe, prepared.tokenizer)
     last = Checkpoints(out / CHECKPOINTS).newest()
     assert last is not None  # a run ends with a checkpoint
-    facts = {"steps": last.step, "seconds": round(last.facts["progress"]["seconds"], 1)}
+    progressed = last.facts["progress"]
+    facts = {"steps": last.step, "seconds": round(progressed["seconds"], 1)}
+    if progressed["best"] is not None:
+        facts["best_step"] = progressed["best_step"]
     if prepared.recipe.tune != TuneSection():
         facts["trained_parameters"] = last.facts["trained_parameters"]
     return Fitted(facts, bfloat16=bool(last.facts["bfloat16"]))

@@ -3,7 +3,7 @@
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,8 @@ _OF_HUNDRED = ("bleu", "chrf", "ter")
 # Examples times bootstrap samples that are computed at most: beyond 20,000 examples fewer samples are enough, as the
 # interval is narrow.
 _DRAWN, _LEAST = 40_000_000, 200
+FROZEN = "frozen features"
+"""The baseline of a model that was tuned from another one: the linear probe that the run began with."""
 # Below so many examples an interval says little.
 _FEW = 30
 
@@ -182,11 +184,14 @@ def mean_difference(pairs: Sequence[tuple[Measure, Measure]], score: str, *, sam
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a model compares with its best baseline, on `count` examples: of tags these are sentences."""
+    """How a model compares with its best baseline, on `count` examples: of tags these are sentences. `facts` are those
+    of its training: `steps`, and `best_step`, after which it did best on held-out text.
+    """
 
     baseline: str
     difference: Difference
     count: int
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def sentence(self) -> str:
@@ -196,10 +201,22 @@ class Verdict:
             "not different": f"no clear improvement over the baseline {self.baseline} ({self.count:,} examples)",
         }[self.difference.verdict]
         few = f"; {self.count:,} examples are few: measure on more" if self.count < _FEW else ""
-        return f"{told}: {self.difference.told}{few}"
+        return f"{told}: {self.difference.told}{few}{self._advice}"
+
+    @property
+    def _advice(self) -> str:
+        """What to try where the model is not better, by what its training measured."""
+        best = self.facts.get("best_step")
+        if self.difference.verdict == "better" or best is None:
+            return ""
+        if best == self.facts.get("steps"):
+            return "; the last evaluation of the training was its best: train longer, with more --minutes or --epochs"
+        if best == 0:
+            return f"; no step was better than {FROZEN}: try a lower --learning-rate or a larger --start"
+        return ""
 
 
-def verdict(scores: Scores, best: str) -> Verdict | None:
+def verdict(scores: Scores, best: str, facts: Mapping[str, Any] | None = None) -> Verdict | None:
     """The model against its best baseline by `best`; None unless measured on several examples, one by one."""
     name = best.removeprefix("-")
     measured = {system: measure.values() for system, measure in scores.measures.items() if len(measure) > 1}
@@ -209,7 +226,7 @@ def verdict(scores: Scores, best: str) -> Verdict | None:
     sign = -1 if best.startswith("-") else 1
     baseline = max(others, key=lambda system: sign * others[system])
     found = differences(scores.measures[THIS_MODEL], scores.measures[baseline])
-    return Verdict(baseline, found[name], len(scores.measures[THIS_MODEL]))
+    return Verdict(baseline, found[name], len(scores.measures[THIS_MODEL]), facts or {})
 
 
 def systems(scores: Scores) -> Iterator[tuple[str, Mapping[str, Interval]]]:
@@ -226,8 +243,8 @@ def intervals_by_flat_name(scores: Scores) -> dict[str, list[float]]:
     }
 
 
-def to_dict(scores: Scores, best: str) -> dict[str, Any]:
-    found = verdict(scores, best)
+def to_dict(scores: Scores, best: str, facts: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    found = verdict(scores, best, facts)
     flat: dict[str, Any] = {**scores.flat()}
     bounds = {system: its for system, its in systems(scores) if its}
     if bounds:

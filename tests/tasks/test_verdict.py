@@ -97,3 +97,16 @@ def test_all_of_it_is_plain_json() -> None:
 
 def test_very_many_examples_have_fewer_samples() -> None:
     assert [samples_for(count) for count in (0, 1000, 100_000, 10_000_000)] == [2000, 2000, 400, 200]
+
+
+@pytest.mark.parametrize(
+    ("facts", "advice"),
+    [({"steps": 9, "best_step": 9}, "--minutes"), ({"steps": 9, "best_step": 0}, "--learning-rate"),
+     ({"steps": 9, "best_step": 4}, ""), ({}, "")],
+)  # fmt: skip
+def test_of_a_model_that_is_not_better_is_told_what_to_try(facts: dict[str, int], advice: str) -> None:
+    for mine, other in ((0.5, 0.9), (0.5, 0.5), (0.9, 0.5)):
+        found = verdict(scores(this_model=flags(mine), tfidf=flags(other)), "accuracy", facts)
+        assert found is not None
+        assert advice in found.sentence or mine > other
+        assert ("--" in found.sentence) == (bool(advice) and mine <= other)

@@ -57,13 +57,13 @@ def evaluate(
             scores = replace(scores, report={name: of for name, of in scores.report.items() if name not in QUOTING})
         best = opened.measured_as.kept_by
         if json:
-            record(to_dict(scores, best), handle)
+            record(to_dict(scores, best, opened.metrics), handle)
             return
-        _show(scores, best, handle)
+        _show(scores, best, opened.metrics, handle)
         show_report(scores.report, handle)
 
 
-def _show(scores: Scores, best: str, handle: TextIO) -> None:
+def _show(scores: Scores, best: str, facts: Mapping[str, Any], handle: TextIO) -> None:
     from glassformer.scoring.score import THIS_MODEL, interval
     from glassformer.scoring.verdict import intervals, shown, told_lower, verdict
 
@@ -86,7 +86,7 @@ def _show(scores: Scores, best: str, handle: TextIO) -> None:
         f"in brackets: the 95 % interval ({method})" if bounds else "too few for an interval",
     ]
     screen.print(escaped("; ".join(filter(None, [*parts, told_lower(scores.of[THIS_MODEL])]))))
-    if (judged := verdict(scores, best)) is not None:
+    if (judged := verdict(scores, best, facts)) is not None:
         screen.print(escaped(f"{judged.sentence[0].upper()}{judged.sentence[1:]}."))
 
 
