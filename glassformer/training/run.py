@@ -200,9 +200,8 @@ class Run:
         loss alone on few examples, where the initial weights were measured.
         """
         best, best_loss = self.progress.best, self.progress.best_loss
-        if self.progress.few and best_loss is not None:
-            return loss < best_loss
-        if best is None or score != best:
+        by_loss = score == best or (self.progress.few and best_loss is not None)
+        if best is None or not by_loss:
             return best is None or score > best
         return best_loss is not None and loss < best_loss
 
