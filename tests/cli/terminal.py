@@ -57,8 +57,6 @@ def _read(terminal: int, until: float) -> str | None:
 
 
 def _run(words: list[str]) -> None:
-    from glassformer.cli.__main__ import run
-
     modes = ("r", "w", "w")
     sys.stdin, sys.stdout, sys.stderr = (os.fdopen(n, mode, closefd=False) for n, mode in enumerate(modes))
     sys.argv = ["glassformer", *words]
@@ -74,6 +72,12 @@ def _run(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    # What each would wait for.
+    import glassformer.answering.answers
+    import glassformer.api.load
+    import glassformer.cli.ask.ask  # noqa: F401
+    from glassformer.cli.__main__ import run
+
     cases = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     found = [in_a_terminal(each["words"], each["typed"]) for each in cases]
     Path(sys.argv[2]).write_text(json.dumps(found), encoding="utf-8")
