@@ -102,8 +102,9 @@ def test_type_checkers_see_the_same_names() -> None:
     assert sorted(seen) == sorted(glassformer.__all__)
 
 
-def test_train_is_still_the_function_after_importing_the_package() -> None:
+def test_train_is_still_the_function_after_importing_the_package_and_scikit_learn_waits() -> None:
     importlib.import_module("glassformer.training.loop")
     assert callable(glassformer.train)
-    seen = modules_after("import glassformer.training.loop\nimport glassformer as gf\nassert callable(gf.train)")
-    assert "glassformer.training.loop" in seen
+    before = "import sys, glassformer.training.loop, glassformer as gf\nassert callable(gf.train)\n"
+    seen = modules_after(f"{before}assert 'sklearn' not in sys.modules\ngf.TextFeatures")
+    assert {"glassformer.training.loop", "sklearn"} <= seen

@@ -81,8 +81,11 @@ _LONG = pytest.mark.long
 @pytest.mark.parametrize(
     ("model", "megabytes"),
     [
-        *(("slides", 8), ("en-fr", 8)),
-        *(pytest.param(*case, marks=_LONG) for case in (("chat", 2), ("writer", 2), ("english", 8), ("english", 1))),
+        ("en-fr", 8),
+        *(
+            pytest.param(*case, marks=_LONG)
+            for case in (("slides", 8), ("chat", 2), ("writer", 2), ("english", 8), ("english", 1))
+        ),
     ],
 )
 def test_each_level_is_a_view_at_every_address(model: str, megabytes: int, browser: Browser, tmp_path: Path) -> None:

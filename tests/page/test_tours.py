@@ -155,7 +155,7 @@ def test_the_tour_of_the_post_has_the_three_readings(demo: Trace, told: Told) ->
 # --------------------------------------------------------------------------- in a browser
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.parametrize("tour", ["translation", "decoder"])
 def test_a_translator_has_both_tours_by_keyboard(tour: str, opened: Page, student: Trace, student_page: Path) -> None:
     show(opened, student_page)

@@ -150,7 +150,7 @@ def test_killed_at_random_moments(begin: Begin, tmp_path: Path, kills: int, sett
     assert not list((tmp_path / "killed" / "checkpoints").glob(".*"))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_asked_to_stop_it_saves_and_says_how_to_go_on(
     begin: Begin, tmp_path: Path, number: signal.Signals, code: int
