@@ -6,7 +6,7 @@ from glassformer.tasks import VERBS as ANSWERS
 # of its name in the module of its name (import in import_.py), in the folder of its purpose.
 VERBS: dict[str, dict[str, str]] = {
     "Train": {
-        "demo": "train and inspect two small models in about three minutes",
+        "demo": "train and inspect two small models in about four minutes",
         "plan": "estimate a training run's parameters, memory and time",
         "train": "train a model from text files or a recipe",
         "distil": "train a smaller model from a larger one and your data",
@@ -15,17 +15,17 @@ VERBS: dict[str, dict[str, str]] = {
     },
     "Ask": {verb: entry.help for verb, entry in ANSWERS.items()},
     "Vectors": {
-        "embed": "compute vectors of texts or words; embed compare ranks kinds of them",
+        "embed": "compute vectors of texts or words; embed compare ranks layers",
         "search": "search texts by meaning and words: search build, then search ask",
     },
     "Look inside": {
         "explain": "show every step from words to answer, with its numbers and formulas",
         "explore": "open a page that traces every number back to its inputs",
         "heads": "list what each attention head does, and the loss without it",
-        "matrix": "compute a blog post's word-pair masking matrix, step by step",
+        "matrix": "compute a word-pair masking matrix, step by step",
         "shuffle": "compare a text with its words shuffled, with and without positions",
         "verify": "check every tensor of a run against its formula",
-        "claims": "list the claims of four tutorials with verdicts; measure one again",
+        "claims": "list claims of four Transformer tutorials, with verdicts",
         "models": "list the bundled models",
         "info": "describe a saved model: sizes, task, tokenizer, data",
         "cache": "show the caches on this machine; --clear deletes them",

@@ -47,8 +47,10 @@ class WritingOptions:
     chosen (`decode/asked.py`), all others here: raises ConfigError.
     """
 
-    beams: int | None = _option(f"{_LIKELIEST}  [default: as trained, 5]", f"{_LIKELIEST}  [default: none]", least=1)
-    length_penalty: float | None = _option(f"{_LONG}  [default: as trained, 0.6]", f"{_LONG}  [default: 0.6]")
+    beams: int | None = _option(
+        f"{_LIKELIEST}  [default: as trained, else 5]", f"{_LIKELIEST}  [default: none]", least=1
+    )
+    length_penalty: float | None = _option(f"{_LONG}  [default: as trained, else 0.6]", f"{_LONG}  [default: 0.6]")
     coverage_penalty: float | None = _option(
         "Higher values penalize translations that skip words (β of Wu et al. 2016).  [default: 0]",
         least=0,
@@ -61,7 +63,11 @@ class WritingOptions:
     diversity: float | None = _option(
         "Penalty for a token that an earlier group chose.  [default: 0]", least=0, of="translation"
     )
-    sample: bool = _option("Sample each token instead of searching for a likely text.", default=False)
+    sample: bool = _option(
+        "Sample each token instead of searching for a likely text; generate does so unless an option of beam search is "
+        "given.",
+        default=False,
+    )
     temperature: float | None = _option(f"{_DRAW}  [default: 1]", f"{_DRAW}  [default: 0.8]")
     top_k: int | None = _option("Sample from the K most likely tokens.  [default: none]", least=1)
     top_p: float | None = _option(f"{_TOGETHER}  [default: none]", f"{_TOGETHER}  [default: 0.9]")

@@ -43,7 +43,7 @@ def test_the_default_is_that_of_the_recipe_that_is_used(setting: str, line: str)
     first, *others = recipe_options.told(setting).removeprefix("[default: ").removesuffix("]").split("; ")
     by_task: dict[bool, dict[str, str]] = {False: dict.fromkeys(TASKS, first), True: {}}
     for other in others:
-        found = re.fullmatch(r"(with --start )?(.*) \((.*)\)", other)
+        found = re.fullmatch(r"(if --start is given: )?(.*) \((.*)\)", other)
         assert found is not None
         starts, value, tasks = found.groups()
         by_task[bool(starts)] |= dict.fromkeys(tasks.split(", "), value)
@@ -59,8 +59,12 @@ def test_the_default_is_that_of_the_recipe_that_is_used(setting: str, line: str)
     assert known
     for (task, starts), value in known.items():
         shown = by_task[starts].get(task, by_task[False][task])
-        if value is None:
-            assert shown in ("none", "all", "the family's own", "chosen from the weights")
+        if TASKS[task].sized and not starts and shown == "chosen by text size and minutes":
+            assert setting in ("model.size", "tokenizer.vocabulary", "train.batch")
+        elif setting == "train.batch" and "batch_tokens" in ready_recipe(TASKS[task].recipe)["train"]:
+            assert shown == "none, as train.batch_tokens is set"
+        elif value is None:
+            assert shown in ("none", "no limit", "all", "the family's own", "chosen by the size of the weights")
         elif isinstance(value, tuple):
             assert shown == (", ".join(value) or "none")
         else:
@@ -71,9 +75,9 @@ def test_the_default_is_that_of_the_recipe_that_is_used(setting: str, line: str)
 def test_the_help_tells_what_fine_tuning_does_otherwise() -> None:
     for setting, value in (
         ("train.epochs", "3 to 20 depending on the data"),
-        ("train.learning_rate", "chosen from the weights"),
+        ("train.learning_rate", "chosen by the size of the weights"),
     ):
-        assert re.search(rf"; with --start {value} \([a-z, -]*classify", recipe_options.told(setting))
+        assert re.search(rf"; if --start is given: {value} \([a-z, -]*classify", recipe_options.told(setting))
 
 
 @pytest.mark.parametrize("verb", ["train", "plan"])
@@ -82,7 +86,7 @@ def test_help_of_a_task_has_only_its_own_options_and_defaults(capsys: pytest.Cap
     told = re.sub(r"\s+", " ", capsys.readouterr().out)
     assert {"--tags-column", "--quiet"} <= set(re.findall(r"--[a-z-]+", told))
     assert not {"--target-column", "--choices-column"} & set(re.findall(r"--[a-z-]+", told))
-    assert re.search(r"--epochs [^\]]*\[default: 10; with --start 3 to 20 depending on the data\]", told)
+    assert re.search(r"--epochs [^\]]*\[default: 10; if --start is given: 3 to 20 depending on the data\]", told)
 
 
 def test_help_names_every_family_that_can_be_trained_and_its_sizes() -> None:

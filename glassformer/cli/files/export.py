@@ -25,13 +25,16 @@ def export(
     int8: Int8 = False,
     text: Annotated[
         list[str] | None,
-        typer.Option("--text", help="For onnx: text to compare both on (repeatable).  [default: bundled texts]"),
+        typer.Option(
+            "--text",
+            help="For onnx: text on which graph and model are compared (repeatable).  [default: bundled texts]",
+        ),
     ] = None,
     data: Annotated[
         list[str] | None,
         typer.Option(
             "--data",
-            help=f"For onnx: labelled file to measure both on ({DATA_FILES}; repeatable).  [default: none]",
+            help=f"For onnx: labelled file to score graph and model on ({DATA_FILES}; repeatable).  [default: none]",
         ),
     ] = None,
     json: Json = False,

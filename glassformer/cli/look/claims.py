@@ -15,17 +15,17 @@ def claims(
     name: Annotated[
         str | None, typer.Argument(metavar="CLAIM", help="A claim to show, X-1 to X-20.  [default: list all]")
     ] = None,
-    run: Annotated[
-        bool, typer.Option("--run", help="Train again, measure the claim and judge it by its rule.")
-    ] = False,
+    run: Annotated[bool, typer.Option("--run", help="Train again, measure the claim and give a new verdict.")] = False,
     runs: Annotated[Path, typer.Option("--runs", help="Folder of the training runs; finished ones are reused.")] = Path(
         "runs/claims"
     ),
     out: Out = None,
     json: Json = False,
 ) -> None:
-    """List the claims of four tutorials with the verdicts of docs/claims.md. With CLAIM, show its rule and figures, or
-    measure it again with --run, which reads data sets from the folder $GLASSFORMER_DATA.
+    """List the claims of four tutorials with the verdicts of docs/claims.md: the slides "Masked language modeling
+    visualized", the lecture notes "Transformers and BERT", the blog post "How the Multi words mask matrix was build
+    with an example" and the "Illustrated Guide to Transformers". With CLAIM, show how it is judged and its figures;
+    with --run, measure it again. --run needs data sets in the folder $GLASSFORMER_DATA, and says which are missing.
     """
     if name is None:
         if run:

@@ -46,7 +46,7 @@ def explain(
         typer.Option(
             "--cell",
             help="Trace one number back to its inputs: NAME[head=1,query=likes,key=She], with a name from the printed "
-            "steps.  [default: none]",
+            "steps; heads are counted from 0.  [default: none]",
         ),
     ] = None,
     word: options.Word = None,
@@ -60,14 +60,15 @@ def explain(
             "--terms",
             min=1,
             help="Maximum number of terms of a sum; the others are counted and added up.  "
-            f"[default: {_TERMS}, and 3 in the steps of a model wider than 8]",
+            f"[default: {_TERMS}; in printed steps 3 if the model has more than 8 channels]",
         ),
     ] = None,
     notes: options.Notes = False,
     html: Annotated[Path | None, typer.Option("--html", writable=True, help=options.HTML)] = None,
     megabytes: options.Megabytes = None,
     gradients: Annotated[
-        bool, typer.Option("--gradients", help="Show on the page the gradient of the loss for each word.")
+        bool,
+        typer.Option("--gradients", help="With --html: show the gradient of the loss with respect to each word."),
     ] = False,
     held_out: options.HeldOutTexts = None,
     probe: ProbeFile = None,

@@ -41,8 +41,8 @@ def explore(
     threads: Threads = None,
 ) -> None:
     """Open a page in the browser that traces every number of a model back to its inputs. Without a model and a text it
-    starts with the bundled model slides; the page offers the other bundled models. Only this machine can open the page,
-    at the printed address. Ctrl-C stops it.
+    opens the bundled model called slides; the page offers the other bundled models. Only this machine can open the
+    page, at the printed address. Ctrl-C stops it.
     """
     from glassformer.page.server.start import check_installed, serve
 

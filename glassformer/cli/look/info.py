@@ -11,7 +11,7 @@ from glassformer.cli.terminal.screen import console, escaped, note, plain_table,
 
 
 def info(model: ModelFolder, fast: Fast = False, json: Json = False) -> None:
-    """Show family, sizes, parameters by part, tokenizer, task, precision of prediction, data and scores."""
+    """Show family, sizes, parameters by part, tokenizer, task, number format of predictions, data and scores."""
     facts = open_model(model, device="cpu", fast=fast).info()
     note_changed(facts["changed_files"])
     if json:

@@ -53,7 +53,7 @@ def matrix(
         bool,
         typer.Option(
             "--guide",
-            help="Show the scores printed in the notes and the guide (112, 96), divided by √d_k, and their softmax.",
+            help="Show the scores printed in two other tutorials (112, 96), divided by √d_k, and their softmax.",
         ),
     ] = False,
     query_size: Annotated[
@@ -109,17 +109,19 @@ def matrix(
         str,
         typer.Option(
             "--nothing-to-see",
-            help="What a word that may see nothing does: itself (it sees itself) or zero (its row is zero).",
+            help="What happens to a word that sees no word: itself (it sees itself) or zero (its row is zero).",
         ),
     ] = "itself",
     notes: Notes = False,
     html: Annotated[Path | None, typer.Option("--html", writable=True, help=HTML)] = None,
     json: Json = False,
 ) -> None:
-    """Compute the "masked word activity matrix" of a blog post for a text, step by step: words, masked words, word
-    vectors, zeros, products of all pairs, masked cells, softmax, result. The post's code and its text mask different
-    cells: choose with --reading. --window, --prefix-words and --padding-words mask further cells. --model uses the word
-    vectors of a model. --post shows the post's numbers, --guide the scores of the illustrated guide and lecture notes.
+    """For a text, compute the "masked word activity matrix" of Paul Xiong's blog post "How the Multi words mask matrix
+    was build with an example", step by step: words, masked words, word vectors, zeros, products of all pairs, masked
+    cells, softmax, result. The post's code and its text mask different cells: choose with --reading. --window,
+    --prefix-words and --padding-words mask further cells. --model uses the word vectors of a model. --post shows the
+    post's numbers; --guide those of the "Illustrated Guide to Transformers" and of the lecture notes "Transformers and
+    BERT".
     """
     from glassformer.bundled.texts import notes_about
 

@@ -9,7 +9,7 @@ import typer
 
 from glassformer.base.errors import ConfigError
 
-WHICH = "a folder, hub:owner/name, or a name that `glassformer models` lists"
+WHICH = "a folder, hub:owner/name from Hugging Face, or a name that `glassformer models` lists"
 THE_MODEL = f"The model ({WHICH}; default: a bundled model), then"
 ModelFolder = Annotated[str, typer.Argument(metavar="MODEL", help=f"A saved model: {WHICH}.", show_default=False)]
 # The words of a command, of which the first may be the model: `split_model` in opened.py tells.
@@ -22,16 +22,22 @@ Texts = Annotated[
     ),
 ]
 NamedModel = Annotated[
-    str | None, typer.Option("--model", help="The model to use.  [default: the first word, else a bundled model]")
+    str | None,
+    typer.Option(
+        "--model", help="The model to use.  [default: the first argument if it names a model, else a bundled model]"
+    ),
 ]
 Pair = Annotated[
-    str | None, typer.Option("--pair", help="The second text of a pair, or the passage of a question.  [default: none]")
+    str | None,
+    typer.Option(
+        "--pair", help="The second text of a pair, or the passage in which to find the answer.  [default: none]"
+    ),
 ]
 Target = Annotated[
     str | None,
     typer.Option(
         "--target",
-        help="Translation of the text; without it, explain and verify use the model's own.  [default: none]",
+        help="Translation of the text; score needs it for a translator.  [default: the model's own; for score none]",
     ),
 ]
 Choices = Annotated[
@@ -48,13 +54,15 @@ TextFiles = Annotated[
 ]
 Top = Annotated[int, typer.Option("--top", "-k", min=1, help="Maximum number of answers: words, spans or texts.")]
 Words = Annotated[bool, typer.Option("--words", help="Compute vectors of words instead of texts.")]
-Notes = Annotated[bool, typer.Option("--notes", help="Add notes that correct the tutorials.")]
+Notes = Annotated[
+    bool, typer.Option("--notes", help="Add corrections of four tutorials, which docs/imprecise.md names.")
+]
 Word = Annotated[
     str | None,
     typer.Option(
         "--word",
-        help="Word to inspect. explain shows its row (WORD, WORD@POSITION or POSITION, counted from 0); embed "
-        "compares its vectors between texts.  [default: none; for explain the first]",
+        help="Word whose vectors are compared between the texts (embed), or whose numbers are shown (explain: WORD, "
+        "WORD@POSITION or POSITION, counted from 0).  [default: none; for explain the first]",
     ),
 ]
 Megabytes = Annotated[
@@ -67,12 +75,12 @@ Megabytes = Annotated[
     ),
 ]
 HTML = (
-    "Write an HTML page that traces every number back to its inputs; it replaces an earlier page of glassformer.  "
-    "[default: none]"
+    "Write an HTML page that traces every number back to its inputs. An existing file is replaced only if glassformer "
+    "wrote it, or with --overwrite.  [default: none]"
 )
 WRITE = (
-    "Number of tokens to generate, as a continuation or a chat model's reply. explain shows each step; verify checks "
-    "that the numbers with and without the cache are equal."
+    "Number of tokens to generate, as a continuation or a chat model's reply: to show each step (explain), or to check "
+    "that the numbers with and without the key–value cache are equal (verify)."
 )
 ROWS = "Maximum number of texts or words, drawn at random."
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Random seed.")]
@@ -80,16 +88,21 @@ Seed = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Random 
 DATA_FILES = (
     ".jsonl, .csv, .tsv, .parquet, for tag also .conll and .conllu, for answer also SQuAD's .json; each also as .gz"
 )
-OUT = (
-    "Output: a folder for a run or an index, else a file (.jsonl, .csv, .tsv, .parquet; for embed also .npy and "
-    ".safetensors; any other suffix: text)."
+OUT = "Where to write the output."
+_FORMATS = "A file; its suffix chooses the format: .jsonl, .csv, .tsv or .parquet, else text."
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", writable=True, help=f"{OUT}  {_FORMATS}  [default: the screen]")
+]
+RunFolder = Annotated[
+    Path | None, typer.Option("--out", "-o", help=f"{OUT}  A folder.  [default: a new folder in runs/]")
+]
+EXPECT = (
+    "Expected word of a [MASK], to show the probability and rank of its tokens; repeat it for each [MASK] in order."
 )
-Out = Annotated[Path | None, typer.Option("--out", "-o", writable=True, help=f"{OUT}  [default: the screen]")]
-EXPECT = "Expected word for each [MASK]; shows the probability and rank of its tokens (repeatable)."
 Expect = Annotated[list[str] | None, typer.Option("--expect", help=f"{EXPECT}  [default: none]")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue a stopped command from the partial output in --out.")]
 REJECTS = "File for invalid records (JSON lines: file, line, reason, record), which are then skipped."
-START = "Model to start from; for explain and explore, the model that this one was fine-tuned from."
+START = f"Model to start from ({WHICH}); for explain and explore, the model before fine-tuning, to show what changed."
 Rejects = Annotated[
     Path | None, typer.Option("--rejects", writable=True, help=f"{REJECTS}  [default: stop at the first]")
 ]
@@ -98,14 +111,14 @@ COLUMNS = {
     "pair": "Column with the second text of a pair, or the passage.",
     "choices": "Column with the list of candidates, or a column for each candidate (repeatable).",
     "label": "Column with the label.",
-    "answers": "Column with the answers, or with the masked words.",
+    "answers": "Column with the answers, or for annotated-masks with the masked words.",
     "words": "Column with the words of a sentence.",
     "tags": "Column with the tags of the words.",
     "target": "Column with the translation.",
 }
 """The help of the option that names the column of a role, --ROLE-column."""
 TextColumn = Annotated[str, typer.Option("--text-column", help=COLUMNS["text"])]
-TARGET_FILES = "File of translations: its line n translates line n of FILES (repeatable)."
+TARGET_FILES = "File of translations of one of FILES, line by line; repeat it for each of FILES, in the same order."
 
 
 def check_megabytes(megabytes: int | None, html: Path | None) -> None:
@@ -157,12 +170,13 @@ HeldOutTexts = Annotated[
         "--held-out",
         help="File of held-out texts, not seen in training, for measuring the loss without each attention head: .txt "
         "with one text per line, or a table with the column text, for translation also target (repeatable).  "
-        "[default: none]",
+        "[default: none; for heads the texts, else bundled ones]",
     ),
 ]
 LAYERS = (
-    "Layers to use: word, embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4; a number such as 3 or "
-    "-2; sum:1..4, mean:5,6, concat:-4..-1; mix:FILE; for embed compare also mix, a learned one (repeatable)."
+    "Layers to use: word (word vectors alone), embedding (input of the first block), last, second-to-last, sum-all, "
+    "sum-last-4, concat-last-4; a number such as 3 or -2; sum:1..4, mean:5,6, concat:-4..-1; mix:FILE (see --mix-out); "
+    "for embed compare also mix, a learned mix of all layers (repeatable)."
 )
 POOLING = "Pooling of token vectors: first, mean, max or last-token (repeatable)."
 Strategies = Annotated[list[str] | None, typer.Option("--strategy", "-s", help=f"{LAYERS}  [default: last]")]
@@ -175,7 +189,12 @@ Fast = Annotated[bool, typer.Option("--fast", help="Predict in bfloat16 if this 
 Int8 = Annotated[bool, typer.Option("--int8", help="Use 8-bit weight matrices: smaller and faster, less accurate.")]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change a recipe setting (repeatable).  [default: none]"),
+    typer.Option(
+        "--set",
+        metavar="SECTION.KEY=VALUE",
+        help="Change a recipe setting, such as train.warmup=0.05; recipe.toml in a run's folder lists all settings "
+        "(repeatable).  [default: none]",
+    ),
 ]
 
 

@@ -9,7 +9,7 @@ import typer
 
 from glassformer.base.errors import ConfigError
 from glassformer.cli.terminal.layout import print_table
-from glassformer.cli.terminal.options import OUT, WHICH, Json, Resume, Set
+from glassformer.cli.terminal.options import WHICH, Json, Resume, RunFolder, Set
 from glassformer.cli.terminal.screen import console, plain_table
 from glassformer.cli.train.recipe_options import Files, requested_recipe, with_recipe_options
 from glassformer.cli.train.train import folder_of, recipe_of_run, tell, trained
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 Teacher = Annotated[
     str,
-    typer.Argument(metavar="TEACHER", help=f"An encoder trained for a task: {WHICH}.", show_default=False),
+    typer.Argument(
+        metavar="TEACHER", help=f"An encoder trained for a task, or for --vectors any: {WHICH}.", show_default=False
+    ),
 ]
 
 
@@ -27,7 +29,7 @@ Teacher = Annotated[
 def distil(
     teacher: Teacher,
     files: Files = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help=f"{OUT}  [default: runs/NAME]")] = None,
+    out: RunFolder = None,
     resume: Resume = False,
     layers: Annotated[
         int | None, typer.Option("--layers", help="Number of layers of the student.  [default: half of the teacher's]")
@@ -36,7 +38,13 @@ def distil(
         float | None,
         typer.Option("--teacher-temperature", help="Softmax temperature of teacher and student.  [default: 2]"),
     ] = None,
-    soft: Annotated[float | None, typer.Option("--soft", help="Weight of the teacher's loss.  [default: 5]")] = None,
+    soft: Annotated[
+        float | None,
+        typer.Option(
+            "--soft",
+            help="Weight of the distillation loss, between the student's and the teacher's predictions.  [default: 5]",
+        ),
+    ] = None,
     hard: Annotated[float | None, typer.Option("--hard", help="Weight of the task's loss.  [default: 2]")] = None,
     cosine: Annotated[
         float | None,
@@ -46,8 +54,8 @@ def distil(
         float | None,
         typer.Option(
             "--vectors",
-            help="Weight of the cosine loss between sentence vectors, learned with masked words from plain text. The "
-            "teacher may have any tokenizer, and needs no task.  [default: 0; 4 if the teacher has no task]",
+            help="Weight of the cosine loss between the sentence vectors of student and teacher; the student then "
+            "learns these and masked words from plain text.  [default: 0; 4 if the teacher has no task]",
         ),
     ] = None,
     set: Set = None,
@@ -55,8 +63,8 @@ def distil(
     settings: Mapping[str, object] | None = None,
 ) -> None:
     """Train a smaller model (the student) from a larger one (the teacher) and your data, as for DistilBERT. The student
-    starts with some of the teacher's layers, or from --start. It learns from the data (labels, numbers, candidates,
-    tags, answers, masked words) and from the teacher's predictions, or from its sentence vectors.
+    starts with some of the teacher's layers, or from --start. The student learns from the data (labels, numbers,
+    candidates, tags, answers, masked words) and from the teacher's predictions or, with --vectors, sentence vectors.
     """
     from glassformer.api.load import load
     from glassformer.saved.recipe import parse_changes

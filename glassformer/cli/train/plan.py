@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def plan(
     what: What, files: Files = None, set: Set = None, json: Json = False, settings: Mapping[str, object] | None = None
 ) -> None:
-    """Estimate the parameters, memory and time of train with the same arguments, by running a few steps, one
-    evaluation and the final save.
+    """Estimate the parameters, memory and time that train would need with the same arguments, by running a few steps,
+    one evaluation and the final save.
     """
     began = time.monotonic()
     if what is None:

@@ -16,7 +16,7 @@ import typer
 
 from glassformer.base.errors import ConfigError, DataError, did_you_mean
 from glassformer.base.settings import Settings
-from glassformer.bundled.recipes import ready_recipe
+from glassformer.bundled.recipes import ready_recipe, ready_recipes
 from glassformer.cli.terminal.options import COLUMNS, DATA_FILES, DEVICE, REJECTS, START, TARGET_FILES, THREADS, signed
 from glassformer.cli.terminal.screen import note
 from glassformer.saved.sections import ModelSection, TokenizerSection, WatchSection
@@ -27,8 +27,13 @@ if TYPE_CHECKING:
     from glassformer.saved.recipe import Recipe
     from glassformer.saved.sections import ModelSection
 
+_ENDS = ("train.steps", "train.epochs", "train.minutes")
 # What no value stands for.
-_NONE = {"train.threads": "all", "model.size": "the family's own", "train.learning_rate": "chosen from the weights"}
+_NONE = {"train.threads": "all", "model.size": "the family's own", **dict.fromkeys(_ENDS, "no limit")} | {
+    "train.learning_rate": "chosen by the size of the weights"
+}
+# The settings that `run/sizes.py` chooses.
+_SIZED = ("model.size", "tokenizer.vocabulary", "train.batch")
 # Tables that are absent where nothing of them is set.
 _TABLES = {"tune.adapters.rank": "tune.adapters"}
 
@@ -47,16 +52,12 @@ def told(setting: str, tasks: Collection[str] = TASKS) -> str:
     }
     parts = [f"{value} ({', '.join(its)})" if number else value for number, (value, its) in enumerate(_by_value(own))]
     for value, its in _by_value(tuned):
-        parts.append(f"with --start {value}" + (f" ({', '.join(its)})" if len(tasks) > 1 else ""))
+        parts.append(f"if --start is given: {value}" + (f" ({', '.join(its)})" if len(tasks) > 1 else ""))
     return f"[default: {'; '.join(parts)}]" if own else ""
 
 
 def _by_value(its: Mapping[str, str]) -> list[tuple[str, list[str]]]:
     return [(value, [task for task in its if its[task] == value]) for value in dict.fromkeys(its.values())]
-
-
-def _listed(tasks: list[str]) -> str:
-    return " and ".join(filter(None, [", ".join(tasks[:-1]), tasks[-1]]))
 
 
 def _default(entry: TaskEntry, setting: str, *, tuning: bool = False) -> str | None:
@@ -76,6 +77,10 @@ def _default(entry: TaskEntry, setting: str, *, tuning: bool = False) -> str | N
     table = _recipe(entry.tuning if tuning else entry.recipe).get(section, {})
     if setting == "train.epochs" and key not in table and "epochs_by_data" in table:
         return str(EpochsByData.model_validate(table["epochs_by_data"]))
+    if setting == "train.batch" and "batch_tokens" in table:
+        return "none, as train.batch_tokens is set"
+    if setting in _SIZED and entry.sized and not tuning:
+        return "chosen by text size and minutes"
     value = table.get(key, fields[key].default)
     if value is None:
         return _NONE.get(setting, "none")
@@ -91,15 +96,18 @@ def _recipe(name: str) -> dict[str, Any]:
 
 What = Annotated[
     str | None,
-    typer.Argument(metavar="WHAT", help=f"A recipe (.toml), or a task: {', '.join(TASKS)}.", show_default=False),
+    typer.Argument(
+        metavar="WHAT",
+        help=f"A task: {'; '.join(f'{name} ({entry.help})' for name, entry in TASKS.items())}. Or a recipe: a "
+        f".toml file, or a bundled one: {', '.join(name for name in ready_recipes() if name not in TASKS)}.",
+        show_default=False,
+    ),
 ]
 Files = Annotated[
     list[str] | None,
     typer.Argument(metavar="FILES", help=f"Files, folders and patterns: .txt, .md, {DATA_FILES}.", show_default=False),
 ]
 
-# The sizes that `run/sizes.py` chooses.
-_SIZED = f"; {_listed([name for name, entry in TASKS.items() if entry.sized])} choose it by text size and minutes"
 # Option, type, setting, help.
 _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
     ("steps", int, "train.steps", "Stop after this many steps."),
@@ -109,16 +117,17 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
         "family",
         str,
         "model.family",
-        "Encoders: bert, distilbert, roberta, modernbert or slides; for translate and chat marian, vaswani2017, "
-        "tensor2tensor, bart or t5; for language-model and chat llama or gpt2.",
+        "Encoders: bert, distilbert, roberta, modernbert or slides (a tutorial's tiny model); for translate and chat "
+        "marian, vaswani2017 (the original Transformer), tensor2tensor (as its authors' code has it), bart or t5; for "
+        "language-model and chat llama or gpt2.",
     ),
     (
         "size",
         str,
         "model.size",
-        "tiny, mini, small, medium, base or large; bert: also layers x width, 6x256; marian: tiny, mini, small or "
-        "base; vaswani2017: base or big; t5: small, base or large; roberta, distilbert, bart and slides have none, "
-        f"only --set model.settings.layers=6{_SIZED}.",
+        "Size of the model: tiny, mini, small, medium, base or large. bert also accepts LAYERSxWIDTH, such as 6x256; "
+        "marian has tiny, mini, small and base, vaswani2017 base and big, t5 small, base and large. For roberta, "
+        "distilbert, bart and slides use --set model.settings.layers=6 instead.",
     ),
     ("start", str, "model.start", START),
     *(
@@ -128,14 +137,13 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
     ("target-file", list[str], "data.target_files", TARGET_FILES),
     ("rejects", Path, "data.rejects", REJECTS),
     ("validation", float, "data.validation", "Fraction of the documents or records to hold out."),
-    ("vocabulary", int, "tokenizer.vocabulary", f"Number of tokens in a learned vocabulary{_SIZED}."),
-    ("length", int, "data.length", "Maximum number of tokens in a row, the sequence that the model reads at once."),
+    ("vocabulary", int, "tokenizer.vocabulary", "Number of tokens in a learned vocabulary."),
+    ("length", int, "data.length", "Maximum length of a sequence, in tokens."),
     (
         "batch",
         int,
         "train.batch",
-        "Rows per step; masked-lm and language-model choose it with the size. Encoder–decoders have --set "
-        "train.batch_tokens instead.",
+        "Sequences per step; for encoder–decoders use --set train.batch_tokens=4096 (target tokens per step) instead.",
     ),
     ("learning-rate", float, "train.learning_rate", "Peak learning rate."),
     (
@@ -143,7 +151,7 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
         list[str],
         "tune.freeze",
         "Parameters to freeze: all-but-head; gradually (train the head first, then add block after block); or a "
-        "pattern of names, such as encoder.embed.*; a pattern after ! is trained (repeatable).",
+        "pattern of names, such as encoder.embed.*; ! before a pattern trains what it matches (repeatable).",
     ),
     ("layer-decay", float, "tune.layer_decay", "Learning rate of a layer, relative to that of the layer above."),
     (
@@ -160,11 +168,11 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
         "watch",
         list[str],
         "watch.sentences",
-        "Sentence whose predictions and heads are recorded during training, for explore RUN (repeatable).",
+        "Sentence whose predictions and attention are recorded during training; explore shows them if given the run's "
+        "folder (repeatable).",
     ),
     ("seeds", int, "train.seeds", "Train this many models, with seeds 0, 1 ...; report means and standard deviations."),
 )
-_ENDS = ("train.steps", "train.epochs", "train.minutes")
 
 
 def with_recipe_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -216,7 +224,6 @@ def requested_recipe(
     """A recipe file, a bundled recipe or a task, with single settings changed; `recorded` is that of the run to resume.
     Raises ConfigError, DataError.
     """
-    from glassformer.bundled.recipes import ready_recipes
     from glassformer.saved.recipe import parse_changes, resolve
 
     changes = dict(settings)

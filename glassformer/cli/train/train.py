@@ -4,14 +4,12 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from glassformer.base.errors import ConfigError
 from glassformer.base.wrapping import width_of, wrapped_command
 from glassformer.cli.terminal.layout import print_table
-from glassformer.cli.terminal.options import OUT, Json, Resume, Set
+from glassformer.cli.terminal.options import Json, Resume, RunFolder, Set
 from glassformer.cli.terminal.screen import console, note_command, plain_table, record
 from glassformer.cli.train.recipe_options import Files, What, requested_recipe, with_recipe_options
 
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 def train(
     what: What = None,
     files: Files = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help=f"{OUT}  [default: runs/NAME]")] = None,
+    out: RunFolder = None,
     resume: Resume = False,
     set: Set = None,
     json: Json = False,

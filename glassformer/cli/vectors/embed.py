@@ -59,7 +59,7 @@ def embed(
     threads: options.Threads = None,
 ) -> None:
     """Compute vectors of texts or words from the hidden states of a model, as .npy, .parquet, .safetensors or JSON
-    lines. glassformer embed compare tests which vectors suit your labelled data.
+    lines. glassformer embed compare ranks layers and poolings by how well they predict your labels.
     """
     which, texts = split_model("embed", text, model, files=file)
     table = word is not None and out is not None and out.suffix.lower() == ".parquet"

@@ -12,7 +12,7 @@ TASK = TaskEntry(
 VERBS = (
     VerbEntry(
         name="classify",
-        help="predict the label, labels or number of a text or a pair of texts",
+        help="predict one label, several labels or a number for a text or a pair",
         predictor=".task:Classify",
         method=True,
         columns=("text", "pair"),
