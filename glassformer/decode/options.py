@@ -33,7 +33,7 @@ def _option(help: str, texts: str = "", *, default: object = None, **more: Any) 
     return field(default=default, metadata={"option": Option(help, texts, **more)})
 
 
-_LIKELIEST = "Number of beams; 1 is greedy search."
+_BEAMS = "Number of beams; 1 is greedy search."
 _DRAW = "Sampling temperature: below 1 sharpens the probabilities, above 1 flattens them."
 _LONG = "With beams, higher values favour longer texts (α of Wu et al. 2016)."
 _MOST = "Maximum number of tokens in an answer."
@@ -47,9 +47,7 @@ class WritingOptions:
     chosen (`decode/asked.py`), all others here: raises ConfigError.
     """
 
-    beams: int | None = _option(
-        f"{_LIKELIEST}  [default: as trained, else 5]", f"{_LIKELIEST}  [default: none]", least=1
-    )
+    beams: int | None = _option(f"{_BEAMS}  [default: as trained, else 5]", f"{_BEAMS}  [default: none]", least=1)
     length_penalty: float | None = _option(f"{_LONG}  [default: as trained, else 0.6]", f"{_LONG}  [default: 0.6]")
     coverage_penalty: float | None = _option(
         "Higher values penalize translations that skip words (β of Wu et al. 2016).  [default: 0]",
@@ -63,11 +61,7 @@ class WritingOptions:
     diversity: float | None = _option(
         "Penalty for a token that an earlier group chose.  [default: 0]", least=0, of="translation"
     )
-    sample: bool = _option(
-        "Sample each token instead of searching for a likely text; generate does so unless an option of beam search is "
-        "given.",
-        default=False,
-    )
+    sample: bool = _option("Sample tokens, as generate does, instead of searching for a likely text.", default=False)
     temperature: float | None = _option(f"{_DRAW}  [default: 1]", f"{_DRAW}  [default: 0.8]")
     top_k: int | None = _option("Sample from the K most likely tokens.  [default: none]", least=1)
     top_p: float | None = _option(f"{_TOGETHER}  [default: none]", f"{_TOGETHER}  [default: 0.9]")

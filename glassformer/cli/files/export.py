@@ -25,10 +25,7 @@ def export(
     int8: Int8 = False,
     text: Annotated[
         list[str] | None,
-        typer.Option(
-            "--text",
-            help="For onnx: text on which graph and model are compared (repeatable).  [default: bundled texts]",
-        ),
+        typer.Option("--text", help="For onnx: text to compare graph and model on (repeatable).  [default: bundled]"),
     ] = None,
     data: Annotated[
         list[str] | None,

@@ -67,8 +67,7 @@ def explain(
     html: Annotated[Path | None, typer.Option("--html", writable=True, help=options.HTML)] = None,
     megabytes: options.Megabytes = None,
     gradients: Annotated[
-        bool,
-        typer.Option("--gradients", help="With --html: show the gradient of the loss with respect to each word."),
+        bool, typer.Option("--gradients", help="With --html: show the gradient of the loss with respect to each word.")
     ] = False,
     held_out: options.HeldOutTexts = None,
     probe: ProbeFile = None,

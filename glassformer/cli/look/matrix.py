@@ -100,7 +100,7 @@ def matrix(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option("--model", help="The model to use.  [default: none]"),
+        typer.Option("--model", help="The model.  [default: none]"),
     ] = None,
     width: Annotated[
         int | None, typer.Option("--width", min=1, max=4096, help="Width of a random vector.  [default: 2]")

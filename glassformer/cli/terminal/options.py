@@ -23,15 +23,10 @@ Texts = Annotated[
 ]
 NamedModel = Annotated[
     str | None,
-    typer.Option(
-        "--model", help="The model to use.  [default: the first argument if it names a model, else a bundled model]"
-    ),
+    typer.Option("--model", help="The model.  [default: the first argument if it is one, else a bundled one]"),
 ]
 Pair = Annotated[
-    str | None,
-    typer.Option(
-        "--pair", help="The second text of a pair, or the passage in which to find the answer.  [default: none]"
-    ),
+    str | None, typer.Option("--pair", help="Second text of a pair, or the passage with the answer.  [default: none]")
 ]
 Target = Annotated[
     str | None,
@@ -54,9 +49,7 @@ TextFiles = Annotated[
 ]
 Top = Annotated[int, typer.Option("--top", "-k", min=1, help="Maximum number of answers: words, spans or texts.")]
 Words = Annotated[bool, typer.Option("--words", help="Compute vectors of words instead of texts.")]
-Notes = Annotated[
-    bool, typer.Option("--notes", help="Add corrections of four tutorials, which docs/imprecise.md names.")
-]
+Notes = Annotated[bool, typer.Option("--notes", help="Add corrections of four tutorials (see docs/imprecise.md).")]
 Word = Annotated[
     str | None,
     typer.Option(
@@ -89,16 +82,14 @@ DATA_FILES = (
     ".jsonl, .csv, .tsv, .parquet, for tag also .conll and .conllu, for answer also SQuAD's .json; each also as .gz"
 )
 OUT = "Where to write the output."
-_FORMATS = "A file; its suffix chooses the format: .jsonl, .csv, .tsv or .parquet, else text."
+_FORMATS = "A file: .jsonl, .csv, .tsv, .parquet, for embed also .npy and .safetensors; else text."
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", writable=True, help=f"{OUT}  {_FORMATS}  [default: the screen]")
 ]
 RunFolder = Annotated[
     Path | None, typer.Option("--out", "-o", help=f"{OUT}  A folder.  [default: a new folder in runs/]")
 ]
-EXPECT = (
-    "Expected word of a [MASK], to show the probability and rank of its tokens; repeat it for each [MASK] in order."
-)
+EXPECT = "Expected word, to show the probability and rank of its tokens; repeat it for each [MASK], in order."
 Expect = Annotated[list[str] | None, typer.Option("--expect", help=f"{EXPECT}  [default: none]")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue a stopped command from the partial output in --out.")]
 REJECTS = "File for invalid records (JSON lines: file, line, reason, record), which are then skipped."
@@ -187,14 +178,10 @@ Device = Annotated[str, typer.Option("--device", help=DEVICE)]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help=f"{THREADS}  [default: all]")]
 Fast = Annotated[bool, typer.Option("--fast", help="Predict in bfloat16 if this machine is faster with it.")]
 Int8 = Annotated[bool, typer.Option("--int8", help="Use 8-bit weight matrices: smaller and faster, less accurate.")]
+_SET = "Change a setting of the recipe (repeatable); recipe.toml in the folder of a run lists them."
 Set = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="SECTION.KEY=VALUE",
-        help="Change a recipe setting, such as train.warmup=0.05; recipe.toml in a run's folder lists all settings "
-        "(repeatable).  [default: none]",
-    ),
+    typer.Option("--set", metavar="SECTION.KEY=VALUE", help=f"{_SET}  [default: none]"),
 ]
 
 

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 Teacher = Annotated[
     str,
-    typer.Argument(
-        metavar="TEACHER", help=f"An encoder trained for a task, or for --vectors any: {WHICH}.", show_default=False
-    ),
+    typer.Argument(metavar="TEACHER", help=f"An encoder with a task, for --vectors any: {WHICH}.", show_default=False),
 ]
 
 
@@ -39,11 +37,7 @@ def distil(
         typer.Option("--teacher-temperature", help="Softmax temperature of teacher and student.  [default: 2]"),
     ] = None,
     soft: Annotated[
-        float | None,
-        typer.Option(
-            "--soft",
-            help="Weight of the distillation loss, between the student's and the teacher's predictions.  [default: 5]",
-        ),
+        float | None, typer.Option("--soft", help="Weight of the loss between both models' predictions.  [default: 5]")
     ] = None,
     hard: Annotated[float | None, typer.Option("--hard", help="Weight of the task's loss.  [default: 2]")] = None,
     cosine: Annotated[

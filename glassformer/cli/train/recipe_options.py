@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 
 _ENDS = ("train.steps", "train.epochs", "train.minutes")
 # What no value stands for.
-_NONE = {"train.threads": "all", "model.size": "the family's own", **dict.fromkeys(_ENDS, "no limit")} | {
-    "train.learning_rate": "chosen by the size of the weights"
-}
+_NONE = {"train.threads": "all", "model.size": "the family's own", **dict.fromkeys(_ENDS, "no limit")}
+_NONE["train.learning_rate"] = "chosen by the size of the weights"
 # The settings that `run/sizes.py` chooses.
 _SIZED = ("model.size", "tokenizer.vocabulary", "train.batch")
 # Tables that are absent where nothing of them is set.

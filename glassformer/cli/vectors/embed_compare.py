@@ -41,12 +41,10 @@ def embed_compare(
     label_column: Annotated[str, typer.Option("--label-column", help=options.COLUMNS["label"])] = "label",
     words: options.Words = False,
     words_column: Annotated[
-        str | None,
-        typer.Option("--words-column", help=f"{options.COLUMNS['words']}  [default: the first; FORM in CoNLL-U]"),
+        str | None, typer.Option("--words-column", help=f"{options.COLUMNS['words']}  [default: FORM, else the first]")
     ] = None,
     tags_column: Annotated[
-        str | None,
-        typer.Option("--tags-column", help=f"{options.COLUMNS['tags']}  [default: the last; UPOS in CoNLL-U]"),
+        str | None, typer.Option("--tags-column", help=f"{options.COLUMNS['tags']}  [default: UPOS, else the last]")
     ] = None,
     strategy: Annotated[
         list[str] | None,
@@ -96,8 +94,7 @@ def embed_compare(
     threads: options.Threads = None,
 ) -> None:
     """Rank strategies and poolings by how well a logistic regression on the vectors predicts your labels
-    (cross-validated). The default strategies are the six of the BERT paper, concat:0,-1 (that of gf.TextFeatures) and a
-    learned mix.
+    (cross-validated). The default strategies are the six of the BERT paper, concat:0,-1 and a learned mix.
     """
     from glassformer.data.readers.files import files_of
 

@@ -34,8 +34,7 @@ def search_build(
         ),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", file_okay=False, help=f"{options.OUT}  A folder.  [default: none, required]"),
+        Path | None, typer.Option("--out", "-o", file_okay=False, help=f"{options.OUT}  A folder.  [default: required]")
     ] = None,
     model: options.NamedModel = None,
     text_column: options.TextColumn = "text",
@@ -47,9 +46,7 @@ def search_build(
     device: options.Device = "auto",
     threads: options.Threads = None,
 ) -> None:
-    """Build a search index from the vectors and words of texts, in a folder that also records the model's name or path
-    (the model is not copied).
-    """
+    """Build a search index from the vectors and words of texts, in a folder that also has the model's name."""
     which, paths = split_model(
         "search build", files, model, is_data=lambda path: Path(path).exists(), data="a file of texts"
     )
