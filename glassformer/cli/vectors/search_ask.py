@@ -31,7 +31,7 @@ def search_ask(
         typer.Option("--by", help="Search by vectors, words or both.  [default: both; of an old index vectors]"),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", help="The model to use.  [default: the one named in the index]")
+        str | None, typer.Option("--model", help="The model.  [default: the one named in the index]")
     ] = None,
     backend: Annotated[
         Literal["auto", "exact", "faiss"],
