@@ -1,6 +1,6 @@
 """An encoder tuned by defaults for four minutes, against what its user would have used instead: six tables.
 
-    OMP_NUM_THREADS=1 taskset -c 1 python -m experiments.tuning books    # writes docs/results/tuning-books.json
+    OMP_NUM_THREADS=1 python -m experiments.tuning books    # writes docs/results/tuning-books.json
 
 Each row goes on where it was stopped. `--minutes 0.3` tries the chain and writes nothing to docs/.
 
@@ -160,6 +160,7 @@ def tuned(name: str, minutes: float, data: Mapping[str, Path], pair: bool) -> tu
     assert model.recipe is not None
     facts = {
         **{key: model.metrics[key] for key in ("steps", "best_step", "seconds")},
+        "machine": f"{results.processor().split(',')[0]}, one thread",
         "pooling": model.recipe.task.model_dump()["pooling"],
         "learning_rate": model.recipe.train.learning_rate,
         "share_of_a_core": round(share, 2),
