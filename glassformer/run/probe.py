@@ -63,7 +63,7 @@ _CHOSEN = ("pooling", "direct")
 @dataclass(frozen=True)
 class Probe:
     """A task with the head that did best, and its last layer. `losses` has the held-out loss of each head by name;
-    `rows_per_second` is how fast the frozen model read, `start` its fingerprint.
+    `rows_per_second` is how fast the frozen model read, `start` its fingerprint, and `seconds` how long all took.
     """
 
     task: Task
@@ -71,6 +71,7 @@ class Probe:
     bias: Tensor
     losses: Mapping[str, float] = field(default_factory=dict)
     rows_per_second: float = 0.0
+    seconds: float = 0.0
     start: str = ""
 
     def begin(self, module: Transformer) -> None:
@@ -157,11 +158,13 @@ def probe(
         return None
     shown = ", ".join(f"{name} {loss:.4f}" for name, loss in zip(names, losses, strict=True))
     how = f"{len(parts)}-fold cross-validation" if few else "held-out text"
+    seconds = time.monotonic() - began
     log(
-        f"linear probe of the frozen states of {len(learned):,} rows, loss in {how}: {shown} "
-        f"({time.monotonic() - began:.0f} s); training starts from it"
+        f"linear probe of the frozen states of {len(learned):,} rows, loss in {how}: {shown} ({seconds:.0f} s); training "
+        "starts from it"
     )
-    return Probe(tasks[best], weight, bias, dict(zip(names, losses, strict=True)), rate, fingerprint(start))
+    of_each = dict(zip(names, losses, strict=True))
+    return Probe(tasks[best], weight, bias, of_each, rate, seconds, fingerprint(start))
 
 
 def _losses(

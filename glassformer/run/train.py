@@ -193,7 +193,7 @@ def _fit(prepared: Prepared, out: Path, progress: Progress, *, resume: bool, cha
     steps = fit(
         prepared.module, prepared.feed, prepared.recipe.train, tune=prepared.recipe.tune, out=out,
         held_out=prepared.held_out, resume=resume, log=progress.note, watched=_watched(prepared),
-        measured_first=prepared.probe is not None,
+        probe_seconds=None if prepared.probe is None else prepared.probe.seconds,
     )  # fmt: skip
     for number, _ in enumerate(progress.training(steps)):
         if number == 0 and changed:  # from the first step on, the run uses these settings

@@ -38,7 +38,7 @@ def fit(
     resume: bool = False,
     log: Log = to_standard_error,
     watched: WatchedSentences | None = None,
-    measured_first: bool = False,
+    probe_seconds: float | None = None,
 ) -> Iterator[Step]:
     """Train `model` in place and yield each step.
 
@@ -50,7 +50,8 @@ def fit(
     epochs ends with the same weights, on a CPU to the bit, as if it had never stopped. Of `watched` sentences `out`
     gets the records too; the weights are the same to the bit with and without.
 
-    `measured_first`: the initial weights are measured too, and kept where no later ones are better.
+    `probe_seconds`: how long it took to find the initial weights, which is a part of `train.minutes`; these weights are
+    measured too, and kept where no later ones are better.
 
     Raises DeviceError, ConfigError, CheckpointError (no room on the disk, a damaged checkpoint, a folder that holds
     another run), NotFiniteError (a loss or gradient is not finite) and, after Ctrl-C or SIGTERM, Interrupted; then
@@ -66,7 +67,8 @@ def fit(
         resume=resume,
         log=log,
     )
-    if measured_first and run.progress.step == 0:
+    if probe_seconds is not None and run.progress.step == 0:
+        run.progress.setup += probe_seconds  # as compiling: it takes time but makes no steps
         run.measure_start()
     with closing(_steps(run, watched)) as steps:
         while True:
