@@ -148,7 +148,6 @@ SMALL = {
         Small(
             "next-sentence",
             licence=f"{LICENCE}, as `sentences`, from which it starts",
-            made={"conversation/conversation.txt": dialogues.conversation},
         ),
         Small(
             "en-fr",

@@ -160,8 +160,8 @@ def probe(
     how = f"{len(parts)}-fold cross-validation" if few else "held-out text"
     seconds = time.monotonic() - began
     log(
-        f"linear probe of the frozen states of {len(learned):,} rows, loss in {how}: {shown} ({seconds:.0f} s); training "
-        "starts from it"
+        f"linear probe of the frozen states of {len(learned):,} rows, loss in {how}: {shown} ({seconds:.0f} s); "
+        "training starts from it"
     )
     of_each = dict(zip(names, losses, strict=True))
     return Probe(tasks[best], weight, bias, of_each, rate, seconds, fingerprint(start))
