@@ -5,7 +5,7 @@
     python -m experiments.small english score     # on data nothing has read: docs/results/english.json, the card
 
 `train` may be repeated with more `train.steps` or `train.minutes` in the recipe: the run then goes on. `pack` and
-`score` follow it. The other models are `sentences`, `next-sentence`, `en-fr`, `writer` and `chat`.
+`score` follow it. The other models are `sentences`, `en-fr`, `writer` and `chat`.
 """
 
 from __future__ import annotations

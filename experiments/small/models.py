@@ -146,10 +146,6 @@ SMALL = {
             about=_OF_THE_SENTENCES,
         ),
         Small(
-            "next-sentence",
-            licence=f"{LICENCE}, as `sentences`, from which it starts",
-        ),
-        Small(
             "en-fr",
             licence=f"{LICENCE}, as the package; the sentences are under CC BY 2.0: tatoeba.org, manythings.org/anki",
             measured=("tatoeba_en_fr/test.tsv",),
