@@ -263,10 +263,6 @@ def test_a_page_follows_a_training_and_opens_the_model_at_its_end(
 ) -> None:
     lines = (run / FILE).read_text().splitlines(keepends=True)
     with serving(desk_of(unfinished), unfinished.name, SENTENCES) as address, watched(browser) as page:
-        # It asks each two seconds for what is new: here sooner.
-        page.add_init_script(
-            "const own = setTimeout; window.setTimeout = (does, ms, ...all) => own(does, ms === 2000 ? 50 : ms, ...all)"
-        )
         with exclusive(unfinished):
             page.goto(address)
             page.locator("h1", has_text="After step 4 of").wait_for(timeout=WAIT)
