@@ -176,14 +176,14 @@ def tuned(name: str, minutes: float, data: Mapping[str, Path], pair: bool) -> tu
 def section() -> list[str]:
     """Lines of docs/results.md."""
     rows, made = [], []
-    for name, (told, _) in TABLES.items():
+    for name, (title, _) in TABLES.items():
         row = results.read(f"tuning-{name}")
         if row is None:
-            rows.append([f"`{name}`", told, NOT_YET, *[""] * 6])
+            rows.append([f"`{name}`", title, NOT_YET, *[""] * 6])
             continue
         against = row["minus_best"]
         rows.append([
-            f"`{name}`", told, f"{row['labels']}", f"{row['train']:,}",
+            f"`{name}`", title, f"{row['labels']}", f"{row['train']:,}",
             *(percent(row["systems"][system]) for system in (*SYSTEMS, "tuned")),
             f"{percent(against, signed=True)}: {'reached' if against['value'] * 100 >= GOAL else '**not reached**'}",
         ])  # fmt: skip

@@ -63,7 +63,8 @@ _CHOSEN = ("pooling", "direct")
 @dataclass(frozen=True)
 class Probe:
     """A task with the head that did best, and its last layer. `losses` has the held-out loss of each head by name;
-    `rows_per_second` is how fast the frozen model read, `start` its fingerprint, and `seconds` how long all took.
+    `rows_per_second` is how many rows, or groups of rows, the frozen model read, `start` its fingerprint, and
+    `seconds` how long all took.
     """
 
     task: Task
@@ -75,8 +76,11 @@ class Probe:
     start: str = ""
 
     def begin(self, module: Transformer) -> None:
-        """Give the last layer of the module's head these values."""
+        """Give the last layer of the module's head these values. Raises CheckpointError for a head of other sizes."""
         layer = output_of(module)
+        if (self.weight.shape, self.bias.shape) != (layer.weight.shape, layer.bias.shape):
+            wanted, got = f"a linear probe must have shape {list(layer.weight.shape)}", str(list(self.weight.shape))
+            raise CheckpointError(wanted, got=got, do=f"delete {FILE} of the run: it is made again")
         with torch.no_grad():
             layer.weight.copy_(self.weight)
             layer.bias.copy_(self.bias)
@@ -86,13 +90,13 @@ class Probe:
         rule, minutes = train.epochs_by_data, train.minutes
         if rule is None or minutes is None or not (train.steps is train.epochs is None) or not self.rows_per_second:
             return ""
-        epoch = rows * _COST / self.rows_per_second / 60  # minutes
+        spent, epoch = self.seconds / 60, rows * _COST / self.rows_per_second / 60  # minutes
         usual = rule.epochs(steps_per_epoch)
-        if minutes >= usual * epoch:
+        if minutes >= (needed := math.ceil(spent + usual * epoch)):
             return ""
         return (
-            f"{minutes:g} minutes allow about {minutes / epoch:.2g} epochs, where the default is {usual}: these would "
-            f"take about {math.ceil(usual * epoch)} minutes, --minutes {math.ceil(usual * epoch)}"
+            f"{minutes:g} minutes allow about {max(minutes - spent, 0) / epoch:.2g} epochs, where the default is "
+            f"{usual}: these would take about {needed} minutes, --minutes {needed}"
         )
 
     def save(self, folder: Path) -> None:
@@ -107,7 +111,7 @@ class Probe:
         try:
             with safe_open(folder / FILE, "pt") as file:
                 facts = file.metadata()
-                chosen = json.loads(facts["chosen"])
+                chosen, start = json.loads(facts["chosen"]), facts["start"]
                 weight, bias = file.get_tensor("weight"), file.get_tensor("bias")
             section = type(task.section).model_validate(task.section.model_dump() | chosen)
         except (OSError, SafetensorError, ValueError, KeyError, TypeError):
@@ -115,9 +119,7 @@ class Probe:
             raise CheckpointError(
                 "a run needs the linear probe that it began with", got="a damaged one", do=do
             ) from None
-        return cls(
-            task.with_settings(**{name: getattr(section, name) for name in chosen}), weight, bias, start=facts["start"]
-        )
+        return cls(task.with_settings(**{name: getattr(section, name) for name in chosen}), weight, bias, start=start)
 
 
 def output_of(module: Transformer) -> nn.Linear:
@@ -140,13 +142,13 @@ def probe(
     most = min(_SECONDS, math.inf if train.minutes is None else _SHARE * 60 * train.minutes)
     machine = choose_machine(train.device, train.precision, train.threads)
     learned = _read(start, heads, TaskFeed(task, sources["train"]), machine, _ROWS, most)
-    rate = len(learned) / max(time.monotonic() - began, 1e-9)
+    rate = learned.groups / max(time.monotonic() - began, 1e-9)
     held_out = sources.get("validation")
-    few = held_out is None or len(held_out) < FEW
-    if few or held_out is None:
-        parts = learned.folds()
+    if held_out is None or len(held_out) < FEW:
+        parts, how = learned.folds(), "cross-validation"
     else:
         parts = [(learned, _read(start, heads, TaskFeed(task, held_out), machine, _MEASURED, most))]
+        how = "held-out text"
     names = [getattr(each.section, "pooling", None) or "states" for each in tasks]
     losses = [_losses(each, start, parts, number, STRENGTHS[2:3])[0] for number, each in enumerate(tasks)]
     best = int(np.argmin(losses))
@@ -157,7 +159,6 @@ def probe(
     if not (math.isfinite(losses[best]) and weight.isfinite().all()):
         return None
     shown = ", ".join(f"{name} {loss:.4f}" for name, loss in zip(names, losses, strict=True))
-    how = f"{len(parts)}-fold cross-validation" if few else "held-out text"
     seconds = time.monotonic() - began
     log(
         f"linear probe of the frozen states of {len(learned):,} rows, loss in {how}: {shown} ({seconds:.0f} s); "
@@ -195,12 +196,12 @@ def beside_frozen(
         start = open_model(recipe.model.start, Artefact, "cpu").module
         if fingerprint(start) != found.start:
             raise CheckpointError("the model that the run started from is needed", got="other weights")
+        module, _ = adapt(start, found.task.model(start.config), seed=0, same_labels=False)
+        found.begin(module)
     except GlassformerError as error:
         log(f"no row of {FROZEN}: {error}")
         return scores
-    module, _ = adapt(start, found.task.model(start.config), seed=0, same_labels=False)
-    found.begin(module)
-    return scores.beside(FROZEN, found.task.evaluate(module.to(device).eval(), source, limit=limit))  # fmt: skip
+    return scores.beside(FROZEN, found.task.evaluate(module.to(device).eval(), source, limit=limit))
 
 
 def _head(task: Task, start: Transformer) -> SentenceHead | TokenHead:
@@ -218,11 +219,14 @@ def _head(task: Task, start: Transformer) -> SentenceHead | TokenHead:
 
 @dataclass(frozen=True)
 class _Read:
-    """Vectors [R, F] of each head, and the labels and weights of their rows as one batch, of one row for tokens."""
+    """Vectors [R, F] of each head, and the labels and weights of their rows as one batch, of one row for tokens;
+    `groups` of rows that belong together were read.
+    """
 
     vectors: Sequence[Tensor]
     batch: Batch
     of_tokens: bool
+    groups: int = 0
 
     def __len__(self) -> int:
         return len(self.vectors[0])
@@ -238,10 +242,10 @@ class _Read:
         each = self.batch.rows_of_each
         groups = torch.arange(len(self)).view(-1, each)  # [G, C]
         parts = [groups[fold::_FOLDS] for fold in range(min(_FOLDS, len(groups)))]
+        # One group alone is measured on what was learned.
         others = [torch.cat([*parts[:fold], *parts[fold + 1 :]] or [groups]) for fold in range(len(parts))]
         return [
-            (self._rows((rest if len(rest) else groups).flatten()), self._rows(part.flatten()))
-            for rest, part in zip(others, parts, strict=True)
+            (self._rows(rest.flatten()), self._rows(part.flatten())) for rest, part in zip(others, parts, strict=True)
         ]
 
     def _rows(self, rows: Tensor) -> _Read:
@@ -256,7 +260,7 @@ def _read(
 ) -> _Read:
     """What enters the last layer of each head, of so many rows of an epoch, or of as many as are read in the time."""
     of_tokens = isinstance(heads[0], TokenHead)
-    ends, count = time.monotonic() + seconds, 0
+    ends, count, groups = time.monotonic() + seconds, 0, 0
     found: list[list[Tensor]] = [[] for _ in heads]
     labels: dict[str, list[Tensor]] = {}
     weights: list[Tensor] = []
@@ -264,9 +268,9 @@ def _read(
     with evaluating(start), machine.context():
         for batch in _epoch(feed):
             states = start(batch.inputs, heads=()).states  # [B, S, F]
-            counted = (
-                batch.weights.view(-1, batch.rows_of_each)[:, :1].expand(-1, batch.rows_of_each).flatten() > 0
-            )  # [B]
+            real = batch.weights.view(-1, batch.rows_of_each)[:, 0] > 0  # [G]
+            groups += int(real.sum())
+            counted = real.repeat_interleave(batch.rows_of_each)  # [B]
             if of_tokens:
                 counted = counted[:, None] & (next(iter(batch.labels.values())) != IGNORED)  # [B, S]
             for head, its in zip(heads, found, strict=True):
@@ -281,7 +285,7 @@ def _read(
     if of_tokens:
         joined = {name: of[None] for name, of in joined.items()}  # [1, R]
     batch = replace(batch, labels=joined, weights=torch.ones(1) if of_tokens else torch.cat(weights))
-    return _Read([torch.cat(its) for its in found], batch, of_tokens)
+    return _Read([torch.cat(its) for its in found], batch, of_tokens, groups)
 
 
 def _epoch(feed: TaskFeed) -> Iterator[Batch]:

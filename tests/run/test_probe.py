@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from sklearn.linear_model import LogisticRegression
 
 import glassformer as gf
@@ -97,9 +99,18 @@ def test_a_resumed_run_reads_its_layer_and_refuses_a_damaged_one(tmp_path: Path)
     before = (tmp_path / "run" / FILE).read_bytes()
     gf.train(None, out=tmp_path / "run", resume=True, set={"train.steps": 3}, progress=NoProgress())
     assert (tmp_path / "run" / FILE).read_bytes() == before
-    (tmp_path / "run" / FILE).write_bytes(before[:50])
-    with refused(CheckpointError, do=FILE):
-        gf.train(None, out=tmp_path / "run", resume=True, set={"train.steps": 4}, progress=NoProgress())
+    path = tmp_path / "run" / FILE
+    known = load_file(path)
+    other = {"weight": known["weight"][:1], "bias": known["bias"][:1]}  # would be the same row for each label
+    with safe_open(path, "pt") as file:
+        facts = file.metadata()
+    (tmp_path / "cut").write_bytes(before[:50])
+    save_file(known, tmp_path / "without a start", {"chosen": facts["chosen"]})
+    save_file(other, tmp_path / "of one label", facts)
+    for damaged in ("cut", "without a start", "of one label"):
+        path.write_bytes((tmp_path / damaged).read_bytes())
+        with refused(CheckpointError, do=FILE):
+            gf.train(None, out=tmp_path / "run", resume=True, set={"train.steps": 4}, progress=NoProgress())
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

@@ -130,7 +130,7 @@ def test_questions_without_words_and_ways_that_are_none(built: SearchIndex) -> N
         built.ask("!!!", by="words")
     assert built.answers(["", "winter"], by="words")[0] is None
     with refused(ConfigError, got="'meaning'"):
-        built.ask("winter", by="meaning")  # type: ignore[call-overload]
+        built.ask("winter", by="meaning")  # type: ignore[call-overload]  # wrong on purpose
 
 
 def test_an_index_without_words_opens_and_says_what_to_do(
