@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glassformer.base.errors import ConfigError, GlassformerError, TrainingError
+from glassformer.run.probe import FILE as PROBE
 from glassformer.runtime.device import Log
 from glassformer.saved import store
 from glassformer.saved.recipe import RECIPE, Recipe, read_saved_recipe, tokenizer_of_run
@@ -24,6 +25,7 @@ CHECKPOINTS = "checkpoints"
 _WRITTEN_BEFORE_TRAINING = (
     "tokens",
     *store.TOKENIZERS,
+    PROBE,
     RECIPE,
     "metrics.jsonl",
     "watched.jsonl",

@@ -180,9 +180,9 @@ def _train_one(recipe: Recipe, out: Path, progress: Progress, *, resume: bool) -
                 raise would_replace(out, other)
             # A run that is stopped and resumed must find the same tokens and the same settings.
             prepared.tokenizer.save(out)
-            write_recipe(out, prepared.recipe, prepared.tokenizer)
             if prepared.probe is not None:
                 prepared.probe.save(out)
+            write_recipe(out, prepared.recipe, prepared.tokenizer)
         changed = begun.recorded not in (None, prepared.recipe)
         fitted = _fit(prepared, out, progress, resume=resume, changed=changed)
     return finish(prepared, fitted, out, progress.note)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from sklearn.linear_model import LogisticRegression
 
 import glassformer as gf
-from glassformer.base.errors import CheckpointError
+from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.run.probe import FILE, STRENGTHS, Probe, output_of
 from glassformer.saved.recipe import resolve
@@ -135,3 +136,17 @@ def test_every_task_with_a_head_for_it_begins_below_its_baseline(row: Any, tmp_p
     assert sum(losses[name] / counts[name] for name in losses) < floor + 0.01
     without = prepare_run(resolve({**settings, "tune": {"probe": False}}), tmp_path / "other", NoProgress())
     assert without.probe is None
+
+
+def test_a_refused_run_leaves_no_layer_and_a_new_one_reads_none(tmp_path: Path) -> None:
+    settings = recipe(tmp_path)
+    with refused(ConfigError, got="nothing"):
+        gf.train({**settings, "tune": {"freeze": ["nothing.*"]}}, out=tmp_path / "run", progress=NoProgress())
+    assert not (tmp_path / "run").exists()
+    found = prepared(tmp_path).probe
+    assert found is not None
+    (tmp_path / "run").mkdir(exist_ok=True)
+    replace(found, weight=found.weight + 1).save(tmp_path / "run")
+    again = prepared(tmp_path).probe
+    assert again is not None
+    assert torch.equal(again.weight, found.weight)
