@@ -44,15 +44,17 @@ from glassformer.training.settings import TrainSection
 FILE = "linear-probe.safetensors"
 """The last layer that a run began with, in its folder: `weight` [L, F] and `bias` [L]."""
 
-# Rows that are learned from and measured on, the numbers of their vectors, and the seconds that it takes to compute
-# them. Reading a row costs a third of a step on it: of 5,573 sentences with 60 labels and 4 minutes, the probe of 3,366
-# has a held-out accuracy of 78.3 %, that of all 81.1 %, and tuning from 2,220 ended at 79.1 %.
+# Rows to learn from and to measure on, the most numbers of their vectors or logits, the seconds to read the former, and
+# their share of the minutes: of 5,573 sentences with 60 labels and 4 minutes, the probe of 3,366 has held-out accuracy
+# of 78.3 %, that of all 81.1 %, and tuning from 2,220 ended at 79.1 %.
 _ROWS, _MEASURED, _NUMBERS, _SECONDS, _SHARE = 20_000, 2_000, 1 << 26, 120.0, 0.5
+# Shares of those seconds: to read what is measured on, and to fit all layers.
+_OTHERS, _FITTING = 0.1, 0.4
 # With fewer held-out examples, or none, what is chosen is chosen by cross-validation in so many folds.
 _FOLDS = 5
-_STEPS = 60
-# Strengths of the regularization for standardized vectors (scikit-learn's C); at the smallest the biases alone are
-# fitted.
+# Steps to fit a layer, and how many between two looks at the clock.
+_STEPS, _AT_ONCE = 60, 6
+# Strengths of regularization for standardized vectors (scikit-learn's C); the smallest fits the biases alone.
 STRENGTHS = (1e-5, 3e-4, 3e-3, 3e-2, 3e-1)
 # A step of a training takes this many times as long as to read its rows.
 _COST = 3
@@ -134,12 +136,12 @@ def probe(
     start: Transformer, task: Task, sources: Mapping[Split, Source], train: TrainSection, log: Log
 ) -> Probe | None:
     """The best linear model on the frozen states, of the heads that the task has for it; None where it has none."""
-    tasks = task.probes(start)
+    began, tasks = time.monotonic(), task.probes(start)
     if not tasks:
         return None
-    began = time.monotonic()
     heads = [_head(each, start) for each in tasks]
     most = min(_SECONDS, math.inf if train.minutes is None else _SHARE * 60 * train.minutes)
+    log(f"linear probe: reading training records for at most {most:.0f} s")
     machine = choose_machine(train.device, train.precision, train.threads)
     learned = _read(start, heads, TaskFeed(task, sources["train"]), machine, _ROWS, most)
     rate = learned.groups / max(time.monotonic() - began, 1e-9)
@@ -147,33 +149,31 @@ def probe(
     if held_out is None or len(held_out) < FEW:
         parts, how = learned.folds(), "cross-validation"
     else:
-        parts = [(learned, _read(start, heads, TaskFeed(task, held_out), machine, _MEASURED, most))]
+        parts = [(learned, _read(start, heads, TaskFeed(task, held_out), machine, _MEASURED, _OTHERS * most))]
         how = "held-out text"
     names = [getattr(each.section, "pooling", None) or "states" for each in tasks]
-    losses = [_losses(each, start, parts, number, STRENGTHS[2:3])[0] for number, each in enumerate(tasks)]
+    each_seconds = _FITTING * most / (len(parts) * (len(tasks) + len(STRENGTHS)) + 1)
+
+    def solved(number: int, strengths: Sequence[float]) -> tuple[list[float], list[tuple[float, Tensor, Tensor]]]:
+        its = [list(_solutions(tasks[number], start, part, number, strengths, each_seconds)) for part in parts]
+        means = np.mean([[loss for loss, _, _ in each] for each in its], axis=0)  # [strengths]
+        return np.nan_to_num(means, nan=math.inf, posinf=math.inf).tolist(), its[0]
+
+    losses = [solved(number, STRENGTHS[2:3])[0][0] for number in range(len(tasks))]
     best = int(np.argmin(losses))
-    of_strengths = _losses(tasks[best], start, parts, best, STRENGTHS)
-    strength = STRENGTHS[int(np.argmin(of_strengths))]
-    _, weight, bias = next(_solutions(tasks[best], start, learned, learned, best, (strength,)))
-    losses[best] = min(of_strengths)
+    of_strengths, layers = solved(best, STRENGTHS)
+    losses[best], chosen = min(of_strengths), int(np.argmin(of_strengths))
+    _, weight, bias = layers[chosen]
+    if len(parts) > 1:
+        strength, whole = STRENGTHS[chosen : chosen + 1], (learned, learned)
+        _, weight, bias = next(_solutions(tasks[best], start, whole, best, strength, each_seconds))
     if not (math.isfinite(losses[best]) and weight.isfinite().all()):
         return None
     shown = ", ".join(f"{name} {loss:.4f}" for name, loss in zip(names, losses, strict=True))
     seconds = time.monotonic() - began
-    log(
-        f"linear probe of the frozen states of {len(learned):,} rows, loss in {how}: {shown} ({seconds:.0f} s); "
-        "training starts from it"
-    )
-    of_each = dict(zip(names, losses, strict=True))
-    return Probe(tasks[best], weight, bias, of_each, rate, seconds, fingerprint(start))
-
-
-def _losses(
-    task: Task, start: Transformer, parts: Sequence[tuple[_Read, _Read]], number: int, strengths: Sequence[float]
-) -> list[float]:
-    """For each strength the mean loss over the parts that are measured."""
-    each = [[loss for loss, _, _ in _solutions(task, start, *part, number, strengths)] for part in parts]
-    return np.nan_to_num(np.mean(each, axis=0), nan=math.inf, posinf=math.inf).tolist()  # [strengths]
+    rows = f"linear probe of the frozen states of {len(learned):,} rows"
+    log(f"{rows}, loss in {how}: {shown} ({seconds:.0f} s); training starts from it")
+    return Probe(tasks[best], weight, bias, dict(zip(names, losses, strict=True)), rate, seconds, fingerprint(start))
 
 
 def beside_frozen(
@@ -181,9 +181,7 @@ def beside_frozen(
     run: Path | None,
     recipe: Recipe | None,
     task: Task,
-    source: Source,
-    limit: int | None,
-    device: torch.device,
+    evaluated: Callable[[Task, Transformer], Scores],
     log: Log,
 ) -> Scores:
     """The scores with those of the linear probe that the run in a folder began with, on the same examples; unchanged
@@ -201,7 +199,7 @@ def beside_frozen(
     except GlassformerError as error:
         log(f"no row of {FROZEN}: {error}")
         return scores
-    return scores.beside(FROZEN, found.task.evaluate(module.to(device).eval(), source, limit=limit))
+    return scores.beside(FROZEN, evaluated(found.task, module.eval()))
 
 
 def _head(task: Task, start: Transformer) -> SentenceHead | TokenHead:
@@ -259,12 +257,11 @@ def _read(
     start: Transformer, heads: Sequence[Any], feed: TaskFeed, machine: Machine, rows: int, seconds: float
 ) -> _Read:
     """What enters the last layer of each head, of so many rows of an epoch, or of as many as are read in the time."""
-    of_tokens = isinstance(heads[0], TokenHead)
-    ends, count, groups = time.monotonic() + seconds, 0, 0
+    of_tokens, ends, count, groups = isinstance(heads[0], TokenHead), time.monotonic() + seconds, 0, 0
     found: list[list[Tensor]] = [[] for _ in heads]
     labels: dict[str, list[Tensor]] = {}
     weights: list[Tensor] = []
-    most = min(rows, _NUMBERS // (len(heads) * start.config.output_stack.width))
+    most = min(rows, _NUMBERS // max(len(heads) * start.config.output_stack.width, _outputs(feed.task, start)))
     with evaluating(start), machine.context():
         for batch in _epoch(feed):
             states = start(batch.inputs, heads=()).states  # [B, S, F]
@@ -300,19 +297,19 @@ def _pooled(head: SentenceHead, states: Tensor, batch: Batch) -> Tensor:
 
 
 def _solutions(
-    task: Task, start: Transformer, learned: _Read, measured: _Read, number: int, strengths: Sequence[float]
+    task: Task, start: Transformer, part: tuple[_Read, _Read], number: int, strengths: Sequence[float], seconds: float
 ) -> Iterator[tuple[float, Tensor, Tensor]]:
-    """For each strength of the regularization the mean loss on what is measured, and the layer."""
+    """For each strength the mean loss on the second of the part, and the layer fitted on the first in these seconds."""
+    learned, measured = part
     vectors = learned.vectors[number]  # [R, F]
-    mean, spread = vectors.mean(dim=0), vectors.std(dim=0).clamp(min=1e-6)  # [F]
+    mean, spread = vectors.mean(dim=0), vectors.std(dim=0, correction=0).clamp(min=1e-6)  # [F]
     vectors, others = (vectors - mean) / spread, (measured.vectors[number] - mean) / spread
     outputs = _outputs(task, start)
     weight = torch.zeros(outputs, vectors.shape[1], requires_grad=True)  # [L, F]
     bias = torch.zeros(outputs, requires_grad=True)  # [L]
-    loss_of = _mean_loss(task, start, learned), _mean_loss(task, start, measured)
-    examples = learned.examples
+    loss_of, examples = [_mean_loss(task, start, each) for each in part], learned.examples
     for strength in strengths:
-        optimizer = torch.optim.LBFGS([weight, bias], max_iter=_STEPS, history_size=10, line_search_fn="strong_wolfe")
+        optimizer = torch.optim.LBFGS([weight, bias], max_iter=_AT_ONCE, history_size=10, line_search_fn="strong_wolfe")
 
         def closure(decay: float = 0.5 / (strength * examples), optimizer: Any = optimizer) -> Tensor:
             optimizer.zero_grad()
@@ -320,7 +317,11 @@ def _solutions(
             loss.backward()
             return loss
 
-        optimizer.step(closure)
+        ends = time.monotonic() + seconds
+        for _ in range(0, _STEPS, _AT_ONCE):
+            optimizer.step(closure)
+            if time.monotonic() > ends:
+                break
         with torch.no_grad():
             loss = float(loss_of[1](others @ weight.T + bias))
             own = weight / spread  # [L, F]

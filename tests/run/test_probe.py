@@ -17,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 
 import glassformer as gf
 from glassformer.base.errors import CheckpointError, ConfigError
+from glassformer.run import probe as module
 from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.run.probe import FILE, STRENGTHS, Probe, output_of
 from glassformer.saved.recipe import resolve
@@ -150,3 +151,37 @@ def test_a_refused_run_leaves_no_layer_and_a_new_one_reads_none(tmp_path: Path) 
     again = prepared(tmp_path).probe
     assert again is not None
     assert torch.equal(again.weight, found.weight)
+
+
+def test_fitting_stops_when_its_time_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any seconds each fit takes its first steps alone, and the layer is still better than none."""
+    ends = []
+    for share in (1e6, 0.0):
+        monkeypatch.setattr(module, "_FITTING", share)
+        steps: list[object] = []
+        monkeypatch.setattr(torch.optim, "LBFGS", counting(steps))
+        found = prepared(tmp_path).probe
+        assert found is not None
+        assert min(found.losses.values()) < math.log(2)
+        ends.append(len(steps))
+    assert ends[1] == 5 * (2 + len(STRENGTHS)) + 1  # two poolings and each strength in five folds, then the layer
+    assert ends[0] > 2 * ends[1]
+
+
+def counting(steps: list[object]) -> type[torch.optim.LBFGS]:
+    class Counting(torch.optim.LBFGS):
+        def step(self, closure: Any) -> Any:
+            steps.append(None)
+            return super().step(closure)
+
+    return Counting
+
+
+def test_one_row_of_each_label_has_a_layer_of_finite_numbers(tmp_path: Path) -> None:
+    settings = recipe(tmp_path)
+    rows = [json.dumps({"text": text, "label": text}) for text in ("May", "Paris")]
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows))
+    settings["data"] |= {"validation": 0.0}
+    few = prepare_run(resolve(settings), tmp_path / "few", NoProgress()).probe
+    assert few is not None
+    assert few.weight.isfinite().all()
