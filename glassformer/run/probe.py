@@ -59,7 +59,7 @@ STRENGTHS = (1e-5, 3e-4, 3e-3, 3e-2, 3e-1)
 # A step of a training takes this many times as long as to read its rows.
 _COST = 3
 # Settings of a task that a probe chooses.
-_CHOSEN = ("pooling", "direct")
+CHOSEN = ("pooling", "direct")
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Probe:
 
     def save(self, folder: Path) -> None:
         section = self.task.section.model_dump(mode="json")
-        chosen = json.dumps({name: section[name] for name in _CHOSEN if name in section})
+        chosen = json.dumps({name: section[name] for name in CHOSEN if name in section})
         with atomic_write(folder / FILE) as draft:
             save_file({"weight": self.weight, "bias": self.bias}, draft, {"chosen": chosen, "start": self.start})
 

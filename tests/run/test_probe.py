@@ -185,3 +185,14 @@ def test_one_row_of_each_label_has_a_layer_of_finite_numbers(tmp_path: Path) -> 
     few = prepare_run(resolve(settings), tmp_path / "few", NoProgress()).probe
     assert few is not None
     assert few.weight.isfinite().all()
+
+
+def test_the_same_recipe_goes_on_and_another_pooling_is_refused(tmp_path: Path) -> None:
+    settings = recipe(tmp_path, steps=1)
+    gf.train(settings, out=tmp_path / "run", progress=NoProgress())
+    model = gf.train(settings, out=tmp_path / "run", resume=True, set={"train.steps": 3}, progress=NoProgress())
+    assert model.metrics["steps"] == 3
+    assert model.task is not None
+    other = {"first": "mean", "mean": "first"}[model.task.model_dump()["pooling"]]
+    with refused(ConfigError, wanted="task.pooling", got=other):
+        gf.train({**settings, "task": {"name": "classify", "pooling": other}}, out=tmp_path / "run", resume=True)
