@@ -6,9 +6,9 @@ R rows, of a token task its labelled tokens · F numbers that enter the last lay
 
 from __future__ import annotations
 
-import json
 import math
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError, GlassformerError
+from glassformer.base.json_text import read_sealed_line, sealed_line
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.stores.split import Split
 from glassformer.models.fingerprint import fingerprint
@@ -103,25 +104,30 @@ class Probe:
 
     def save(self, folder: Path) -> None:
         section = self.task.section.model_dump(mode="json")
-        chosen = json.dumps({name: section[name] for name in CHOSEN if name in section})
+        chosen = {name: section[name] for name in CHOSEN if name in section}
+        facts = sealed_line({"chosen": chosen, "start": self.start, "layer": _checksum(self.weight, self.bias)})
         with atomic_write(folder / FILE) as draft:
-            save_file({"weight": self.weight, "bias": self.bias}, draft, {"chosen": chosen, "start": self.start})
+            save_file({"weight": self.weight, "bias": self.bias}, draft, {"facts": facts})
 
     @classmethod
     def read(cls, folder: Path, task: Task) -> Probe:
         """The one that was saved in a folder, for a task as it is before it. Raises CheckpointError."""
         try:
             with safe_open(folder / FILE, "pt") as file:
-                facts = file.metadata()
-                chosen, start = json.loads(facts["chosen"]), facts["start"]
+                facts = read_sealed_line(file.metadata()["facts"])
                 weight, bias = file.get_tensor("weight"), file.get_tensor("bias")
+            chosen, start = facts["chosen"], facts["start"]
+            if facts["layer"] != _checksum(weight, bias):
+                raise ValueError("other numbers than those that were saved")
             section = type(task.section).model_validate(task.section.model_dump() | chosen)
         except (OSError, SafetensorError, ValueError, KeyError, TypeError):
-            do = f"delete {folder / FILE}: it is made again"
-            raise CheckpointError(
-                "a run needs the linear probe that it began with", got="a damaged one", do=do
-            ) from None
+            wanted, do = "a run needs the linear probe that it began with", f"delete {folder / FILE}: it is made again"
+            raise CheckpointError(wanted, got="a damaged one", do=do) from None
         return cls(task.with_settings(**{name: getattr(section, name) for name in chosen}), weight, bias, start=start)
+
+
+def _checksum(*tensors: Tensor) -> int:
+    return zlib.crc32(b"".join(f"{of.dtype}{list(of.shape)}".encode() + of.numpy().tobytes() for of in tensors))
 
 
 def output_of(module: Transformer) -> nn.Linear:
@@ -263,7 +269,7 @@ def _read(
     weights: list[Tensor] = []
     most = min(rows, _NUMBERS // max(len(heads) * start.config.output_stack.width, _outputs(feed.task, start)))
     with evaluating(start), machine.context():
-        for batch in _epoch(feed):
+        for batch in map(feed.batch, range(math.ceil(feed.steps_per_epoch))):
             states = start(batch.inputs, heads=()).states  # [B, S, F]
             real = batch.weights.view(-1, batch.rows_of_each)[:, 0] > 0  # [G]
             groups += int(real.sum())
@@ -283,11 +289,6 @@ def _read(
         joined = {name: of[None] for name, of in joined.items()}  # [1, R]
     batch = replace(batch, labels=joined, weights=torch.ones(1) if of_tokens else torch.cat(weights))
     return _Read([torch.cat(its) for its in found], batch, of_tokens, groups)
-
-
-def _epoch(feed: TaskFeed) -> Iterator[Batch]:
-    for step in range(math.ceil(feed.steps_per_epoch)):
-        yield feed.batch(step)
 
 
 def _pooled(head: SentenceHead, states: Tensor, batch: Batch) -> Tensor:
@@ -330,9 +331,7 @@ def _solutions(
 
 def _outputs(task: Task, start: Transformer) -> int:
     config = task.model(start.config)
-    head = config.token_head if config.sentence_head is None else config.sentence_head
-    assert head is not None
-    return head.labels
+    return next(head.labels for head in (config.sentence_head, config.token_head) if head is not None)
 
 
 def _mean_loss(task: Task, start: Transformer, read: _Read) -> Callable[[Tensor], Tensor]:
