@@ -112,7 +112,7 @@ def test_a_resumed_run_reads_its_layer_and_refuses_a_damaged_one(tmp_path: Path)
         path.write_bytes((tmp_path / damaged).read_bytes())
         with refused(CheckpointError, do=FILE):
             gf.train(None, out=tmp_path / "run", resume=True, set={"train.steps": 4}, progress=NoProgress())
-    for place in range(8, len(before)):  # a blank at the end of the header may differ
+    for place in range(8, len(before), 11):  # a blank at the end of the header may differ
         path.write_bytes(bytes([*before[:place], before[place] ^ 1, *before[place + 1 :]]))
         with suppress(CheckpointError):
             found = Probe.read(tmp_path / "run", task)
@@ -176,9 +176,9 @@ def test_fitting_stops_when_its_time_is_over(tmp_path: Path, monkeypatch: pytest
 
 def counting(steps: list[object]) -> type[torch.optim.LBFGS]:
     class Counting(torch.optim.LBFGS):
-        def step(self, closure: Any) -> Any:
+        def step(self, closure: Any) -> Any:  # type: ignore[override]
             steps.append(None)
-            return super().step(closure)
+            return super().step(closure)  # type: ignore[no-untyped-call]
 
     return Counting
 
