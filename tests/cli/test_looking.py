@@ -51,7 +51,14 @@ def test_the_corrections_of_the_slides_come_first_and_the_others_name_their_docu
 
 
 @pytest.mark.parametrize(
-    ("width", "options"), [(40, ("--notes",)), (80, ("--notes",)), (60, ("--cell", WEIGHT)), (120, ("--cell", WEIGHT))]
+    ("width", "options"),
+    [
+        (40, ("--notes",)),
+        (40, ("--cell", WEIGHT)),
+        (80, ("--notes",)),
+        (60, ("--cell", WEIGHT)),
+        (120, ("--cell", WEIGHT)),
+    ],
 )
 def test_explain_fits_the_screen(
     run: Run, drawn: Path, monkeypatch: pytest.MonkeyPatch, width: int, options: tuple[str, ...]
@@ -59,6 +66,14 @@ def test_explain_fits_the_screen(
     monkeypatch.setenv("COLUMNS", str(width))
     done = run("explain", drawn, SENTENCE, *options)
     assert max(map(len, [*done.out.splitlines(), *done.err.splitlines()])) <= width
+
+
+def test_a_cell_of_a_model_with_long_names_fits_the_screen(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    cell = "encoder.0.attention.weights[head=1,query=[MASK],key=cat]"
+    done = run("explain", "english", "the cat sat on the [MASK] .", "--cell", cell)
+    assert "numbers" in done.out
+    assert max(map(len, [*done.out.splitlines(), *done.err.splitlines()])) <= 40
 
 
 def test_several_texts_are_one_batch(run: Run, drawn: Path) -> None:

@@ -77,7 +77,14 @@ def search_build(
         with (
             told_to_go_on(),
             building(
-                out, opened, strategy=layers, pooling=pooled, named=named, request=request, resume=resume
+                out,
+                opened,
+                strategy=layers,
+                pooling=pooled,
+                named=named,
+                request=request,
+                resume=resume,
+                counting=lambda total: counted(out, 0, what="texts whose words are counted", total=total),
             ) as begun,
         ):
             if resume:
