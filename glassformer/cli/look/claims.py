@@ -13,23 +13,28 @@ from glassformer.cli.terminal.screen import console, escaped, plain_table, recor
 
 def claims(
     name: Annotated[
-        str | None, typer.Argument(metavar="CLAIM", help="A claim to show, X-1 to X-20.  [default: list all]")
+        str | None, typer.Argument(metavar="CLAIM", help="The claim to show, X-1 to X-20.  [default: list all claims]")
     ] = None,
-    run: Annotated[bool, typer.Option("--run", help="Train again, measure the claim and give a new verdict.")] = False,
-    runs: Annotated[Path, typer.Option("--runs", help="Folder of the training runs; finished ones are reused.")] = Path(
-        "runs/claims"
-    ),
+    rerun: Annotated[
+        bool, typer.Option("--rerun", help="Train the models of the claim again, measure them and give a new verdict.")
+    ] = False,
+    runs_folder: Annotated[
+        Path,
+        typer.Option("--runs-folder", metavar="FOLDER", help="Folder for the training runs; finished runs are reused."),
+    ] = Path("runs/claims"),
     out: Out = None,
     json: Json = False,
 ) -> None:
-    """List the claims of four tutorials with the verdicts of docs/claims.md: the slides "Masked language modeling
-    visualized", the lecture notes "Transformers and BERT", the blog post "How the Multi words mask matrix was build
-    with an example" and the "Illustrated Guide to Transformers". With CLAIM, show how it is judged and its figures;
-    with --run, measure it again. --run needs data sets in the folder $GLASSFORMER_DATA, and says which are missing.
+    """List claims of four tutorials with the verdicts of docs/claims.md. The tutorials are the slides "Masked language
+    modeling visualized", the lecture notes "Transformers and BERT", the blog post "How the Multi words mask matrix was
+    build [sic] with an example" and the "Illustrated Guide to Transformers". With CLAIM, show the rule of its verdict
+    and the figures. --rerun needs data sets in the folder $GLASSFORMER_DATA and says which are missing.
     """
     if name is None:
-        if run:
-            raise ConfigError("one claim is run at a time", got="no claim", do="name one: glassformer claims X-4 --run")
+        if rerun:
+            raise ConfigError(
+                "one claim is run at a time", got="no claim", do="name one: glassformer claims X-4 --rerun"
+            )
         with results(out) as handle:
             if json or out is not None:
                 for its in known_claims().values():
@@ -39,10 +44,10 @@ def claims(
         return
     its = known_claim(name)
     with results(out) as handle:
-        if run:
+        if rerun:
             from glassformer.run.claims import run_claim
 
-            found: Mapping[str, Any] = run_claim(its, runs)
+            found: Mapping[str, Any] = run_claim(its, runs_folder)
         else:
             found = recorded()[its.id]
         if json or out is not None:

@@ -22,16 +22,24 @@ if TYPE_CHECKING:
     from glassformer.look.texts.written import Looks
     from glassformer.look.trace.trace import Trace
 
-Write = Annotated[int | None, typer.Option("--write", min=1, help=f"{WRITE}  [default: none]")]
-LooksOf = Annotated[
-    str | None,
+Write = Annotated[
+    int | None,
     typer.Option(
-        "--looks",
-        help="With --write: show the attention of this BLOCK or BLOCK.HEAD, counted from 0.  "
-        "[default: the mean of the last block's heads]",
+        "--write",
+        min=1,
+        help=f"{WRITE}  They continue the text, or reply to it, and each step is shown.  [default: none]",
     ),
 ]
-_AS = "the model's own; only with --write"
+AttentionOf = Annotated[
+    str | None,
+    typer.Option(
+        "--attention",
+        metavar="BLOCK[.HEAD]",
+        help="With --write: show the attention of this block (the mean of its heads) or of this head, both counted "
+        "from 0.  [default: the last block]",
+    ),
+]
+_AS = "the model's own; needs --write"
 Beams = Annotated[int | None, typer.Option("--beams", min=1, help=help_of("beams", _AS))]
 Temperature = Annotated[float | None, typer.Option("--temperature", help=help_of("temperature", _AS))]
 TopK = Annotated[int | None, typer.Option("--top-k", min=1, help=help_of("top_k", _AS))]

@@ -22,8 +22,7 @@ def evaluate(
         list[str] | None,
         typer.Argument(
             metavar="[MODEL] FILES",
-            help=f"{options.THE_MODEL} data to measure on (.txt, .md, {options.DATA_FILES}). Without files: the "
-            "held-out data.",
+            help=f"Data to measure on: .txt, .md, {options.DATA_FILES}.  [default: the data that the model held out]",
         ),
     ] = None,
     model: options.NamedModel = None,
@@ -39,8 +38,8 @@ def evaluate(
     threads: options.Threads = None,
     columns: Mapping[str, Any] | None = None,
 ) -> None:
-    """Measure a model on its task, compared with baselines. A stopped evaluation cannot be resumed: run the command
-    again.
+    """Measure a model on its task and compare it with baselines. A stopped evaluation cannot be resumed: run the
+    command again.
     """
     which, paths = split_model("evaluate", files, model, is_data=_is_data)
     from glassformer.cli.train.report import show_report

@@ -29,12 +29,18 @@ def search_build(
         list[str] | None,
         typer.Argument(
             metavar="[MODEL] FILES",
-            help=f"{options.THE_MODEL} files with one text per line, or tables: .jsonl, .csv, .tsv, .parquet.",
+            help=f"Files with one text per line, or tables with one record per row: {options.TABLES}.",
             show_default=False,
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", file_okay=False, help=f"{options.OUT}  A folder.  [default: required]")
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            file_okay=False,
+            help=f"{options.OUT}  A new folder; this option is required.  [default: none]",
+        ),
     ] = None,
     model: options.NamedModel = None,
     text_column: options.TextColumn = "text",
@@ -46,7 +52,9 @@ def search_build(
     device: options.Device = "auto",
     threads: options.Threads = None,
 ) -> None:
-    """Build a search index from the vectors and words of texts, in a folder that also has the model's name."""
+    """Build a search index of texts, by their vectors and their words. The folder of the index records which model made
+    the vectors.
+    """
     which, paths = split_model(
         "search build", files, model, is_data=lambda path: Path(path).exists(), data="a file of texts"
     )

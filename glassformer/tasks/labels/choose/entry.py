@@ -2,7 +2,7 @@ from glassformer.tasks import TaskEntry, VerbEntry, WatchEntry
 
 TASK = TaskEntry(
     name="choose",
-    help="one of several candidates for a text, from a table",
+    help="predict which of several candidates fits a text, from a table",
     task=".task:Choose",
     recipe="choose-from-scratch",
     tuning="choose",
