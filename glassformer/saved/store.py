@@ -99,7 +99,7 @@ def write(directory: str | Path, saved: Artefact) -> Path:
     saved.needs_weights("a saved model")
     directory = Path(directory)
     do = "what was there before is unchanged: free disk space, or choose another folder"
-    failing = from_system(CheckpointError, f"a model must be saved to {directory}", do=do)
+    failing = from_system(CheckpointError, f"cannot save a model to {directory}", do=do)
     with failing, replace_files(directory, (*FILES, TARGET_FILE)) as folder:
         _write_files(folder, saved)
     return directory

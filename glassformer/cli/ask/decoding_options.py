@@ -32,14 +32,16 @@ def decoding_options(writes: str) -> dict[str, tuple[Any, object]]:
     return found
 
 
-def help_of(name: str, default: str) -> str:
-    """The help of one of them, with another default."""
-    return f"{OPTIONS[name].help.partition('  [')[0]}  [default: {default}]"
+def help_of(name: str, more: str) -> str:
+    """The help of one of them with another end."""
+    return f"{OPTIONS[name].help.partition('  ')[0]}  {more}"
 
 
 _TREE = "Show the search as a tree: the tokens that were kept and dropped at each step, and why."
 _TREES = {"tree": (Annotated[bool, typer.Option("--tree", help=_TREE)], False)}
-_STREAM = typer.Option("--stream/--no-stream", help="Print words as they are generated.  [default: on in a terminal]")
+_STREAM = typer.Option(
+    "--stream/--no-stream", help="Print words as they are generated.  [default: on in a terminal, else off]"
+)
 _SHOWN = {
     **_TREES,
     "stream": (Annotated[bool | None, _STREAM], None),

@@ -46,9 +46,8 @@ def explain(
         typer.Option(
             "--cell",
             metavar="CELL",
-            help="Trace one number back to its inputs: the name of a tensor from the printed steps with a cell, such as "
-            "encoder.blocks.0.self_attention.weights[head=1,query=likes,key=She]. Heads are counted from 0.  "
-            "[default: none]",
+            help="Trace one number back to its inputs: a name from the printed steps with a cell, such as "
+            "encoder.embed.output[position=2,feature=0].  [default: none]",
         ),
     ] = None,
     word: Annotated[
@@ -64,8 +63,7 @@ def explain(
         typer.Option(
             "--sentence",
             min=0,
-            help="Which of several texts to show (with --choice: which candidate), counted from 0. --word is a word of "
-            "this text.",
+            help="Which text (with --choice: which candidate) to show and to look up --word in, counted from 0.",
         ),
     ] = 0,
     terms: Annotated[

@@ -39,12 +39,12 @@ AttentionOf = Annotated[
         "from 0.  [default: the last block]",
     ),
 ]
-_AS = "the model's own; needs --write"
+_AS = "Needs --write.  [default: the model's own]"
 Beams = Annotated[int | None, typer.Option("--beams", min=1, help=help_of("beams", _AS))]
 Temperature = Annotated[float | None, typer.Option("--temperature", help=help_of("temperature", _AS))]
 TopK = Annotated[int | None, typer.Option("--top-k", min=1, help=help_of("top_k", _AS))]
 TopP = Annotated[float | None, typer.Option("--top-p", help=help_of("top_p", _AS))]
-Seed = Annotated[int | None, typer.Option("--seed", help=help_of("seed", "0"))]
+Seed = Annotated[int | None, typer.Option("--seed", help=help_of("seed", "Needs --write.  [default: 0]"))]
 
 
 def refuse_without(options: Mapping[str, object]) -> None:

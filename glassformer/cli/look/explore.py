@@ -11,7 +11,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.bundled.travelling import travelling
 from glassformer.cli.look.beside import IndexFolder, ProbeFile, StartModel, beside
 from glassformer.cli.terminal.opened import open_model, split_model
-from glassformer.cli.terminal.options import Choices, Device, NamedModel, Pair, Target, Texts, Threads, json_option
+from glassformer.cli.terminal.options import STDIN, Choices, Device, NamedModel, Pair, Target, Threads, json_option
 from glassformer.cli.terminal.screen import note, record
 from glassformer.cli.terminal.texts import texts_to_explain
 from glassformer.tasks import TASKS
@@ -24,7 +24,14 @@ _ANY_TEXT = "She likes the summer better than the winter."
 
 
 def explore(
-    text: Texts = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODEL] TEXT",
+            help=f"One or more texts. {STDIN}  [default: an example]",
+            show_default="slides; english if only a text is given",
+        ),
+    ] = None,
     model: NamedModel = None,
     pair: Pair = None,
     target: Target = None,
@@ -40,8 +47,8 @@ def explore(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Open a page in the browser that traces every number of a model back to its inputs. If neither a model nor a text
-    is given, it shows the bundled model slides. The page offers the other bundled models too. It is served only to this
+    """Open a page in the browser that traces every number of a model back to its inputs. The page
+    offers the other bundled models too. It is served only to this
     machine (localhost), at the printed address. Ctrl-C stops the server.
     """
     from glassformer.page.server.start import check_installed, serve

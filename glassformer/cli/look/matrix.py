@@ -76,7 +76,7 @@ def matrix(
         str | None,
         typer.Option(
             "--reading",
-            metavar="READING",
+            metavar="code|stated|pairs",
             help="Which words a word attends to: code (only itself, as in the post's code), stated (itself and the "
             "earlier unmasked words, as the post's text states) or pairs (all unmasked words, as the text says "
             "elsewhere).  [default: stated; all three with --post]",

@@ -15,7 +15,7 @@ STDIN = "Use - to read from standard input, one text per line."
 # The words of a command, of which the first may be the model: `split_model` in opened.py tells.
 Texts = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[MODEL] TEXT", help=f"Texts. {STDIN}", show_default=False),
+    typer.Argument(metavar="[MODEL] TEXT", help=f"One or more texts. {STDIN}", show_default=False),
 ]
 MODEL = "The model."
 NamedModel = Annotated[
@@ -81,13 +81,13 @@ WRITE = "Number of tokens to generate."
 ROWS = "Maximum number of rows to use."
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Random seed.")]
 # The files of tables that a training or a measurement reads.
-DATA_FILES = f"{TABLES}, for tag also .conll and .conllu, for answer also SQuAD's .json; all but .parquet also as .gz"
+DATA_FILES = f"{TABLES}; for tag also .conll and .conllu; for answer also SQuAD's .json; all but .parquet also as .gz"
 OUT = "Where to write the output."
 
 
 def out_option(more: str = "") -> Any:
     """The option --out for a file; `more` names the other formats that a verb writes."""
-    formats = f"A file, whose extension sets the format: {TABLES}{more}; any other extension: plain text."
+    formats = f"A file, whose extension sets the format: {TABLES}{more}; with any other extension, plain text."
     return typer.Option("--out", "-o", writable=True, help=f"{OUT}  {formats}  [default: standard output]")
 
 

@@ -70,8 +70,8 @@ def distil(
         float | None,
         typer.Option(
             "--vectors",
-            help="Weight of the cosine loss between the text vectors of student and teacher. If it is above 0, the data "
-            "are plain text, and the student learns the text vectors and the prediction of masked words.  "
+            help="Weight of the cosine loss between the text vectors of student and teacher. If it is above 0, the "
+            "data are plain text, and the student learns the text vectors and the prediction of masked words.  "
             "[default: 0; 4 if the teacher has no task]",
         ),
     ] = None,

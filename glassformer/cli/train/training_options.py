@@ -54,7 +54,7 @@ def told(setting: str, tasks: Collection[str] = TASKS, *, tuning: bool = False) 
     """
     found = {value for task in tasks if (value := _defaults(task, setting, tuning)) is not None}
     if len(found) > 1:
-        found = {"that of the task with --start" if tuning else "depends on the task"}
+        found = {"as for train TASK with --start" if tuning else "depends on the task"}
     return f"[default: {found.pop()}]" if found else ""
 
 
@@ -125,7 +125,7 @@ What = Annotated[
     str | None,
     typer.Argument(
         metavar="WHAT",
-        help="A task, a bundled recipe (train --help lists both), or a recipe file (.toml).",
+        help="A task, a bundled recipe, or a recipe file (.toml).",
         show_default=False,
     ),
 ]
@@ -137,18 +137,21 @@ Files = Annotated[
 ]
 
 # Of each kind of model: families, and their sizes.
+_BERT = (
+    "tiny, mini, small, medium, base, large, or LAYERSxWIDTH such as 6x256 with 2, 4, 6, 8, 10 or 12 layers and a "
+    "width of 128, 256, 512 or 768"
+)
 _ENCODERS = (
     "bert, distilbert, roberta, modernbert, slides (the tiny model of a tutorial)",
-    "for bert: tiny, mini, small, medium, base, large, or LAYERSxWIDTH such as 6x256 (LAYERS: 2, 4, 6, 8, 10 or 12; WIDTH: "
-    "128, 256, 512 or 768); for modernbert: tiny, mini, small, medium, base, large; distilbert, roberta and slides have no "
-    "sizes: use --set, such as --set model.settings.layers=6",
+    f"bert ({_BERT}), modernbert (tiny, mini, small, medium, base, large); distilbert, roberta and slides have no "
+    "sizes: set their dimensions, such as --set model.settings.layers=6",
 )
 _PAIRS = (
     "marian, vaswani2017 (the original Transformer as in the paper), tensor2tensor (as in its authors' code), bart, t5",
-    "for marian: tiny, mini, small, base; for vaswani2017 and tensor2tensor: base, big; for t5: small, base, large; bart has no "
-    "sizes: use --set, such as --set model.settings.layers=6",
+    "marian (tiny, mini, small, base), vaswani2017 and tensor2tensor (base, big), t5 (small, base, large); bart has no "
+    "sizes: set its dimensions, such as --set model.settings.layers=6",
 )
-_DECODERS = ("llama, gpt2", "for llama: tiny, mini, small, medium, 1b; for gpt2: tiny, mini, small, medium, large, xl")
+_DECODERS = ("llama, gpt2", "llama (tiny, mini, small, medium, 1b), gpt2 (tiny, mini, small, medium, large, xl)")
 _KINDS = {
     "Encoders": (_ENCODERS, lambda entry: not _generates(entry)),
     "Encoder–decoders": (_PAIRS, lambda entry: entry.pairs),
@@ -163,8 +166,8 @@ def _generates(entry: TaskEntry) -> bool:
 def _of_kinds(which: int, tasks: Collection[str]) -> str:
     """The families (0) or the sizes (1) of the models of these tasks."""
     fit = {kind: of[which] for kind, (of, fits) in _KINDS.items() if any(fits(TASKS[task]) for task in tasks)}
-    told = [f"{kind}: {each}." for kind, each in fit.items()]
-    return " ".join(told) if len(told) > 1 else f"{'One of ' if not which else ''}{told[0].partition(': ')[2]}"
+    several = [f"{kind}: {each}." for kind, each in fit.items()]
+    return " ".join(several) if len(fit) > 1 else f"{('One of', 'By family:')[which]} {next(iter(fit.values()))}."
 
 
 # What --help says of an option only for some tasks, by its setting.
@@ -279,7 +282,12 @@ def help_of_task(
 # What a student has no choice of, and what it has only with --vectors.
 _OF_THE_TEACHER = ("model.family",)
 OF_VECTORS = {"model.size": "--size", "tokenizer.vocabulary": "--vocabulary"}
-_STUDENTS = {"model.start": "some of the teacher's layers", "model.size": "base"}
+_ONLY = "Only with --vectors and without --start."
+_STUDENTS = {
+    "model.start": "The student starts from its weights.  [default: some of the teacher's layers]",
+    "model.size": f"{_ONLY} Sizes of bert: {_BERT}.  [default: base]",
+    "tokenizer.vocabulary": f"{_ONLY}  [default: 8000]",
+}
 
 
 def _parameters(tasks: Collection[str], *, student: bool = False) -> list[inspect.Parameter]:
@@ -290,12 +298,9 @@ def _parameters(tasks: Collection[str], *, student: bool = False) -> list[inspec
         if not default or (student and setting in _OF_THE_TEACHER):
             continue
         more = _FOR_TASKS[setting](tasks) if setting in _FOR_TASKS else ""
-        if student and setting in OF_VECTORS:
-            more = f"Only with --vectors and without --start. {more}"
-        if student and setting in _STUDENTS:
-            default = f"[default: {_STUDENTS[setting]}]"
+        end = _STUDENTS[setting] if student and setting in _STUDENTS else f"{more}  {default}"
         metavar = _METAVARS.get(name)
-        option = typer.Option(f"--{name}", metavar=metavar, writable=kind is Path, help=f"{line}  {more}  {default}")
+        option = typer.Option(f"--{name}", metavar=metavar, writable=kind is Path, help=f"{line}  {end}")
         found.append(
             inspect.Parameter(
                 name.replace("-", "_"),

@@ -55,7 +55,7 @@ def embed_compare(
             "--strategy",
             "-s",
             metavar="STRATEGY",
-            help=f"{options.LAYERS}  mix is a learned mix of all layers.  "
+            help=f"{options.LAYERS}  Also mix, a learned mix of all layers.  "
             "[default: embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4, concat:0,-1 and mix, if "
             "the model has these layers]",
         ),

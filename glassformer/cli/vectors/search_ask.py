@@ -19,7 +19,7 @@ def search_ask(
     index: Annotated[Path, typer.Argument(metavar="INDEX", help="Folder that search build wrote.")],
     question: Annotated[
         list[str] | None,
-        typer.Argument(metavar="QUESTION", help=f"Questions. {STDIN}", show_default=False),
+        typer.Argument(metavar="QUESTION", help=f"One or more questions. {STDIN}", show_default=False),
     ] = None,
     file: TextFiles = None,
     text_column: TextColumn = "text",

@@ -33,15 +33,8 @@ def search_build(
             show_default=False,
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            file_okay=False,
-            help=f"{options.OUT}  A new folder; this option is required.  [default: none]",
-        ),
-    ] = None,
+    *,
+    out: Annotated[Path, typer.Option("--out", "-o", file_okay=False, help=f"{options.OUT}  A new folder.")],
     model: options.NamedModel = None,
     text_column: options.TextColumn = "text",
     strategy: options.Strategies = None,
@@ -60,8 +53,6 @@ def search_build(
     )
     if not paths:
         raise DataError("a file with texts is needed", got="none", do="glassformer search build --help")
-    if out is None:
-        raise DataError("an index needs a folder", got="no --out", do="add --out INDEX")
     layers, pooled = _one("strategy", strategy, "last"), _one("pooling", pooling, "mean")
     from glassformer.bundled.travelling import travels
     from glassformer.features.search.building import building

@@ -234,7 +234,7 @@ def _below(folder: Path, leave: Callable[[Path, str], None]) -> Iterator[Path]:
             entries = sorted(os.scandir(at), key=lambda entry: entry.name)
         except OSError as error:
             if at == folder:
-                raise DataError(f"{at} must be readable", got=error.strerror or str(error)) from None
+                raise DataError(f"cannot read {at}", got=error.strerror or str(error)) from None
             leave(at, error.strerror or str(error))
             continue
         for entry in entries:

@@ -12,7 +12,7 @@ TASK = TaskEntry(
 VERBS = (
     VerbEntry(
         name="answer",
-        help="answer a question from a passage",
+        help="answer a question from a passage (--pair)",
         predictor=".task:AnswerQuestions",
         method=True,
         columns=("text", "pair"),

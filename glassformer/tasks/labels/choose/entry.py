@@ -12,7 +12,7 @@ TASK = TaskEntry(
 VERBS = (
     VerbEntry(
         name="choose",
-        help="choose the candidate that best fits a text",
+        help="choose the candidate (--choice) that best fits a text",
         predictor=".task:Choose",
         method=True,
         columns=("text", "choices"),
