@@ -42,7 +42,6 @@ _RENAMED = {
     "--hide": ("--mask-fraction",),
     "--looks": ("--attention",),
     "--dtype": ("--precision",),
-    "--run": ("--rerun",),
     "--runs": ("--runs-folder",),
     "--words": ("--per-word",),
     "--word": ("--compare-word",),

@@ -27,7 +27,7 @@ def kind_of(out: Path, features: Sequence[str], *, words: bool) -> str:
     kind = out.suffix.lower().removeprefix(".")
     if kind not in WRITERS:
         raise DataError(
-            "vectors are written to a .npy, .parquet or .safetensors file, with --json to any file as JSON lines",
+            "vectors are written to a .npy, .parquet or .safetensors file, with --json to any file as JSON Lines",
             got=str(out),
         )
     if kind == "npy" and words:

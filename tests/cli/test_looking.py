@@ -195,7 +195,7 @@ def test_verify(run: Run, trained: Path) -> None:
     done = run("verify", trained, TEXT)
     assert done.code == 0
     assert done.out.count("✓") == 3
-    (record,) = run("verify", trained, TEXT, "--dtype", "float64", "--json").records
+    (record,) = run("verify", trained, TEXT, "--precision", "float64", "--json").records
     assert record["holds"]
     assert record["limit"] == 1e-12
     assert max(record["formulas"].values()) <= 1e-12

@@ -16,10 +16,10 @@ from tests.conftest import REPOSITORY
 PAGE = REPOSITORY / "docs" / "options.md"
 HEAD = """# Options
 
-Each option has one name and one meaning, whichever verb has it. Defaults are in `glassformer VERB --help`; all verbs
-have `--quiet`. This page is written by `python -m tests.docs.options`.
+Each option has one name and one meaning, whichever command has it. Defaults are in `glassformer COMMAND --help`; all
+commands have `--quiet`. This page is written by `python -m tests.docs.options`.
 
-| option | meaning | verbs |
+| option | meaning | commands |
 |---|---|---|
 """
 

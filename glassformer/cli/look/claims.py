@@ -15,8 +15,8 @@ def claims(
     name: Annotated[
         str | None, typer.Argument(metavar="CLAIM", help="The claim to show, X-1 to X-20.  [default: list all claims]")
     ] = None,
-    rerun: Annotated[
-        bool, typer.Option("--rerun", help="Train the models of the claim again, measure them and give a new verdict.")
+    run: Annotated[
+        bool, typer.Option("--run", help="Train the models of the claim again, measure them and give a new verdict.")
     ] = False,
     runs_folder: Annotated[
         Path,
@@ -28,12 +28,12 @@ def claims(
     """List claims of four tutorials with the verdicts of docs/claims.md. The tutorials are the slides "Masked language
     modeling visualized", the lecture notes "Transformers and BERT", the blog post "How the Multi words mask matrix was
     build [sic] with an example" and the "Illustrated Guide to Transformers". With CLAIM, show the rule of its verdict
-    and the figures. --rerun needs data sets in the folder $GLASSFORMER_DATA and says which are missing.
+    and the figures. --run needs data sets in the folder $GLASSFORMER_DATA and says which are missing.
     """
     if name is None:
-        if rerun:
+        if run:
             raise ConfigError(
-                "one claim is run at a time", got="no claim", do="name one: glassformer claims X-4 --rerun"
+                "one claim is run at a time", got="no claim", do="name one: glassformer claims X-4 --run"
             )
         with results(out) as handle:
             if json or out is not None:
@@ -44,7 +44,7 @@ def claims(
         return
     its = known_claim(name)
     with results(out) as handle:
-        if rerun:
+        if run:
             from glassformer.run.claims import run_claim
 
             found: Mapping[str, Any] = run_claim(its, runs_folder)

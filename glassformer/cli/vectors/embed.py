@@ -74,7 +74,7 @@ def embed(
     table = word is not None and out is not None and out.suffix.lower() == ".parquet"
     if json and not table and out is not None and out.suffix.lower() in BINARY:
         raise ConfigError(
-            "--json writes JSON lines",
+            "--json writes JSON Lines",
             got=f"{out}, which has another suffix",
             do="leave out --json, or choose a .jsonl file",
         )

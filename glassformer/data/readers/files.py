@@ -176,7 +176,7 @@ class _Search:
             return kind
         suffix = plain_suffix(path)
         if suffix == ".json" and not (self.reads == "tables" and _is_squad(path, self.text)):
-            return "JSON, not JSON lines"
+            return "JSON, not JSON Lines"
         kind_of_table = table_kind(path)
         head = _head(path)
         if kind_of_table is None and head is not None and (reason := not_text(head)):
