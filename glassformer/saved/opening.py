@@ -68,8 +68,7 @@ def open_as_saved(path: str | Path, kind: type[Kind]) -> Kind:
     do = "name a folder that train or import wrote"
     if (path / RECIPE).is_file():
         do = f"its training is unfinished: continue with glassformer train --resume --out {path}"
-    wanted = f"a saved model has the file {store.SETTINGS} or config.json"
-    raise CheckpointError(wanted, got=f"the folder {path} without either", do=do)
+    raise CheckpointError(f"{path} is not a saved model: it has neither {store.SETTINGS} nor config.json", do=do)
 
 
 def choose_dtype(name: str | torch.dtype | None) -> torch.dtype:

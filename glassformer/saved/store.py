@@ -113,7 +113,7 @@ def read(directory: str | Path, kind: type[Kind]) -> Kind:
     directory = current(given)
     if not (directory / SETTINGS).is_file():
         refuse_pickles(directory)
-        raise CheckpointError(f"a saved model is needed at {directory}", got=f"no {SETTINGS} there")
+        raise CheckpointError(f"{directory} is not a saved model: it has no {SETTINGS}")
     header = read_weights_header(directory / WEIGHTS)
     facts = read_facts(directory / SETTINGS, header)
     module = build_with(facts.model, directory / WEIGHTS, header, checksum=facts.checksums.get(WEIGHTS))

@@ -24,7 +24,7 @@ def test_explain_at_the_board(run: Run, drawn: Path) -> None:
     titles = [line for line in done.out.splitlines() if line[:1].isdigit()]
     assert len(titles) > 15
     assert all(word in done.out for word in ("(likes)", "(the)"))
-    assert "Looking does not change the answer" in done.err
+    assert "Tracing does not change the output" in done.err
     assert "Note C-2" not in done.out
     assert len(run("explain", drawn, SENTENCE, "--json").records) == len(titles)
 

@@ -34,7 +34,18 @@ def rows(out: str, step: int) -> list[list[float]]:
 @pytest.mark.parametrize("rule", ["itself", "zero"])
 @pytest.mark.parametrize("reading", ["code", "stated", "pairs"])
 def test_what_is_printed_is_what_is_computed(run: Run, reading: Any, rule: Any) -> None:
-    words = ["matrix", SENTENCE.text, "--mask-fraction", "0.3", "--seed", "2", "--reading", reading, "--nothing-to-see", rule]
+    words = [
+        "matrix",
+        SENTENCE.text,
+        "--mask-fraction",
+        "0.3",
+        "--seed",
+        "2",
+        "--reading",
+        reading,
+        "--nothing-to-see",
+        rule,
+    ]
     shown, (record,) = run(*words).out, run(*words, "--json").records
     features = torch.tensor(record["features"])
     expected = activity_matrix(features, record["masked_words"], reading=reading, nothing_to_see=rule)

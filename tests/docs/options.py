@@ -47,6 +47,7 @@ def options() -> list[Found]:
             if name in told:
                 kinds = {of for of in typing.get_args(kind) if of is not type(None)} or {kind}
                 kind = kinds.pop() if len(kinds) == 1 and typing.get_origin(kind) is not typing.Literal else kind
+                kind = str if typing.get_origin(kind) is typing.Literal else kind  # the words may differ by verb
                 help_ = re.split(r"\s\s|\s+\[default", told[name].help or "")[0]  # what comes then is the verb's
                 found.append(Found(verb, (name, *(told[name].param_decls or ())), kind, help_))
     return found

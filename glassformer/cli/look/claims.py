@@ -32,9 +32,7 @@ def claims(
     """
     if name is None:
         if run:
-            raise ConfigError(
-                "one claim is run at a time", got="no claim", do="name one: glassformer claims X-4 --run"
-            )
+            raise ConfigError("one claim is run at a time", got="no claim", do="name one: glassformer claims X-4 --run")
         with results(out) as handle:
             if json or out is not None:
                 for its in known_claims().values():

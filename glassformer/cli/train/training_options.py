@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -216,7 +216,7 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
         "tune.adapters.rank",
         "Train only the head, and LoRA adapters of this rank on queries and values, which are merged at the end.",
     ),
-    ("precision", Literal["auto", "float32", "bfloat16", "float64"], "train.precision", PRECISION),
+    ("precision", str, "train.precision", PRECISION),
     ("device", str, "train.device", DEVICE),
     ("threads", int, "train.threads", THREADS),
     ("seed", int, "train.seed", "Random seed."),
@@ -318,6 +318,7 @@ _METAVARS = {
     "family": "FAMILY",
     "size": "SIZE",
     "device": "DEVICE",
+    "precision": "auto|float32|bfloat16|float64",
     "target-file": "FILE",
     "freeze": "PARAMETERS",
     "watch": "SENTENCE",

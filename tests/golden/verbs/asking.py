@@ -148,7 +148,9 @@ def _vectors() -> Iterator[Case]:
         )
     yield Case("embed/words", f"embed english {TEXT} --per-word -s -2 --json")
     yield Case(
-        "embed/word", "embed english 'He sat by the river bank.' 'She works at a bank.' --compare-word bank --json", fast=True
+        "embed/word",
+        "embed english 'He sat by the river bank.' 'She works at a bank.' --compare-word bank --json",
+        fast=True,
     )
     yield Case(
         "embed/conll",

@@ -181,7 +181,9 @@ def _looking() -> Iterator[Case]:
     yield Case("heads/text", f"heads english {TEXT} --no-importance --json", fast=True)
     for reading in ("code", "stated", "pairs"):
         yield Case(f"matrix/{reading}", f"matrix {TEXT} --reading {reading} --json", fast=True)
-    yield Case("matrix/wide", f"matrix {TEXT} --mask-fraction 0.4 --seed 3 --width 5 --nothing-to-see zero --json", fast=True)
+    yield Case(
+        "matrix/wide", f"matrix {TEXT} --mask-fraction 0.4 --seed 3 --width 5 --nothing-to-see zero --json", fast=True
+    )
     yield Case("matrix/guide", "matrix --guide --query-size 512 --json", fast=True)
     yield Case("shuffle", "shuffle --json", fast=True)
     yield Case("claims", "claims X-4 --json", fast=True)
