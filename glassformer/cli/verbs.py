@@ -7,7 +7,7 @@ from glassformer.tasks import VERBS as ANSWERS
 VERBS: dict[str, dict[str, str]] = {
     "Train": {
         "demo": "train and inspect two small models in about four minutes",
-        "plan": "count the parameters, and estimate memory and time, of a training run",
+        "plan": "count the parameters of a training run, and estimate its memory and time",
         "train": "train a model from text files or a recipe",
         "distil": "train a smaller model from a larger one and your data",
         "evaluate": "measure a model on held-out text, compared with baselines",
@@ -27,7 +27,7 @@ VERBS: dict[str, dict[str, str]] = {
         "verify": "check every tensor of a run against its formula",
         "claims": "list claims of four Transformer tutorials, with verdicts",
         "models": "list the bundled models",
-        "info": "describe a saved model: sizes, task, tokenizer, data",
+        "info": "describe a model: sizes, task, tokenizer, precision, data, scores",
         "cache": "show the caches on this machine; cache --clear deletes them",
     },
     "Import and export": {

@@ -139,5 +139,5 @@ def _block_and_head(text: str | None) -> tuple[int | None, int | None]:
         return None, None
     block, _, head = text.partition(".")
     if not block.isdecimal() or (head and not head.isdecimal()) or text.endswith("."):
-        raise ConfigError("--attention names a block, as 3, or one of its heads, as 3.1", got=repr(text))
+        raise ConfigError("--attention takes a block, such as 3, or one of its heads, such as 3.1", got=repr(text))
     return int(block), int(head) if head else None

@@ -76,10 +76,8 @@ def _argument(parameter: inspect.Parameter, verb: str) -> Iterator[tuple[str, st
         return
     words = [word.strip("[]") for word in (told.metavar or parameter.name.upper()).split()]
     if len(words) > 1:
-        name = bundled_for(verb)
-        default = (
-            "required, as no bundled model can do this" if name is None else f"default: {told.show_default or name}"
-        )
+        name = told.show_default if isinstance(told.show_default, str) else bundled_for(verb)
+        default = f"default: {name}" if name else "required, as no bundled model can do this"
         yield words[0], f"The model: {WHICH}.  [{default}]"
     yield words[-1], _with_default(told.help or "", parameter.default, None, None)
 

@@ -30,7 +30,7 @@ def train(
     settings: Mapping[str, object] | None = None,
 ) -> None:
     """Train a model and save it with its tokenizer, recipe, scores and model card. glassformer train TASK --help lists
-    the options of a task with its defaults. Ctrl-C saves the run; continue it with --resume --out RUN.
+    the options of a task and their defaults. Ctrl-C saves the run; continue it with --resume --out RUN.
     """
     if what is None:
         from glassformer.saved.recipe import RECIPE
