@@ -123,4 +123,4 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     if near:
         return f"did you mean {near[0]!r}?"
-    return f"known here: {', '.join(sorted(known))}" if len(known) <= 40 else ""
+    return f"choose from: {', '.join(sorted(known))}" if len(known) <= 40 else ""

@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 
 # The terms of a softmax over a vocabulary are thousands, each with its operands.
 _TERMS = 16
+_CELL = (
+    "Trace one number back to its inputs, such as encoder.blocks.0.self_attention.weights[head=1,query=likes,key=She]: "
+    "the name of a tensor, as in the printed steps, and a cell of it.  [default: none]"
+)
+_WORD = "Word whose numbers are shown: WORD, WORD@POSITION or POSITION, counted from 0.  [default: 0]"
+_SENTENCE = "Which text (with --choice: which candidate) to show and to look up --word in, counted from 0."
 # Words that were hidden, each with the ids of its tokens.
 Hidden = tuple[tuple[str, tuple[int, ...]], ...]
 
@@ -41,31 +47,9 @@ def explain(
     target: options.Target = None,
     choice: options.Choices = None,
     expect: options.Expect = None,
-    cell: Annotated[
-        str | None,
-        typer.Option(
-            "--cell",
-            metavar="CELL",
-            help="Trace one number back to its inputs: a name from the printed steps with a cell, such as "
-            "encoder.embed.output[position=2,feature=0].  [default: none]",
-        ),
-    ] = None,
-    word: Annotated[
-        str | None,
-        typer.Option(
-            "--word",
-            metavar="WORD",
-            help="Word whose numbers are shown: WORD, WORD@POSITION or POSITION, counted from 0.  [default: 0]",
-        ),
-    ] = None,
-    sentence: Annotated[
-        int,
-        typer.Option(
-            "--sentence",
-            min=0,
-            help="Which text (with --choice: which candidate) to show and to look up --word in, counted from 0.",
-        ),
-    ] = 0,
+    cell: Annotated[str | None, typer.Option("--cell", metavar="NAME[CELL]", help=_CELL)] = None,
+    word: Annotated[str | None, typer.Option("--word", metavar="WORD", help=_WORD)] = None,
+    sentence: Annotated[int, typer.Option("--sentence", min=0, help=_SENTENCE)] = 0,
     terms: Annotated[
         int | None,
         typer.Option(

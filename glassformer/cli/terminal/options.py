@@ -23,7 +23,8 @@ NamedModel = Annotated[
     typer.Option(
         "--model",
         metavar="MODEL",
-        help=f"{MODEL}  Use this option if the first text or file could be taken for a model.  [default: the argument MODEL]",
+        help=f"{MODEL}  Use this option if the first text or file could be taken for a model.  "
+        "[default: the argument MODEL]",
     ),
 ]
 Pair = Annotated[

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from glassformer.base.errors import DataError
 from glassformer.cli.terminal import options
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model, split_model
@@ -22,6 +23,7 @@ def evaluate(
         list[str] | None,
         typer.Argument(
             metavar="[MODEL] FILES",
+            show_default="english if files are given",
             help=f"Data to measure on: .txt, .md, {options.DATA_FILES}.  [default: the data that the model held out]",
         ),
     ] = None,
@@ -41,6 +43,10 @@ def evaluate(
     """Measure a model on its task and compare it with baselines. A stopped evaluation cannot be resumed: run the
     command again.
     """
+    if not files and model is None:
+        raise DataError(
+            "evaluate needs a model or files to measure on", got="neither", do="see glassformer evaluate --help"
+        )
     which, paths = split_model("evaluate", files, model, is_data=_is_data)
     from glassformer.cli.train.report import show_report
     from glassformer.run.evaluate import evaluate as measure

@@ -37,7 +37,7 @@ _NONE = {
     "train.threads": "all",
     "model.size": "the family's own",
     "model.start": "random weights",
-    "train.learning_rate": "found from the weights of the model",
+    "train.learning_rate": "computed from the magnitude of the weights",
     "data.rejects": STOPS,
     **{f"data.{role}": value for role, value in OF_TAGGED.items()},
     **dict.fromkeys(ENDS, "no limit"),
