@@ -152,7 +152,7 @@ _PAIRS = (
     "sizes: set its dimensions, such as --set model.settings.layers=6",
 )
 _DECODERS = ("llama, gpt2", "llama (tiny, mini, small, medium, 1b), gpt2 (tiny, mini, small, medium, large, xl)")
-_KINDS = {
+_KINDS: Mapping[str, tuple[tuple[str, str], Callable[[TaskEntry], bool]]] = {
     "Encoders": (_ENCODERS, lambda entry: not _generates(entry)),
     "Encoder–decoders": (_PAIRS, lambda entry: entry.pairs),
     "Decoders": (_DECODERS, lambda entry: _generates(entry) and (entry.alone is not None or not entry.pairs)),
