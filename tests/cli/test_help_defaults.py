@@ -11,6 +11,7 @@ import pytest
 
 from glassformer.bundled.recipes import ready_recipe, ready_recipes
 from glassformer.cli.__main__ import _command, main
+from glassformer.cli.terminal.opened import bundled_for
 from glassformer.cli.train.training_options import _OPTIONS, OF_VECTORS, RECIPES, _generates, _of_kinds, told
 from glassformer.cli.verbs import PARTS, VERBS
 from glassformer.config import ModelConfig
@@ -39,6 +40,28 @@ def test_every_option_that_takes_a_value_tells_its_default(capsys: pytest.Captur
             if tells == (parameter.default is not None):
                 silent.append((verb, name))
     assert silent == []
+
+
+def test_help_shows_every_argument_and_option_and_which_model_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+    parts = [f"{verb} {part}" for verb, its in PARTS.items() for part in its]
+    for verb in (*parts, *(verb for group in VERBS.values() for verb in group)):
+        assert main([*verb.split(), "--help"]) == 0
+        shown = re.sub(r"\s+", " ", capsys.readouterr().out)
+        usage = shown.partition("Arguments:")[0].partition("Options:")[0]
+        assert "[[" not in usage
+        assert "True" not in shown
+        for name, parameter in inspect.signature(_command(verb), eval_str=True).parameters.items():
+            told_of: Any = parameter.annotation.__metadata__[0]
+            if type(told_of).__name__ == "ArgumentInfo":
+                words = (told_of.metavar or name.upper()).replace("[", "").replace("]", "").split()
+                assert all(word in usage for word in words), (verb, name)
+            else:
+                assert re.search(rf"(^|[ /]){re.escape(told_of.default.split('/')[0])} ", shown), (verb, name)
+        if "[MODEL]" in usage:
+            name_of_model = bundled_for(verb)
+            model = re.search(r" MODEL The model: [^\[]*\[([^\]]*)\]", shown)
+            assert model is not None
+            assert "required" in model[1] if name_of_model is None else name_of_model in model[1]
 
 
 CHOSEN = "chosen to suit the size of the text and --minutes"

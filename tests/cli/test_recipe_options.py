@@ -21,6 +21,7 @@ from glassformer.saved.recipe import Recipe, resolve
 from glassformer.saved.sections import ModelSection, TokenizerSection
 from glassformer.tasks import TASKS
 from glassformer.tasks.labels.classify.settings import ClassifyData
+from tests.cli.conftest import Run
 
 
 def recipe(what: str = "masked-lm", *assignments: str, **settings: object) -> Recipe:
@@ -53,6 +54,14 @@ def test_a_recipe_file_keeps_the_size_of_its_own_family(tmp_path: Path) -> None:
     path.write_text('[task]\nname = "masked-lm"\n[model]\nsize = "6x256"\n')  # bert, when none is named
     assert layers_and_width(recipe(str(path), model_family="bert")) == (6, 256)
     assert recipe(str(path), model_family="modernbert").model.size is None
+
+
+def test_a_student_with_layers_of_its_teacher_has_no_size_of_its_own(run: Run, text_file: Path) -> None:
+    for option, value in (("--size", "tiny"), ("--vocabulary", "100")):
+        done = run("distil", "english", text_file, option, value)
+        assert (done.code, done.out) == (2, "")
+        assert f"got {option}" in done.err
+        assert "--vectors" in done.err
 
 
 @pytest.mark.parametrize("task", TASKS)
