@@ -268,7 +268,7 @@ def _answer(model: Model, text: str, *, beams: int | None = None) -> str:
 
 
 def _measured_on(data: Mapping[str, Any], split: str) -> str:
-    unread = "read by nothing before" if split == "test" else "not trained on"
+    unread = "not used for anything else" if split == "test" else "not trained on"
     return f"{data[split]:.1%} of the documents, chosen by a hash of their text, {unread}"
 
 

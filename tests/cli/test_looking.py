@@ -24,7 +24,7 @@ def test_explain_at_the_board(run: Run, drawn: Path) -> None:
     titles = [line for line in done.out.splitlines() if line[:1].isdigit()]
     assert len(titles) > 15
     assert all(word in done.out for word in ("(likes)", "(the)"))
-    assert "Looking does not change the answer" in done.err
+    assert "Tracing does not change the output" in done.err
     assert "Note C-2" not in done.out
     assert len(run("explain", drawn, SENTENCE, "--json").records) == len(titles)
 
@@ -210,7 +210,7 @@ def test_verify(run: Run, trained: Path) -> None:
     done = run("verify", trained, TEXT)
     assert done.code == 0
     assert done.out.count("✓") == 3
-    (record,) = run("verify", trained, TEXT, "--dtype", "float64", "--json").records
+    (record,) = run("verify", trained, TEXT, "--precision", "float64", "--json").records
     assert record["holds"]
     assert record["limit"] == 1e-12
     assert max(record["formulas"].values()) <= 1e-12
