@@ -56,7 +56,8 @@ def requested_recipe(
     if what in TASKS and "data.files" not in changes:
         verb = f"distil {changes['distil.teacher']}" if teaches else f"train {what}"
         raise DataError("data to learn from is needed", got="no files", do=f"glassformer {verb} FILES")
-    starts = "model.start" in changes or teaches
+    # A student that learns vectors has a model and tokens of its own.
+    starts = "model.start" in changes or (teaches and not changes.get("distil.vectors"))
     if starts and "model.family" in changes:
         raise ConfigError(
             "a model to start from has its own family",

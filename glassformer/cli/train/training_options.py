@@ -89,7 +89,7 @@ def _default(entry: TaskEntry, setting: str, *, tuning: bool = False) -> str | N
     if setting == "train.batch" and "batch_tokens" in table:
         return "none: train.batch_tokens is used"
     if setting in _SIZED and entry.sized and not tuning:
-        return "chosen to suit the size of the text and --minutes"
+        return _SUITS
     value = table.get(key, fields[key].default)
     if value is None:
         return _NONE.get(setting, "none")
@@ -137,6 +137,7 @@ Files = Annotated[
 ]
 
 # Of each kind of model: families, and their sizes.
+_SUITS = "chosen to suit the size of the text and --minutes"
 _BERT = (
     "tiny, mini, small, medium, base, large, or LAYERSxWIDTH such as 6x256 with 2, 4, 6, 8, 10 or 12 layers and a "
     "width of 128, 256, 512 or 768"
@@ -285,8 +286,8 @@ OF_VECTORS = {"model.size": "--size", "tokenizer.vocabulary": "--vocabulary"}
 _ONLY = "Only with --vectors and without --start."
 _STUDENTS = {
     "model.start": "The student starts from its weights.  [default: some of the teacher's layers]",
-    "model.size": f"{_ONLY} Sizes of bert: {_BERT}.  [default: base]",
-    "tokenizer.vocabulary": f"{_ONLY}  [default: 8000]",
+    "model.size": f"{_ONLY} Sizes of modernbert: tiny, mini, small, medium, base, large.  [default: {_SUITS}]",
+    "tokenizer.vocabulary": f"{_ONLY}  [default: {_SUITS}]",
 }
 
 
