@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.heads import SentenceHead, TokenHead
@@ -64,6 +65,10 @@ class Read:
         weights = self.batch.weights.view(-1, self.batch.rows_of_each)[:, 0]
         return float(len(self) if self.of_tokens else weights.sum())
 
+    @property
+    def different_labels(self) -> int:
+        return sum(int((of.unique() != IGNORED).sum()) for of in self.batch.labels.values())
+
     def folds(self) -> list[tuple[Read, Read]]:
         """For each of five parts of the groups of rows, all others and this part."""
         each = self.batch.rows_of_each
@@ -74,6 +79,15 @@ class Read:
         return [
             (self._rows(rest.flatten()), self._rows(part.flatten())) for rest, part in zip(others, parts, strict=True)
         ]
+
+    def also(self, more: Read | None) -> Read:
+        """These rows and more of them, of whole texts whose labels are sets."""
+        if more is None:
+            return self
+        vectors = [torch.cat(its) for its in zip(self.vectors, more.vectors, strict=True)]
+        labels = {name: _filled(of, more.batch.labels[name]) for name, of in self.batch.labels.items()}
+        weights = torch.cat([self.batch.weights, more.batch.weights])
+        return Read(vectors, replace(self.batch, labels=labels, weights=weights), self.of_tokens)
 
     def _rows(self, rows: Tensor) -> Read:
         labels = {name: of[:, rows] if self.of_tokens else of[rows] for name, of in self.batch.labels.items()}
@@ -112,6 +126,12 @@ def read_states(
         joined = {name: of[None] for name, of in joined.items()}  # [1, R]
     batch = replace(batch, labels=joined, weights=torch.ones(1) if of_tokens else torch.cat(weights))
     return Read([torch.cat(its) for its in found], batch, of_tokens, groups)
+
+
+def _filled(*sets: Tensor) -> Tensor:
+    """Sets of labels [R, M] one after the other, filled to the largest M."""
+    most = max(each.shape[1] for each in sets)
+    return torch.cat([functional.pad(each, (0, most - each.shape[1]), value=IGNORED) for each in sets])
 
 
 def _pooled(head: SentenceHead, states: Tensor, batch: Batch) -> Tensor:

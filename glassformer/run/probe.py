@@ -141,13 +141,18 @@ def probe(
     most = min(_SECONDS, math.inf if train.minutes is None else _SHARE * 60 * train.minutes)
     log(f"linear probe: reading training records for at most {most:.0f} s")
     machine = choose_machine(train.device, train.precision, train.threads)
-    learned = read_states(start, heads, TaskFeed(task, sources["train"]), machine, _ROWS, most)
-    rate = learned.groups / max(time.monotonic() - began, 1e-9)
+    source, named = task.names(sources["train"]), None
+    if source is not None:
+        named = read_states(start, heads, TaskFeed(task, source), machine, _ROWS, _OTHERS * most)
+    left, reading = most - (time.monotonic() - began), time.monotonic()
+    learned = read_states(start, heads, TaskFeed(task, sources["train"]), machine, _ROWS, left)
+    rate = learned.groups / max(time.monotonic() - reading, 1e-9)
     held_out = sources.get("validation")
     if held_out is None or len(held_out) < FEW:
-        parts, how = learned.folds(), "cross-validation"
+        parts, how = [(rest.also(named), part) for rest, part in learned.folds()], "cross-validation"
     else:
-        parts = [(learned, read_states(start, heads, TaskFeed(task, held_out), machine, _MEASURED, _OTHERS * most))]
+        measured = read_states(start, heads, TaskFeed(task, held_out), machine, _MEASURED, _OTHERS * most)
+        parts = [(learned.also(named), measured)]
         how = "held-out text"
     names = [getattr(each.section, "pooling", None) or "states" for each in tasks]
     each_seconds = _FITTING * most / (len(parts) * (len(tasks) + len(STRENGTHS)) + 1)
@@ -163,13 +168,15 @@ def probe(
     losses[best], chosen = min(of_strengths), int(np.argmin(of_strengths))
     _, weight, bias = layers[chosen]
     if len(parts) > 1:
-        strength, whole = STRENGTHS[chosen : chosen + 1], (learned, learned)
+        strength, whole = STRENGTHS[chosen : chosen + 1], (learned.also(named), learned)
         _, weight, bias = next(solutions(tasks[best], start, whole, best, strength, each_seconds))
     if not (math.isfinite(losses[best]) and weight.isfinite().all()):
         return None
     shown = ", ".join(f"{name} {loss:.4f}" for name, loss in zip(names, losses, strict=True))
     seconds = time.monotonic() - began
     rows = f"linear probe of the frozen states of {len(learned):,} rows"
+    if named is not None:
+        rows += f" and the names of {named.different_labels:,} labels"
     log(f"{rows}, loss in {how}: {shown} ({seconds:.0f} s); training starts from it")
     return Probe(tasks[best], weight, bias, dict(zip(names, losses, strict=True)), rate, seconds, fingerprint(start))
 

@@ -3,6 +3,7 @@
 B rows · L labels · M most labels of a text
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -24,7 +25,7 @@ from glassformer.tasks.labels.classify.labelling import OneLabel, SeveralLabels
 from glassformer.tasks.labels.classify.settings import ClassifyData, ClassifySection
 from glassformer.tasks.labels.labels import Class, Classes, Labelled, TextPairTask, Unlearned, two_segments
 from glassformer.tasks.predictor import Context, evaluating, predict, untrained
-from glassformer.tasks.records import Record
+from glassformer.tasks.records import Record, RecordSource
 from glassformer.tasks.rows import Axis, Row, known_label, label_of, labels_of, not_finite, text_of
 from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
@@ -35,6 +36,8 @@ __all__ = ["Class", "Classes", "Classify", "Labelled"]
 _SHOWN = 10
 # Texts, and logits of them, that a temperature is fitted on.
 _FITTED, _LOGITS = 2048, 1 << 22
+# With fewer records for each label the labels' names are learned too: decisions/2026-11-25-names-of-labels.md.
+_FEW = 32
 
 
 def _of_label_sets(task: Any, both: Both) -> Tensor:
@@ -156,6 +159,18 @@ class Classify(TextPairTask[Labelled, Any]):
             records=int(preparation.facts.get("labelled_records") or count),
             separator=data.separator,
         )
+
+    def names(self, train: RecordSource[Labelled]) -> RecordSource[Labelled] | None:
+        """Of single texts: those with a letter, `_` and `-` in them as blanks."""
+        if train.examples[0].pair is not None or len(train.examples) >= _FEW * self.outputs:
+            return None
+        several = self.section.several
+        found = [
+            Labelled(re.sub("[_-]", " ", label), None, None if several else number, (number,) if several else None)
+            for label, number in self._numbers.items()
+            if any(map(str.isalpha, label))
+        ]
+        return train.of(self, found) if found else None
 
     @property
     def baseline_loss(self) -> float:
