@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.heads import SentenceHead, TokenHead
@@ -24,7 +23,7 @@ from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.task import Task
 
-# The most numbers of the vectors or logits of all rows.
+# The most numbers of the vectors or logits of all rows that one call reads.
 _NUMBERS = 1 << 26
 # Parts of the rows for cross-validation.
 _FOLDS = 5
@@ -67,7 +66,7 @@ class Read:
 
     @property
     def different_labels(self) -> int:
-        return sum(int((of.unique() != IGNORED).sum()) for of in self.batch.labels.values())
+        return max(len(of.unique()) for of in self.batch.labels.values())
 
     def folds(self) -> list[tuple[Read, Read]]:
         """For each of five parts of the groups of rows, all others and this part."""
@@ -81,11 +80,11 @@ class Read:
         ]
 
     def also(self, more: Read | None) -> Read:
-        """These rows and more of them, of whole texts whose labels are sets."""
+        """These rows and more of them, of whole texts."""
         if more is None:
             return self
         vectors = [torch.cat(its) for its in zip(self.vectors, more.vectors, strict=True)]
-        labels = {name: _filled(of, more.batch.labels[name]) for name, of in self.batch.labels.items()}
+        labels = {name: torch.cat([of, more.batch.labels[name]]) for name, of in self.batch.labels.items()}
         weights = torch.cat([self.batch.weights, more.batch.weights])
         return Read(vectors, replace(self.batch, labels=labels, weights=weights), self.of_tokens)
 
@@ -126,12 +125,6 @@ def read_states(
         joined = {name: of[None] for name, of in joined.items()}  # [1, R]
     batch = replace(batch, labels=joined, weights=torch.ones(1) if of_tokens else torch.cat(weights))
     return Read([torch.cat(its) for its in found], batch, of_tokens, groups)
-
-
-def _filled(*sets: Tensor) -> Tensor:
-    """Sets of labels [R, M] one after the other, filled to the largest M."""
-    most = max(each.shape[1] for each in sets)
-    return torch.cat([functional.pad(each, (0, most - each.shape[1]), value=IGNORED) for each in sets])
 
 
 def _pooled(head: SentenceHead, states: Tensor, batch: Batch) -> Tensor:

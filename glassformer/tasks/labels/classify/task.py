@@ -161,15 +161,12 @@ class Classify(TextPairTask[Labelled, Any]):
         )
 
     def names(self, train: RecordSource[Labelled]) -> RecordSource[Labelled] | None:
-        """Of single texts: those with a letter, `_` and `-` in them as blanks."""
-        if train.examples[0].pair is not None or len(train.examples) >= _FEW * self.outputs:
+        """Of single texts with one label each: those with a letter, `_` and `-` in them as blanks."""
+        many = len(train.examples) >= _FEW * self.outputs
+        if many or self.section.several or train.examples[0].pair is not None:
             return None
-        several = self.section.several
-        found = [
-            Labelled(re.sub("[_-]", " ", label), None, None if several else number, (number,) if several else None)
-            for label, number in self._numbers.items()
-            if any(map(str.isalpha, label))
-        ]
+        known = [label for label in self._numbers if any(map(str.isalpha, label))]
+        found = [Labelled(re.sub("[_-]", " ", label), None, self._numbers[label]) for label in known]
         return train.of(self, found) if found else None
 
     @property
