@@ -15,6 +15,7 @@ from sklearn.metrics import log_loss
 
 import glassformer as gf
 from glassformer.run import probe as module
+from glassformer.run.frozen_states import read_states, solutions
 from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.run.probe import STRENGTHS
 from glassformer.saved.recipe import resolve
@@ -77,7 +78,7 @@ def test_the_layer_is_that_of_scikit_learn_with_each_name_as_one_more_text(tmp_p
 def test_no_name_is_measured(files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     records(tmp_path / "rows.jsonl", 60, 0)
     records(tmp_path / "held-out.jsonl", 120, 1)
-    solutions, parts = module.solutions, []
+    parts: list[tuple[int, Any, Any]] = []
 
     def spy(task: Any, start: Any, part: Any, number: int, *more: Any) -> Any:
         parts.append((number, *part))
@@ -101,7 +102,7 @@ def test_no_name_is_measured(files: list[str], tmp_path: Path, monkeypatch: pyte
 
 def test_names_are_read_within_the_seconds_of_the_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     records(tmp_path / "rows.jsonl", 60, 0)
-    read_states, seconds = module.read_states, []
+    seconds: list[float] = []
 
     def spy(*values: Any) -> Any:
         seconds.append(values[-1])
