@@ -71,9 +71,9 @@ class RecordSource(Generic[Example]):
             for group in groups
         ]
 
-    def of(self, task: RecordTask[Example, Any]) -> RecordSource[Example]:
-        """The same examples of a task with other settings."""
-        return RecordSource(task, self.examples, length=self._length)
+    def of(self, task: RecordTask[Example, Any], examples: Sequence[Example] | None = None) -> RecordSource[Example]:
+        """The same examples, or others, of a task with other settings."""
+        return RecordSource(task, self.examples if examples is None else examples, length=self._length)
 
     @property
     def rows_of_each(self) -> int:

@@ -226,6 +226,12 @@ class Task(ABC):
         """
         return ()
 
+    def names(self, train: Any) -> Source | None:
+        """The names of the labels as texts of their labels, of which a linear probe learns too where the training
+        source has few examples. None where the names tell nothing, or there are enough examples.
+        """
+        return None
+
     def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
         """The task with what validation data choose, such as a temperature; logs why it may be doubtful."""
         return self

@@ -3,6 +3,7 @@
 B rows · L labels · M most labels of a text
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -24,7 +25,7 @@ from glassformer.tasks.labels.classify.labelling import OneLabel, SeveralLabels
 from glassformer.tasks.labels.classify.settings import ClassifyData, ClassifySection
 from glassformer.tasks.labels.labels import Class, Classes, Labelled, TextPairTask, Unlearned, two_segments
 from glassformer.tasks.predictor import Context, evaluating, predict, untrained
-from glassformer.tasks.records import Record
+from glassformer.tasks.records import Record, RecordSource
 from glassformer.tasks.rows import Axis, Row, known_label, label_of, labels_of, not_finite, text_of
 from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
@@ -35,6 +36,8 @@ __all__ = ["Class", "Classes", "Classify", "Labelled"]
 _SHOWN = 10
 # Texts, and logits of them, that a temperature is fitted on.
 _FITTED, _LOGITS = 2048, 1 << 22
+# With fewer records for each label the labels' names are learned too: decisions/2026-11-25-names-of-labels.md.
+_FEW = 32
 
 
 def _of_label_sets(task: Any, both: Both) -> Tensor:
@@ -156,6 +159,15 @@ class Classify(TextPairTask[Labelled, Any]):
             records=int(preparation.facts.get("labelled_records") or count),
             separator=data.separator,
         )
+
+    def names(self, train: RecordSource[Labelled]) -> RecordSource[Labelled] | None:
+        """Of single texts with one label each: those with a letter, `_` and `-` in them as blanks."""
+        many = len(train.examples) >= _FEW * self.outputs
+        if many or self.section.several or train.examples[0].pair is not None:
+            return None
+        known = [label for label in self._numbers if any(map(str.isalpha, label))]
+        found = [Labelled(re.sub("[_-]", " ", label), None, self._numbers[label]) for label in known]
+        return train.of(self, found) if found else None
 
     @property
     def baseline_loss(self) -> float:

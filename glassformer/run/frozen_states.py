@@ -1,0 +1,184 @@
+"""What the last layer of a head reads from a model that is not trained, and the best linear layers on it.
+
+R rows, of a token task its labelled tokens · F numbers that enter the last layer · L outputs of it
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from glassformer.data.batches.corrupt import IGNORED
+from glassformer.models.heads import SentenceHead, TokenHead
+from glassformer.models.inputs import Batch, Output
+from glassformer.models.transformer import Transformer
+from glassformer.runtime.device import Machine
+from glassformer.tasks.feed import TaskFeed
+from glassformer.tasks.predictor import evaluating
+from glassformer.tasks.task import Task
+
+# The most numbers of the vectors or logits of all rows that one call reads.
+_NUMBERS = 1 << 26
+# Parts of the rows for cross-validation.
+_FOLDS = 5
+# Steps to fit a layer, and how many between two looks at the clock.
+_STEPS, _AT_ONCE = 60, 6
+
+
+def head_of(task: Task, start: Transformer) -> SentenceHead | TokenHead:
+    """The head of a task, with the layers that the model to start from has."""
+    config, width = task.model(start.config), start.config.output_stack.width
+    if config.sentence_head is None:
+        assert config.token_head is not None
+        return TokenHead(config.token_head, width).eval()
+    head = SentenceHead(config.sentence_head, width)
+    if head.pooler is not None and start.sentence_head is not None:
+        known = start.sentence_head.state_dict()
+        head.load_state_dict({**head.state_dict(), **{k: v for k, v in known.items() if not k.startswith("output.")}})
+    return head.eval()
+
+
+@dataclass(frozen=True)
+class Read:
+    """Vectors [R, F] of each head, and the labels and weights of their rows as one batch, of one row for tokens;
+    `groups` of rows that belong together were read.
+    """
+
+    vectors: Sequence[Tensor]
+    batch: Batch
+    of_tokens: bool
+    groups: int = 0
+
+    def __len__(self) -> int:
+        return len(self.vectors[0])
+
+    @property
+    def examples(self) -> float:
+        """The sum of the weights of all texts, or the number of tokens."""
+        weights = self.batch.weights.view(-1, self.batch.rows_of_each)[:, 0]
+        return float(len(self) if self.of_tokens else weights.sum())
+
+    @property
+    def different_labels(self) -> int:
+        return max(len(of.unique()) for of in self.batch.labels.values())
+
+    def folds(self) -> list[tuple[Read, Read]]:
+        """For each of five parts of the groups of rows, all others and this part."""
+        each = self.batch.rows_of_each
+        groups = torch.arange(len(self)).view(-1, each)  # [G, C]
+        parts = [groups[fold::_FOLDS] for fold in range(min(_FOLDS, len(groups)))]
+        # One group alone is measured on what was learned.
+        others = [torch.cat([*parts[:fold], *parts[fold + 1 :]] or [groups]) for fold in range(len(parts))]
+        return [
+            (self._rows(rest.flatten()), self._rows(part.flatten())) for rest, part in zip(others, parts, strict=True)
+        ]
+
+    def also(self, more: Read | None) -> Read:
+        """These rows and more of them, of whole texts."""
+        if more is None:
+            return self
+        vectors = [torch.cat(its) for its in zip(self.vectors, more.vectors, strict=True)]
+        labels = {name: torch.cat([of, more.batch.labels[name]]) for name, of in self.batch.labels.items()}
+        weights = torch.cat([self.batch.weights, more.batch.weights])
+        return Read(vectors, replace(self.batch, labels=labels, weights=weights), self.of_tokens)
+
+    def _rows(self, rows: Tensor) -> Read:
+        labels = {name: of[:, rows] if self.of_tokens else of[rows] for name, of in self.batch.labels.items()}
+        weights = self.batch.weights if self.of_tokens else self.batch.weights[rows]
+        batch = replace(self.batch, labels=labels, weights=weights)
+        return Read([each[rows] for each in self.vectors], batch, self.of_tokens)
+
+
+def read_states(
+    start: Transformer, heads: Sequence[Any], feed: TaskFeed, machine: Machine, rows: int, seconds: float
+) -> Read:
+    """What enters the last layer of each head, of so many rows of an epoch, or of as many as are read in the time."""
+    of_tokens, ends, count, groups = isinstance(heads[0], TokenHead), time.monotonic() + seconds, 0, 0
+    found: list[list[Tensor]] = [[] for _ in heads]
+    labels: dict[str, list[Tensor]] = {}
+    weights: list[Tensor] = []
+    most = min(rows, _NUMBERS // max(len(heads) * start.config.output_stack.width, _outputs(feed.task, start)))
+    with evaluating(start), machine.context():
+        for batch in map(feed.batch, range(math.ceil(feed.steps_per_epoch))):
+            states = start(batch.inputs, heads=()).states  # [B, S, F]
+            real = batch.weights.view(-1, batch.rows_of_each)[:, 0] > 0  # [G]
+            groups += int(real.sum())
+            counted = real.repeat_interleave(batch.rows_of_each)  # [B]
+            if of_tokens:
+                counted = counted[:, None] & (next(iter(batch.labels.values())) != IGNORED)  # [B, S]
+            for head, its in zip(heads, found, strict=True):
+                its.append((states if of_tokens else _pooled(head, states, batch))[counted].float())  # [r, F]
+            for name, of in batch.labels.items():
+                labels.setdefault(name, []).append(of[counted])
+            weights.append(torch.ones(0) if of_tokens else batch.weights[counted])
+            count += len(found[0][-1])
+            if count >= most or time.monotonic() > ends:
+                break
+    joined = {name: torch.cat(of) for name, of in labels.items()}  # [R], or [R, M] of sets
+    if of_tokens:
+        joined = {name: of[None] for name, of in joined.items()}  # [1, R]
+    batch = replace(batch, labels=joined, weights=torch.ones(1) if of_tokens else torch.cat(weights))
+    return Read([torch.cat(its) for its in found], batch, of_tokens, groups)
+
+
+def _pooled(head: SentenceHead, states: Tensor, batch: Batch) -> Tensor:
+    """What enters the last layer: [B, S, W] to [B, W]."""
+    pooled = head.vector(states, batch.inputs.real)  # [B, W]
+    return pooled if head.pooler is None else head.norm(head.activation(head.pooler(pooled)))
+
+
+def solutions(
+    task: Task, start: Transformer, part: tuple[Read, Read], number: int, strengths: Sequence[float], seconds: float
+) -> Iterator[tuple[float, Tensor, Tensor]]:
+    """For each strength the mean loss on the second of the part, and the layer fitted on the first in these seconds."""
+    learned, measured = part
+    vectors = learned.vectors[number]  # [R, F]
+    mean, spread = vectors.mean(dim=0), vectors.std(dim=0, correction=0).clamp(min=1e-6)  # [F]
+    vectors, others = (vectors - mean) / spread, (measured.vectors[number] - mean) / spread
+    outputs = _outputs(task, start)
+    weight = torch.zeros(outputs, vectors.shape[1], requires_grad=True)  # [L, F]
+    bias = torch.zeros(outputs, requires_grad=True)  # [L]
+    loss_of, examples = [_mean_loss(task, start, each) for each in part], learned.examples
+    for strength in strengths:
+        optimizer = torch.optim.LBFGS([weight, bias], max_iter=_AT_ONCE, history_size=10, line_search_fn="strong_wolfe")
+
+        def closure(decay: float = 0.5 / (strength * examples), optimizer: Any = optimizer) -> Tensor:
+            optimizer.zero_grad()
+            loss = loss_of[0](vectors @ weight.T + bias) + decay * weight.square().sum()
+            loss.backward()
+            return loss
+
+        ends = time.monotonic() + seconds
+        for _ in range(0, _STEPS, _AT_ONCE):
+            optimizer.step(closure)
+            if time.monotonic() > ends:
+                break
+        with torch.no_grad():
+            loss = float(loss_of[1](others @ weight.T + bias))
+            own = weight / spread  # [L, F]
+            yield loss, own.clone(), bias - own @ mean
+
+
+def _outputs(task: Task, start: Transformer) -> int:
+    config = task.model(start.config)
+    return next(head.labels for head in (config.sentence_head, config.token_head) if head is not None)
+
+
+def _mean_loss(task: Task, start: Transformer, read: Read) -> Callable[[Tensor], Tensor]:
+    """The task's own loss of logits [R, L], for each unit of the weights."""
+    batch, states, examples = read.batch, torch.zeros(0), read.examples
+
+    def loss(logits: Tensor) -> Tensor:
+        if read.of_tokens:
+            output = Output(states=states, token_logits=logits[None])  # [1, R, L]
+        else:
+            output = Output(states=states, sentence_logits=logits)  # [R, L]
+        return sum(task.losses_of(start, output, batch).values(), logits.new_zeros(())) / examples
+
+    return loss
