@@ -9,11 +9,13 @@ N sentences that begin · P tokens of their prompts · M memory tokens · C cand
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from itertools import count, islice
 from math import inf
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -35,6 +37,35 @@ from glassformer.runtime.matrices import laid_out
 
 # To lay the matrices out takes as long as some ten steps: a short text is written without.
 LAID_OUT_AFTER = 16
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What `decode` is asked for: as its own arguments of these names."""
+
+    settings: DecodeSettings
+    ids: SpecialIds
+    attention: Collection[int] = ()
+    head: int | None = None
+
+
+class OwnLoop(Transformer):
+    """A model that has a loop of its own, which `decode` uses in place of ours."""
+
+    @classmethod
+    def over(cls, model: Transformer) -> Self:
+        """With the same stacks and heads; `plain` is the model itself."""
+        found = cls.__new__(cls)
+        found.__dict__.update(model.__dict__, plain=model)
+        return found
+
+    plain: Transformer
+
+    @abstractmethod
+    def write(
+        self, requests: Iterable[Request], wanted: Wanted, ours: Callable[[Iterable[Request]], Iterator[Step]]
+    ) -> Iterator[Step]:
+        """As `decode`; `ours` answers what it cannot."""
 
 
 def decode(
@@ -59,6 +90,17 @@ def decode(
     `recorder` keeps what the search looked at.
     Raises ConfigError for a request that no answer can satisfy; requests are taken up to `slots` ahead.
     """
+    if isinstance(model, OwnLoop):
+        plain = model.plain
+
+        def ours(left: Iterable[Request]) -> Iterator[Step]:
+            return decode(
+                plain, left, settings, ids=ids, slots=slots, attention=attention, head=head, text_of=text_of,
+                ids_of=ids_of, forced=forced, recorder=recorder,
+            )  # fmt: skip
+
+        yield from model.write(requests, Wanted(settings, ids, attention, head), ours)
+        return
     if settings.forced or settings.forbidden:
         if ids_of is None:
             raise ConfigError("forced and forbidden words need ids_of, which makes tokens of text", got="None")

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from queue import SimpleQueue
 from threading import Lock
 from types import MappingProxyType
@@ -86,6 +87,8 @@ class Predictor(ABC, Generic[Example, Prediction]):
     reads_several: ClassVar[bool] = False
     # The most characters of a record, where the answer holds something of each token.
     longest: ClassVar[int | None] = None
+    # What its answers to a row depend on besides the model, where that is not the same for all of its class.
+    asks: Hashable = ()
     # The most rows whose predictions are in memory together; fewer where each prediction is large.
     read_ahead: int = 16_384
     # The most tokens of rows that are read ahead to be sorted by length: enough for little padding, and bounded, so
@@ -169,6 +172,17 @@ LONG = 64
 Within = Callable[[int, int | None], None]
 
 
+# The model that is to answer some rows, in bfloat16 or not, and the answers to them that are known already, by place.
+Engine = Callable[["Predictor[Any, Any]", Transformer, Sequence[Row], bool], tuple[Transformer, Mapping[int, Any]]]
+
+
+def itself(
+    predictor: Predictor[Any, Any], model: Transformer, rows: Sequence[Row], fast: bool
+) -> tuple[Transformer, Mapping[int, Any]]:
+    """The model answers all rows itself."""
+    return model, {}
+
+
 @dataclass
 class _Waiting(Generic[Example]):
     """An example with the predictions for its rows so far: `rows` were made, of `total` (None: not known)."""
@@ -190,9 +204,10 @@ def predict(
     read_ahead: int | None = None,
     within: Within = lambda done, total: None,
     merge: Callable[[Example, Sequence[Any]], Any] | None = None,
+    engine: Engine = itself,
 ) -> Iterator[Prediction]:
     """A prediction for each example, in order, in bfloat16 when `fast`. At most `read_ahead` rows are in memory.
-    `within` hears how far a long example is; `merge` takes the place of the predictor's.
+    `within` hears how far a long example is; `merge` takes the place of the predictor's; `engine` says who answers.
     """
     waiting: deque[_Waiting[Example]] = deque()
     ahead: list[tuple[_Waiting[Example], int, Row]] = []
@@ -210,7 +225,7 @@ def predict(
             entry.rows += 1
             tokens += len(row.ids)
             if len(ahead) >= read_ahead or tokens >= predictor.read_ahead_tokens:
-                _answer(predictor, model, ahead, within, fast=fast)
+                _answer(predictor, model, ahead, within, fast=fast, engine=engine)
                 ahead, tokens, answered = [], 0, True
                 yield from _finished(merge, waiting)
                 settled, entry.found = predictor.settle(example, entry.found)
@@ -220,7 +235,7 @@ def predict(
             answered = False
             yield from _finished(merge, waiting)
     if ahead:
-        _answer(predictor, model, ahead, within, fast=fast)
+        _answer(predictor, model, ahead, within, fast=fast, engine=engine)
     yield from _finished(merge, waiting)
 
 
@@ -239,17 +254,35 @@ def _answer(
     within: Within,
     *,
     fast: bool,
+    engine: Engine,
 ) -> None:
+    rows = [row for _, _, row in ahead]
+    model, known = engine(predictor, model, rows, fast)
+    left = [place for place in range(len(rows)) if place not in known]
+    found_left = answer_rows(predictor, model, [rows[place] for place in left], fast=fast)
+    for place, found in chain(known.items(), ((left[at], found) for at, found in found_left)):
+        entry, number, _ = ahead[place]
+        entry.found[number] = found
+        entry.missing -= 1
+        if entry.rows > LONG:
+            within(entry.rows - entry.missing, entry.total)
+
+
+def answer_rows(
+    predictor: Predictor[Any, Any], model: Transformer, rows: Sequence[Row], *, fast: bool
+) -> Iterator[tuple[int, Any]]:
+    """What is found for each row, with its place, in any order: rows of about one length go together."""
     device = next(model.parameters()).device
-    by_length = sorted(range(len(ahead)), key=lambda index: -len(ahead[index][2].ids))
-    lengths = [len(ahead[index][2].ids) for index in by_length]
+    by_length = sorted(range(len(rows)), key=lambda place: -len(rows[place].ids))
+    lengths = [len(rows[place].ids) for place in by_length]
     in_caches = device.type == "cpu" and predictor.in_one_pass
 
     def batches(passes: Iterable[range]) -> Iterator[Batch]:
         for chosen in passes:
             mine = [by_length[place] for place in chosen]
-            rows = [ahead[index][2] for index in mine]
-            batch = collate(rows, pad_id=predictor.tokenizer.pad_id or 0, axes=predictor.axes)
+            batch = collate(
+                [rows[place] for place in mine], pad_id=predictor.tokenizer.pad_id or 0, axes=predictor.axes
+            )
             yield replace(batch, row_ids=torch.tensor(mine, dtype=torch.int32)).to(device)
 
     def predicted(passes: Iterable[range]) -> Iterator[tuple[int, Any]]:
@@ -259,12 +292,7 @@ def _answer(
     passes = list(equal(lengths) if in_caches else grouped(lengths))
     threads = torch.get_num_threads()
     alone = in_caches and len(passes) >= PASSES_OF_A_THREAD * threads > PASSES_OF_A_THREAD
-    for index, found in in_threads(predicted, passes, threads) if alone else predicted(passes):
-        entry, place, _ = ahead[index]
-        entry.found[place] = found
-        entry.missing -= 1
-        if entry.rows > LONG:
-            within(entry.rows - entry.missing, entry.total)
+    yield from in_threads(predicted, passes, threads) if alone else predicted(passes)
 
 
 def in_threads(

@@ -177,6 +177,14 @@ DEVICE, THREADS = "Device: auto, cpu, cuda, cuda:1 ...", "Number of CPU threads.
 Device = Annotated[str, typer.Option("--device", help=DEVICE)]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help=f"{THREADS}  [default: all]")]
 Fast = Annotated[bool, typer.Option("--fast", help="Predict in bfloat16 if this machine is faster with it.")]
+Engine = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="Library that answers: torch, ctranslate2, onnxruntime, or auto, the fastest with equal answers.",
+    ),
+]
 Int8 = Annotated[bool, typer.Option("--int8", help="Use 8-bit weight matrices: smaller and faster, less accurate.")]
 _SET = "Change a setting of the recipe (repeatable); recipe.toml in the folder of a run lists them."
 Set = Annotated[
