@@ -8,13 +8,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from itertools import chain
-from queue import SimpleQueue
-from threading import Lock
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -27,6 +22,7 @@ from glassformer.decode.options import WritingOptions
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.passes import equal, grouped, in_threads
 from glassformer.tasks.rows import Axis, Row, collate, located
 from glassformer.tasks.settings import TaskSection
 from glassformer.text.chat_template import ChatTemplates
@@ -158,11 +154,6 @@ def evaluating(model: Transformer) -> Iterator[None]:
         model.train(training)
 
 
-# Tokens of a forward pass, padding included: enough for full speed, little enough for any machine.
-BATCH_TOKENS = 8192
-# On a processor: what a block computes of so many stays in the caches. And about what a pass costs beside its tokens:
-# rows of unequal length go together only where that pads fewer.
-CPU_BATCH_TOKENS, CPU_PASS_TOKENS = 2048, 32
 # From so many passes for each thread on, a thread computes whole passes alone: none waits for another within a product.
 PASSES_OF_A_THREAD = 2
 # Rows from which on it is told how far an example is.
@@ -172,15 +163,12 @@ LONG = 64
 Within = Callable[[int, int | None], None]
 
 
-# The model that is to answer some rows, in bfloat16 or not, and the answers to them that are known already, by place.
-Engine = Callable[["Predictor[Any, Any]", Transformer, Sequence[Row], bool], tuple[Transformer, Mapping[int, Any]]]
+# The model that is to answer some rows, in bfloat16 or not.
+Engine = Callable[["Predictor[Any, Any]", Transformer, Sequence[Row], bool], Transformer]
 
 
-def itself(
-    predictor: Predictor[Any, Any], model: Transformer, rows: Sequence[Row], fast: bool
-) -> tuple[Transformer, Mapping[int, Any]]:
-    """The model answers all rows itself."""
-    return model, {}
+def itself(predictor: Predictor[Any, Any], model: Transformer, rows: Sequence[Row], fast: bool) -> Transformer:
+    return model
 
 
 @dataclass
@@ -257,10 +245,7 @@ def _answer(
     engine: Engine,
 ) -> None:
     rows = [row for _, _, row in ahead]
-    model, known = engine(predictor, model, rows, fast)
-    left = [place for place in range(len(rows)) if place not in known]
-    found_left = answer_rows(predictor, model, [rows[place] for place in left], fast=fast)
-    for place, found in chain(known.items(), ((left[at], found) for at, found in found_left)):
+    for place, found in answer_rows(predictor, engine(predictor, model, rows, fast), rows, fast=fast):
         entry, number, _ = ahead[place]
         entry.found[number] = found
         entry.missing -= 1
@@ -293,72 +278,6 @@ def answer_rows(
     threads = torch.get_num_threads()
     alone = in_caches and len(passes) >= PASSES_OF_A_THREAD * threads > PASSES_OF_A_THREAD
     yield from in_threads(predicted, passes, threads) if alone else predicted(passes)
-
-
-def in_threads(
-    work: Callable[[Iterable[range]], Iterator[tuple[int, Any]]], passes: Sequence[range], threads: int
-) -> Iterator[tuple[int, Any]]:
-    """The same work in threads, each of which takes the next pass when it is free; results as they come."""
-    left, lock, stopped = iter(passes), Lock(), False
-    found: SimpleQueue[tuple[int, Any] | BaseException | None] = SimpleQueue()  # the last two: a thread has ended
-
-    def mine() -> Iterator[range]:
-        while True:
-            with lock:
-                taken = None if stopped else next(left, None)
-            if taken is None:
-                return
-            yield taken
-
-    def run() -> None:
-        torch.set_num_threads(1)  # of this thread, and of those that begin later
-        try:
-            for each in work(mine()):
-                found.put(each)
-            found.put(None)
-        except BaseException as error:
-            found.put(error)
-
-    with ThreadPoolExecutor(threads, "predict") as pool:
-        try:
-            for _ in range(threads):
-                pool.submit(copy_context().run, run)
-            for _ in range(threads):
-                for each in iter(found.get, None):
-                    if isinstance(each, BaseException):
-                        raise each
-                    yield each
-        finally:
-            stopped = True
-            torch.set_num_threads(threads)
-
-
-def grouped(lengths: Sequence[int]) -> Iterator[range]:
-    """Cut rows of decreasing lengths into batches of at least one row and at most BATCH_TOKENS tokens with padding."""
-    start = 0
-    while start < len(lengths):
-        end = min(len(lengths), start + max(1, BATCH_TOKENS // max(lengths[start], 1)))
-        yield range(start, end)
-        start = end
-
-
-def equal(lengths: Sequence[int]) -> Iterator[range]:
-    """The same for a processor: rows of about one length, as long as padding costs less than another pass."""
-    start = 0
-    while start < len(lengths):
-        longest = max(lengths[start], 1)
-        most = min(len(lengths), start + max(1, CPU_BATCH_TOKENS // longest))
-        end, padding = start, 0
-        while end < most:
-            of_one_length = end
-            while of_one_length < most and lengths[of_one_length] == lengths[end]:
-                of_one_length += 1
-            padding += (longest - lengths[end]) * (of_one_length - end)
-            if padding > CPU_PASS_TOKENS:
-                break
-            end = of_one_length
-        yield range(start, end)
-        start = end
 
 
 def precision(device: torch.device, *, fast: bool) -> AbstractContextManager[None]:

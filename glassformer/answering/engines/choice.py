@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,8 +24,7 @@ AUTO, TORCH = "auto", "torch"
 COMPARED = 32
 """Rows that both answer before an engine is used: those of an even spread of lengths."""
 
-# So many times as fast as torch an engine must be for `auto` to use it.
-_FASTER = 1.1
+_SLOW = "it is not faster"
 
 
 def check_engine(name: str) -> str:
@@ -52,14 +51,9 @@ class Chosen:
 def engine_of(model: Artefact) -> Answers:
     """What answers rows for a saved model, as its `engine` says: for `predict`."""
 
-    def answered(
-        predictor: Predictor[Any, Any], module: Transformer, rows: Sequence[Row], fast: bool
-    ) -> tuple[Transformer, Mapping[int, Any]]:
-        for engine in _candidates(model):
-            found = Trial(model, engine, module, predictor, rows, fast).result()
-            if found is not None:
-                return found
-        return module, {}
+    def answered(predictor: Predictor[Any, Any], module: Transformer, rows: Sequence[Row], fast: bool) -> Transformer:
+        found = (Trial(model, engine, module, predictor, rows, fast).result() for engine in _candidates(model))
+        return next((each for each in found if each is not None), module)
 
     return answered
 
@@ -86,8 +80,8 @@ class Trial:
     def asked(self) -> bool:
         return self.model.engine != AUTO
 
-    def result(self) -> tuple[Transformer, Mapping[int, Any]] | None:
-        """The model that answers the rows, and the answers that are known already; None: not by this engine."""
+    def result(self) -> Transformer | None:
+        """The model that answers the rows; None: not by this engine."""
         if not self.asked and not self.engine.pays(self.module, self.rows, converted=True):
             return None
         plan = self._plan()
@@ -99,14 +93,14 @@ class Trial:
         key = (self.engine.name, plan.depends, plan.asked, type(self.predictor), self.predictor.asks)
         if key not in chosen.models:
             stand_in = self._opened(plan, chosen)
-            if isinstance(stand_in, StandIn):
-                return self._compared(stand_in, key, chosen)
-            if stand_in:
-                chosen.models[key] = None
-                self._torch(stand_in)
-            return None
+            if stand_in == "":
+                return None
+            reason = stand_in if isinstance(stand_in, str) else self._compared(stand_in)
+            chosen.models[key] = None if isinstance(stand_in, str) or reason else stand_in
+            if reason and (self.asked or reason != _SLOW):
+                self._torch(reason)
         known = chosen.models[key]
-        return None if known is None else (known.model, {})
+        return None if known is None else known.model
 
     def _opened(self, plan: Plan, chosen: Chosen) -> StandIn | str:
         """The engine's form of the model; why there is none, "" where `auto` has too few rows for it."""
@@ -142,28 +136,22 @@ class Trial:
             known.weights, known.digest, known.models = weights, fingerprint(self.module), {}
         return known
 
-    def _compared(self, stand_in: StandIn, key: object, chosen: Chosen) -> tuple[Transformer, Mapping[int, Any]] | None:
-        places = spread([len(row.ids) for row in self.rows])
-        some = [self.rows[place] for place in places]
+    def _compared(self, stand_in: StandIn) -> str:
+        """Why an engine is not to answer, after some rows that both have answered; "" where it is."""
+        some = [self.rows[place] for place in spread([len(row.ids) for row in self.rows])]
         ours, torch_seconds = timed(lambda: dict(answer_rows(self.predictor, self.module, some, fast=self.fast)))
         theirs, seconds = timed(lambda: dict(answer_rows(self.predictor, stand_in.model, some, fast=self.fast)))
         wrong = sum(not equal(ours[place], theirs[place]) for place in range(len(some)))
-        known = {places[place]: found for place, found in ours.items()}
-        name, faster = f"{self.engine.name} {version(self.engine)}", torch_seconds / max(seconds, 1e-9)
-        reason = ""
+        faster = torch_seconds / max(seconds, 1e-9)
         if not stand_in.used:
-            reason = "it answers nothing of what is asked"
-        elif wrong:
-            reason = f"it answers {wrong} of {len(some)} rows otherwise than torch"
-        elif not self.asked and faster < _FASTER:
-            reason = f"it is {faster:.2f} times as fast"
-        chosen.models[key] = None if reason else stand_in
-        if not reason:
-            self._say(f"{name} answers: {len(some)} rows as torch does, {faster:.1f} times as fast")
-            return stand_in.model, known
-        if self.asked or wrong:
-            self._torch(reason)
-        return self.module, known
+            return "it answers nothing of what is asked"
+        if wrong:
+            return f"it answers {wrong} of {len(some)} rows otherwise than torch"
+        if not self.asked and faster < self.engine.least:
+            return _SLOW
+        name = f"{self.engine.name} {version(self.engine)}"
+        self._say(f"{name} answers: {len(some)} rows as torch does, {faster:.1f} times as fast")
+        return ""
 
     def _torch(self, reason: str) -> None:
         self._say(f"torch answers, not {self.engine.name}: {reason}")

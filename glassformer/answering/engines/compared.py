@@ -15,8 +15,10 @@ hundredth of this in six layers."""
 
 def equal(one: Any, other: Any) -> bool:
     """Whether two answers to a row are the same: tokens and texts exactly, numbers up to TOLERANCE."""
-    if isinstance(one, Tensor | np.ndarray):
-        return _arrays(np.asarray(one), np.asarray(other))
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        return _arrays(one.detach().cpu().numpy(), other.detach().cpu().numpy())
+    if isinstance(one, np.ndarray):
+        return _arrays(one, np.asarray(other))
     if isinstance(one, float):
         return isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
     if is_dataclass(one):

@@ -37,10 +37,13 @@ class StandIn(Protocol):
 
 
 class Engine(Protocol):
-    """`packages` must be installed, the first one is the engine itself."""
+    """`packages` must be installed, the first one is the engine itself. `auto` uses it where it is `least` times as
+    fast as torch: 0 where it always has been, so that the choice is the same each time.
+    """
 
     name: str
     packages: tuple[str, ...]
+    least: float
 
     def plan(self, model: Transformer, predictor: Predictor[Any, Any], rows: Sequence[Row]) -> Plan | str:
         """How to answer rows like these, or why it cannot, as the end of a sentence."""

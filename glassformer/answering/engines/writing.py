@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from itertools import islice, repeat
+from itertools import groupby, islice, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,10 +17,10 @@ from torch import Tensor
 
 from glassformer.answering.engines.engine import Plan
 from glassformer.convert.ctranslate import cannot_convert, longest, write_ctranslate
-from glassformer.decode.loop import OwnLoop, Step, Wanted
 from glassformer.decode.request import Finished, Hypothesis, Request
 from glassformer.decode.score import length_penalty
 from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.step import OwnLoop, Step, Wanted
 from glassformer.models.alignment import cross_weights
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
@@ -33,7 +33,7 @@ _OURS = (
     *("min_tokens", "forced", "forbidden", "stop"),
 )
 # It pays from so many rows on to import it, to convert a model of 3 million weights, and to compare: docs/engines.md.
-_FEW = 128
+_FEW = 256
 # Sentences that are searched together: in each thread, fewer with many beams.
 _TOGETHER, _HYPOTHESES = 128, 512
 # Its beams end at so many times `beams` complete answers, where ours end when no better one can follow.
@@ -47,7 +47,7 @@ _NO_PENALTY = 1e-9
 
 
 class CTranslate2:
-    name, packages = "ctranslate2", ("ctranslate2",)
+    name, packages, least = "ctranslate2", ("ctranslate2",), 0.0
 
     def pays(self, model: Transformer, rows: Sequence[Row], *, converted: bool) -> bool:
         return len(rows) >= _FEW
@@ -166,7 +166,10 @@ class _Loop(OwnLoop):
             mine = [request for request in some if self.can(request, wanted)]
             left += [request for request in some if not self.can(request, wanted)]
             size = max(1, -(-len(mine) // self.threads))
-            waiting.extend(self.begun(mine[at : at + size], wanted) for at in range(0, len(mine), size))
+            # Among prompts of several lengths it would take the rest of the longer ones for its own words.
+            for _, alike in groupby(mine, key=lambda request: len(request.prompt or ())):
+                while together := list(islice(alike, size)):
+                    waiting.append(self.begun(together, wanted))
             while len(waiting) > 2 * self.threads:
                 yield self.ended(waiting.popleft(), wanted, left)
         while waiting:
