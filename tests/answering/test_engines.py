@@ -22,6 +22,7 @@ from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.families import bart, gpt2, llama, marian, t5, tensor2tensor, vaswani2017
 from glassformer.models.transformer import Transformer, build
+from tests.run.heads import model_for
 
 NOUNS = ("dog", "cat", "train", "house", "child", "letter", "bridge", "summer")
 VERBS = ("sees", "likes", "follows", "has forgotten", "did not find")
@@ -137,6 +138,38 @@ def test_each_family_is_converted(name: str, beams: int, tmp_path: Path) -> None
 
     assert equal(answers(module), answers(stand_in.model))
     assert stand_in.used
+
+
+def test_eight_bits_are_only_used_where_they_are_asked_for(cache: Path) -> None:
+    model, said = opened("en-fr", "ctranslate2-int8")
+    found = model.translate(SOME, beams=1)
+    ours = gf.load("en-fr", engine="torch").translate(SOME, beams=1)
+    same = sum(one.tokens == other.tokens for one, other in zip(ours, found, strict=True))
+    assert same < len(SOME)
+    assert said[0].startswith("ctranslate2-int8")
+    assert " of 28 rows" in said[0]
+    assert len(found) == len(SOME)
+
+
+ANSWERED: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
+    "classify": ({"labels": ("ham", "spam")}, "classify", {}),
+    "regress": ({"mean": 2.0, "deviation": 0.5}, "classify", {}),
+    "choose": ({}, "choose", {"choices": [["yes", "no, never"]] * 40}),
+    "tag": ({"labels": ("O", "B-PER", "I-PER")}, "tag", {}),
+    "answer": ({}, "answer", {"pair": ["The cat sleeps on the table."] * 40}),
+}
+
+
+@pytest.mark.parametrize("task", ANSWERED)
+@pytest.mark.parametrize("family", ["bert", "roberta", "modernbert"])
+def test_labels_are_those_of_torch(task: str, family: str) -> None:
+    settings, verb, more = ANSWERED[task]
+    model = model_for(task, settings, family)
+    ours = model.ask(verb, SENTENCES[:40], **more)
+    said = list[str]()
+    model.tell, model.engine = said.append, "onnxruntime"
+    assert equal(ours, model.ask(verb, SENTENCES[:40], **more))
+    assert said[0].startswith("onnxruntime")
 
 
 def test_what_cannot_be_converted_says_why() -> None:

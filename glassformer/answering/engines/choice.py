@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from glassformer.answering.engines.compared import equal
+from glassformer.answering.engines.compared import equal, same_tokens
 from glassformer.answering.engines.engine import ENGINES, Engine, Plan, StandIn, missing, version
 from glassformer.answering.engines.kept import is_whole, kept, place_of
 from glassformer.base.errors import ConfigError, GlassformerError, MissingExtraError, did_you_mean
@@ -61,8 +61,8 @@ def engine_of(model: Artefact) -> Answers:
 def _candidates(model: Artefact) -> list[Engine]:
     if model.engine == TORCH:
         return []
-    names = ENGINES if model.engine == AUTO else [model.engine]
-    return [engine for engine in (ENGINES[name]() for name in names) if missing(engine) is None]
+    engines = [ENGINES[name]() for name in (ENGINES if model.engine == AUTO else [model.engine])]
+    return [each for each in engines if missing(each) is None and (each.exact or model.engine == each.name)]
 
 
 @dataclass
@@ -105,7 +105,7 @@ class Trial:
     def _opened(self, plan: Plan, chosen: Chosen) -> StandIn | str:
         """The engine's form of the model; why there is none, "" where `auto` has too few rows for it."""
         try:
-            folder = place_of(self.engine.name, version(self.engine), chosen.digest, plan.depends)
+            folder = place_of(self.engine.packages[0], version(self.engine), chosen.digest, plan.depends)
             ready = is_whole(folder)
             if not (ready or self.asked or self.engine.pays(self.module, self.rows, converted=False)):
                 return ""
@@ -141,16 +141,18 @@ class Trial:
         some = [self.rows[place] for place in spread([len(row.ids) for row in self.rows])]
         ours, torch_seconds = timed(lambda: dict(answer_rows(self.predictor, self.module, some, fast=self.fast)))
         theirs, seconds = timed(lambda: dict(answer_rows(self.predictor, stand_in.model, some, fast=self.fast)))
-        wrong = sum(not equal(ours[place], theirs[place]) for place in range(len(some)))
+        same = equal if self.engine.exact else same_tokens
+        right = sum(same(ours[place], theirs[place]) for place in range(len(some)))
         faster = torch_seconds / max(seconds, 1e-9)
         if not stand_in.used:
             return "it answers nothing of what is asked"
-        if wrong:
-            return f"it answers {wrong} of {len(some)} rows otherwise than torch"
+        if self.engine.exact and right < len(some):
+            return f"it answers {len(some) - right} of {len(some)} rows otherwise than torch"
         if not self.asked and faster < self.engine.least:
             return _SLOW
         name = f"{self.engine.name} {version(self.engine)}"
-        self._say(f"{name} answers: {len(some)} rows as torch does, {faster:.1f} times as fast")
+        shown = f"{len(some)}" if self.engine.exact else f"{right} of {len(some)}"
+        self._say(f"{name} answers: {shown} rows as torch does, {faster:.1f} times as fast")
         return ""
 
     def _torch(self, reason: str) -> None:

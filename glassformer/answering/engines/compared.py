@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from glassformer.decode.request import Hypothesis
+
 TOLERANCE = 1e-4
 """The largest difference of numbers, absolute up to 1 and relative above: sums of float32 in another order differ by a
 hundredth of this in six layers."""
@@ -30,6 +32,11 @@ def equal(one: Any, other: Any) -> bool:
     if isinstance(one, Sequence) and not isinstance(one, str | bytes):
         return len(one) == len(other) and all(map(equal, one, other))
     return bool(one == other)
+
+
+def same_tokens(one: Sequence[Hypothesis], other: Sequence[Hypothesis]) -> bool:
+    """Whether the best answers have the same tokens, whatever their numbers."""
+    return [each.ids for each in one[:1]] == [each.ids for each in other[:1]]
 
 
 def _arrays(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:

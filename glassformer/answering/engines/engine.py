@@ -37,13 +37,15 @@ class StandIn(Protocol):
 
 
 class Engine(Protocol):
-    """`packages` must be installed, the first one is the engine itself. `auto` uses it where it is `least` times as
-    fast as torch: 0 where it always has been, so that the choice is the same each time.
+    """`packages` must be installed, the first one is the engine itself. One that is `exact` gives the answers of torch,
+    and `auto` uses it where it is `least` times as fast: 0 where it always has been, so that the choice is the same
+    each time. Another one is only used where it is asked for.
     """
 
     name: str
     packages: tuple[str, ...]
     least: float
+    exact: bool
 
     def plan(self, model: Transformer, predictor: Predictor[Any, Any], rows: Sequence[Row]) -> Plan | str:
         """How to answer rows like these, or why it cannot, as the end of a sentence."""
@@ -61,13 +63,14 @@ def missing(engine: Engine) -> str | None:
     return next((package for package in engine.packages if find_spec(package) is None), None)
 
 
-def _engine(module: str, name: str) -> Engine:
-    found: Engine = getattr(importlib.import_module(module), name)()
+def _engine(module: str, name: str, **settings: bool) -> Engine:
+    found: Engine = getattr(importlib.import_module(module), name)(**settings)
     return found
 
 
 # Each is imported when it is first asked for: they import torch.
 ENGINES: dict[str, Callable[[], Engine]] = {
     "ctranslate2": partial(_engine, "glassformer.answering.engines.writing", "CTranslate2"),
+    "ctranslate2-int8": partial(_engine, "glassformer.answering.engines.writing", "CTranslate2", exact=False),
     "onnxruntime": partial(_engine, "glassformer.answering.engines.reading", "OnnxRuntime"),
 }

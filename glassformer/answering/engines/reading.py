@@ -33,7 +33,7 @@ _OPENED, _CONVERTED = 6e10, 3e11
 
 
 class OnnxRuntime:
-    name, packages, least = "onnxruntime", ("onnxruntime", "onnx"), 1.1
+    name, packages, least, exact = "onnxruntime", ("onnxruntime", "onnx"), 1.1, True
 
     def pays(self, model: Transformer, rows: Sequence[Row], *, converted: bool) -> bool:
         weights = sum(value.numel() for value in model.output_stack.blocks.parameters())

@@ -27,6 +27,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.rows import Row, collate
 
+_INT8 = "ctranslate2-int8", False, "int8"
 # What only our own search has.
 _OURS = (
     *("groups", "coverage_penalty", "repetition_penalty", "no_repeat_ngram"),
@@ -47,7 +48,11 @@ _NO_PENALTY = 1e-9
 
 
 class CTranslate2:
-    name, packages, least = "ctranslate2", ("ctranslate2",), 0.0
+    packages, least = ("ctranslate2",), 0.0
+
+    def __init__(self, *, exact: bool = True) -> None:
+        """In float32 where it is to be `exact`, else with matrices and their inputs of 8 bits."""
+        self.name, self.exact, self.numbers = ("ctranslate2", True, "float32") if exact else _INT8
 
     def pays(self, model: Transformer, rows: Sequence[Row], *, converted: bool) -> bool:
         return len(rows) >= _FEW
@@ -67,7 +72,7 @@ class CTranslate2:
         def convert(folder: Path) -> None:
             write_ctranslate(folder, model, wanted.ids)
 
-        return Plan(depends, convert, lambda folder: CTranslated(model, folder), repr(wanted))
+        return Plan(depends, convert, lambda folder: CTranslated(model, folder, self.numbers), repr(wanted))
 
 
 class _Probe(OwnLoop):
@@ -112,12 +117,12 @@ def cannot_search(wanted: Wanted) -> str:
 class CTranslated:
     """A model that CTranslate2 writes for, on as many threads as torch has."""
 
-    def __init__(self, model: Transformer, folder: Path) -> None:
+    def __init__(self, model: Transformer, folder: Path, numbers: str = "float32") -> None:
         import ctranslate2
 
         kind = ctranslate2.Generator if model.encoder is None else ctranslate2.Translator
         self.threads = torch.get_num_threads()
-        engine = kind(str(folder), device="cpu", compute_type="float32", inter_threads=self.threads, intra_threads=1)
+        engine = kind(str(folder), device="cpu", compute_type=numbers, inter_threads=self.threads, intra_threads=1)
         self.loop = _Loop.over(model)
         self.loop.__dict__.update(engine=engine, threads=self.threads, used=0, most=longest(model.config))
         self.model: Transformer = self.loop

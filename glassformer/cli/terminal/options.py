@@ -182,7 +182,7 @@ Engine = Annotated[
     typer.Option(
         "--engine",
         metavar="NAME",
-        help="Library that answers: torch, ctranslate2, onnxruntime, or auto, the fastest with equal answers.",
+        help="Library that answers: torch, ctranslate2, ctranslate2-int8, onnxruntime, or auto, which is exact.",
     ),
 ]
 Int8 = Annotated[bool, typer.Option("--int8", help="Use 8-bit weight matrices: smaller and faster, less accurate.")]
