@@ -40,10 +40,13 @@ def check_engine(name: str) -> str:
 
 @dataclass
 class Chosen:
-    """What was found for the weights of a model: stand-ins by what they were opened for, None where torch answers."""
+    """What was found for the weights of a model: the stand-ins that are open, by engine and folder, and which of them
+    answers, by what was asked; None for torch.
+    """
 
     weights: object = None
     digest: str = ""
+    opened: dict[object, StandIn] = field(default_factory=dict)
     models: dict[object, StandIn | None] = field(default_factory=dict)
     said: set[str] = field(default_factory=set)
 
@@ -111,7 +114,10 @@ class Trial:
                 return ""
             if not ready:
                 kept(folder, plan.convert)
-            return plan.opened(folder)
+            key = (self.engine.name, folder)
+            if key not in chosen.opened:
+                chosen.opened[key] = plan.opened(folder)
+            return chosen.opened[key]
         except OSError as error:
             return f"the converted model cannot be kept ({error.strerror or error})"
         except (GlassformerError, RuntimeError, ValueError) as error:
@@ -133,18 +139,20 @@ class Trial:
             (value.data_ptr(), None if value.is_inference() else value._version) for value in self.module.parameters()
         ]
         if known.weights != weights:
-            known.weights, known.digest, known.models = weights, fingerprint(self.module), {}
+            known.weights, known.digest = weights, fingerprint(self.module)
+            known.opened, known.models = {}, {}
         return known
 
     def _compared(self, stand_in: StandIn) -> str:
         """Why an engine is not to answer, after some rows that both have answered; "" where it is."""
         some = [self.rows[place] for place in spread([len(row.ids) for row in self.rows])]
         ours, torch_seconds = timed(lambda: dict(answer_rows(self.predictor, self.module, some, fast=self.fast)))
+        before = stand_in.used
         theirs, seconds = timed(lambda: dict(answer_rows(self.predictor, stand_in.model, some, fast=self.fast)))
         same = equal if self.engine.exact else same_tokens
         right = sum(same(ours[place], theirs[place]) for place in range(len(some)))
         faster = torch_seconds / max(seconds, 1e-9)
-        if not stand_in.used:
+        if stand_in.used == before:
             return "it answers nothing of what is asked"
         if self.engine.exact and right < len(some):
             return f"it answers {len(some) - right} of {len(some)} rows otherwise than torch"

@@ -187,8 +187,9 @@ class _Loop(OwnLoop):
             return False
         if self.plain.encoder is not None and request.prompt is not None:
             return False
-        read = max(len(request.source or ()), len(request.prompt or ()) + _limit(request, wanted))
-        return self.most is None or read <= self.most
+        # The last token is not read.
+        read = len(request.prompt or (wanted.ids.begin,)) + _limit(request, wanted) - 1
+        return self.most is None or max(read, len(request.source or ())) <= self.most
 
     def begun(self, requests: list[Request], wanted: Wanted) -> _Batch:
         settings, most = wanted.settings, max(_limit(request, wanted) for request in requests)
