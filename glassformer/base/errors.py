@@ -11,15 +11,16 @@ from glassformer.base.wrapping import in_one_line
 
 class GlassformerError(Exception):
     """One clear sentence instead of a traceback. `wanted` is what was needed, `got` what was found instead (with file
-    and line where there is one), `do` the next step a user can take. `exit_code` is that of the command line: 2 means
-    that the request is impossible.
+    and line where there is one), `do` the next step a user can take. If `wanted` begins with "cannot", `got` is the
+    reason. `exit_code` is that of the command line: 2 means that the request is impossible.
     """
 
     exit_code: ClassVar[int] = 2
 
     def __init__(self, wanted: str, *, got: str = "", do: str = "") -> None:
         self.wanted, self.got, self.do = wanted, got, do
-        parts = [wanted, f"got {got}" if got else "", do]
+        found = f"got {got}" if got else ""
+        parts = [f"{wanted}: {got}", do] if got and wanted.startswith("cannot ") else [wanted, found, do]
         super().__init__("; ".join(in_one_line(_shortened(_without_stop(part))) for part in parts if part))
 
 
@@ -122,4 +123,4 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     if near:
         return f"did you mean {near[0]!r}?"
-    return f"known here: {', '.join(sorted(known))}" if len(known) <= 40 else ""
+    return f"choose from: {', '.join(sorted(known))}" if len(known) <= 40 else ""

@@ -77,7 +77,8 @@ def grid(
     rows: Sequence[Sequence[str]], width: int, *, marks: Sequence[str] = (), left: Sequence[int] = ()
 ) -> Iterator[str]:
     """Aligned columns: the first row are headings, the first column labels. What does not fit follows below, with the
-    labels. `marks` end the rows; `left` are columns of words.
+    labels, and where not even one column does, each number below its label. `marks` end the rows; `left` are columns of
+    words.
     """
     marks = marks or ("",) * len(rows)
     widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
@@ -86,7 +87,10 @@ def grid(
         for row, mark in zip(rows, marks, strict=True):
             numbers = (padded(row[at + 1], widths[at + 1], right=at + 1 not in left) for at in block)
             line = "  ".join([padded(row[0], widths[0]), *numbers])
-            yield from wrapped(f"{line}  {mark}", width) if mark else (line.rstrip(),)
+            if not mark and len(block) == 1 and widths[0] + 2 + widths[block[0] + 1] > width:
+                yield from (row[0], padded(row[block[0] + 1], width, right=True))
+            else:
+                yield from wrapped(f"{line}  {mark}", width) if mark else (line.rstrip(),)
 
 
 def _blocks(widths: Sequence[int], room: int) -> list[range]:

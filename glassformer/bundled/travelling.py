@@ -56,6 +56,12 @@ def located(model: str | Path) -> str | Path:
     return travelling()[str(model)] if travels(model) else model
 
 
+def no_model(path: str | Path) -> str:
+    """The sentence of an error for a path, or a word, that is no model."""
+    known = ", ".join(travelling()) or "none"
+    return f"there is no model {str(path)!r}: it is neither a folder nor a bundled model ({known})"
+
+
 def answering(tasks: tuple[str, ...]) -> str | None:
     """The name of the first bundled model that was trained for one of these tasks, None where none was."""
     return next((name for name, folder in travelling().items() if _task(folder) in tasks), None)

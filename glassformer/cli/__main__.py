@@ -12,7 +12,7 @@ import inspect
 import io
 import itertools
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any
 
 from glassformer.base.errors import DataError, GlassformerError, did_you_mean
@@ -39,6 +39,12 @@ _RENAMED = {
     "--beam": ("--beams",),
     "--features": ("--word-vectors",),
     "--temperature": ("--teacher-temperature",),
+    "--hide": ("--mask-fraction",),
+    "--looks": ("--attention",),
+    "--dtype": ("--precision",),
+    "--runs": ("--runs-folder",),
+    "--words": ("--per-word",),
+    "--word": ("--compare-word",),
 }
 _NO_MEMORY = str(
     GlassformerError(
@@ -77,10 +83,10 @@ def _answer(arguments: Sequence[str]) -> int:
     known = [verb for group in VERBS.values() for verb in group]
     verb = arguments[0] if arguments else "--help"
     if verb in ("--help", "-h", "help"):
-        lines = ["Transformers you can see through.", "", "Usage: glassformer VERB ...", ""]
+        lines = ["Transformers you can see through.", "", "Usage: glassformer COMMAND [OPTIONS] ...", ""]
         for purpose, verbs in VERBS.items():
             lines += [purpose, *(f"  {verb:<10}{line}" for verb, line in verbs.items()), ""]
-        lines += ["glassformer VERB --help explains a verb; --version prints the version."]
+        lines += ["glassformer COMMAND --help explains a command; glassformer --version prints the version."]
         print("\n".join(lines))
         return DONE
     if verb == "--version":
@@ -92,21 +98,24 @@ def _answer(arguments: Sequence[str]) -> int:
         if (value == "" and option.startswith("-")) or (option.startswith("--") and option.endswith("=")):
             raise GlassformerError(f"{option} needs a value", got="an empty one", do="is a shell variable unset?")
     if verb not in known:
-        raise GlassformerError(f"there is no verb {verb!r}", do=did_you_mean(verb, known))
+        raise GlassformerError(f"there is no command {verb!r}", do=did_you_mean(verb, known))
     verb, rest = verb_and_rest(arguments)
     import typer
 
+    from glassformer.cli.terminal.help import helped
     from glassformer.cli.terminal.outputs import checking_outputs
 
     # Typer's versions contain click under different names; its base error is found through one that all of them export.
     wrong_usage: type[Exception] = typer.BadParameter.__mro__[2]
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     command = _command(verb)
+    lists: Mapping[str, Any] = {}
     if verb in ("train", "plan") and "--help" in rest:
-        from glassformer.cli.train.recipe_options import help_of_task
+        from glassformer.cli.train.training_options import help_of_task
 
-        command = help_of_task(command, rest)
-    app.command()(_reporting_interrupts(_quietly(checking_outputs(command))))
+        command, lists = help_of_task(command, rest)
+    whole = _quietly(checking_outputs(command))
+    app.command(cls=helped(whole, verb, lists))(_reporting_interrupts(whole))
     try:
         code = app(args=list(rest), prog_name=f"glassformer {verb}", standalone_mode=False)
     except wrong_usage as error:

@@ -7,7 +7,7 @@ from glassformer.tasks import VERBS as ANSWERS
 VERBS: dict[str, dict[str, str]] = {
     "Train": {
         "demo": "train and inspect two small models in about four minutes",
-        "plan": "estimate a training run's parameters, memory and time",
+        "plan": "count the parameters of a training run, and estimate its memory and time",
         "train": "train a model from text files or a recipe",
         "distil": "train a smaller model from a larger one and your data",
         "evaluate": "measure a model on held-out text, compared with baselines",
@@ -15,20 +15,20 @@ VERBS: dict[str, dict[str, str]] = {
     },
     "Ask": {verb: entry.help for verb, entry in ANSWERS.items()},
     "Vectors": {
-        "embed": "compute vectors of texts or words; embed compare ranks layers",
-        "search": "search texts by meaning and words: search build, then search ask",
+        "embed": "compute vectors of texts or words; embed compare ranks strategies",
+        "search": "search texts by meaning and by words: search build, then search ask",
     },
     "Look inside": {
-        "explain": "show every step from words to answer, with its numbers and formulas",
+        "explain": "show every step from words to predictions, with its numbers and formulas",
         "explore": "open a page that traces every number back to its inputs",
-        "heads": "list what each attention head does, and the loss without it",
-        "matrix": "compute a word-pair masking matrix, step by step",
-        "shuffle": "compare a text with its words shuffled, with and without positions",
+        "heads": "list where each attention head looks, and the loss without it",
+        "matrix": "compute the masked word matrix of a blog post, step by step",
+        "shuffle": "compare the vectors of a text with those of its words in random order",
         "verify": "check every tensor of a run against its formula",
         "claims": "list claims of four Transformer tutorials, with verdicts",
         "models": "list the bundled models",
-        "info": "describe a saved model: sizes, task, tokenizer, data",
-        "cache": "show the caches on this machine; --clear deletes them",
+        "info": "describe a model: sizes, task, tokenizer, precision, data, scores",
+        "cache": "show the caches on this machine; cache --clear deletes them",
     },
     "Import and export": {
         "import": "convert a Hugging Face folder to a glassformer folder",

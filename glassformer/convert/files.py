@@ -180,4 +180,4 @@ def write_whole(directory: Path, fill: Callable[[Path], None]) -> None:
             fill(folder)
     except (OSError, SafetensorError) as error:
         got = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise CheckpointError(f"{directory} must be written", got=got) from None
+        raise CheckpointError(f"cannot write {directory}", got=got) from None

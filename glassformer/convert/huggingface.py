@@ -230,8 +230,8 @@ def describe(
     """A model in Hugging Face's words, with the options of `write_huggingface`; raises ConfigError as it does."""
     if config.family not in FAMILY_TABLES:
         raise ConfigError(
-            f"Hugging Face must know the family {config.family!r}", got="one that it does not have",
-            do=f"it has {', '.join(FAMILY_TABLES)}",
+            f"a Hugging Face folder has one of the families {', '.join(FAMILY_TABLES)}",
+            got=f"the family {config.family!r}",
         )  # fmt: skip
     family = table_for(FAMILY_TABLES[config.family], config, use)
     whole, config = config, without_crf(config)

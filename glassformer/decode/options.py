@@ -17,26 +17,28 @@ if TYPE_CHECKING:
 
 
 class Option(NamedTuple):
-    """How an option is explained and typed. `texts` is the help where texts are continued, if its default is another
-    one. `least` is the smallest number, `flags` what is typed if it is not the name; `of` is what the only verb writes
-    that has the option: "translation", "reply", or "" for all.
+    """How an option is explained and typed. `texts` is the help where texts are continued and `replies` that where the
+    model replies, if its default is another one. `least` is the smallest number, `flags` what is typed if it is not the
+    name; `of` is what the only verb writes that has the option: "translation", "reply", or "" for all.
     """
 
     help: str
     texts: str = ""
+    replies: str = ""
     least: int | None = None
     flags: tuple[str, ...] = ()
     of: str = ""
 
 
-def _option(help: str, texts: str = "", *, default: object = None, **more: Any) -> Any:
-    return field(default=default, metadata={"option": Option(help, texts, **more)})
+def _option(help: str, texts: str = "", replies: str = "", *, default: object = None, **more: Any) -> Any:
+    return field(default=default, metadata={"option": Option(help, texts, replies or texts, **more)})
 
 
 _BEAMS = "Number of beams; 1 is greedy search."
 _DRAW = "Sampling temperature: below 1 sharpens the probabilities, above 1 flattens them."
-_LONG = "With beams, higher values favour longer texts (α of Wu et al. 2016)."
-_MOST = "Maximum number of tokens in an answer."
+_LONG = "Beam search: higher values favour longer texts (α of Wu et al. 2016)."
+_SAMPLE = "Sample tokens instead of using greedy or beam search."
+_MOST = "Maximum number of tokens in an output."
 _TOGETHER = "Sample from the most likely tokens whose probabilities sum to this (nucleus sampling)."
 
 
@@ -47,53 +49,72 @@ class WritingOptions:
     chosen (`decode/asked.py`), all others here: raises ConfigError.
     """
 
-    beams: int | None = _option(f"{_BEAMS}  [default: as trained, else 5]", f"{_BEAMS}  [default: none]", least=1)
+    beams: int | None = _option(
+        f"{_BEAMS}  [default: as trained, else 5]",
+        f"{_BEAMS}  [default: none, as tokens are sampled]",
+        f"{_BEAMS}  [default: 1; none if tokens are sampled]",
+        least=1,
+    )
     length_penalty: float | None = _option(f"{_LONG}  [default: as trained, else 0.6]", f"{_LONG}  [default: 0.6]")
     coverage_penalty: float | None = _option(
-        "Higher values penalize translations that skip words (β of Wu et al. 2016).  [default: 0]",
+        "Beam search: higher values penalize translations that skip words (β of Wu et al. 2016).  [default: 0]",
         least=0,
         of="translation",
     )
-    n_best: int | None = _option("Number of answers per text, shown with scores.  [default: 1]", least=1)
+    n_best: int | None = _option("Number of outputs per text, shown with their scores.  [default: 1]", least=1)
     groups: int | None = _option(
-        "Number of beam groups, which avoid each other's tokens.  [default: 1]", least=1, of="translation"
+        "Beam search: number of groups of beams, which avoid each other's tokens.  [default: 1]",
+        least=1,
+        of="translation",
     )
     diversity: float | None = _option(
-        "Penalty for a token that an earlier group chose.  [default: 0]", least=0, of="translation"
+        "Penalty for a token that an earlier group of beams chose.  [default: 0]", least=0, of="translation"
     )
-    sample: bool = _option("Sample tokens, as generate does, instead of searching for a likely text.", default=False)
+    sample: bool = _option(
+        _SAMPLE,
+        f"{_SAMPLE}  It is on by default, unless --beams is given or the model has its own search settings.",
+        f"{_SAMPLE}  It is off by default; --temperature, --top-k, --top-p, --min-p and --seed switch it on.",
+        default=False,
+    )
     temperature: float | None = _option(f"{_DRAW}  [default: 1]", f"{_DRAW}  [default: 0.8]")
-    top_k: int | None = _option("Sample from the K most likely tokens.  [default: none]", least=1)
+    top_k: int | None = _option("Sample from this number of most likely tokens.  [default: none]", least=1)
     top_p: float | None = _option(f"{_TOGETHER}  [default: none]", f"{_TOGETHER}  [default: 0.9]")
     min_p: float | None = _option(
         "Sample from tokens with at least this fraction of the largest probability.  [default: none]"
     )
     seed: int | None = _option("Random seed.  [default: 0]")
     repetition_penalty: float | None = _option(
-        "Values above 1 make tokens that were already written less likely.  [default: 1]"
+        "Values above 1 make tokens that are already in the output less likely.  [default: 1]"
     )
-    no_repeat_ngram: int | None = _option("Never repeat a sequence of this many tokens.  [default: none]", least=1)
-    prefix: str | None = _option("Text that begins each translation.  [default: none]", of="translation")
+    no_repeat_ngram: int | None = _option("Never repeat a sequence of this number of tokens.  [default: none]", least=1)
+    prefix: str | None = _option("Text with which each translation begins.  [default: none]", of="translation")
     forced: Sequence[str] = _option(
-        "Text that each answer must contain (repeatable).  [default: none]", default=(), flags=("--force",)
+        "Text that each output must contain (repeatable).  [default: none]", default=(), flags=("--force",)
     )
     forbidden: Sequence[str] = _option(
-        "Text that no answer may contain (repeatable).  [default: none]", default=(), flags=("--forbid",)
+        "Text that no output may contain (repeatable).  [default: none]", default=(), flags=("--forbid",)
     )
-    stop: Sequence[str] = _option("End each answer before this text (repeatable).  [default: none]", default=())
+    stop: Sequence[str] = _option("End each output before this text (repeatable).  [default: none]", default=())
     max_tokens: int | None = _option(
         f"{_MOST}  [default: by the length of the text]",
         f"{_MOST}  [default: 256, or the context length if shorter]",
         least=1,
     )
-    min_tokens: int | None = _option("Minimum number of tokens in an answer.  [default: 0]", least=0)
-    paragraphs: bool = _option("Translate the sentences of each text one by one.", default=False, of="translation")
+    min_tokens: int | None = _option("Minimum number of tokens in an output.  [default: 0]", least=0)
+    paragraphs: bool = _option(
+        "Split each text into sentences and translate them one by one, as is always done with a text that is too long "
+        "for the model.",
+        default=False,
+        of="translation",
+    )
     alignment: bool | None = _option(
-        "Show the word alignment.  [default: with --json]", flags=("--alignment/--no-alignment",), of="translation"
+        "Show the word alignment.  [default: on with --json, else off]",
+        flags=("--alignment/--no-alignment",),
+        of="translation",
     )
     system: str | None = _option("System message (decoders only).  [default: none]", of="reply")
     template: str | None = _option(
-        "Name of the chat template, if a decoder has several.  [default: default]", of="reply"
+        "Name of the chat template, if a decoder has several.  [default: the template named 'default']", of="reply"
     )
     history: int | None = _option(
         "Maximum number of turns to read.  [default: as trained, else all that fit]", least=1, of="reply"

@@ -27,7 +27,7 @@ def kind_of(out: Path, features: Sequence[str], *, words: bool) -> str:
     kind = out.suffix.lower().removeprefix(".")
     if kind not in WRITERS:
         raise DataError(
-            "vectors are written to a .npy, .parquet or .safetensors file, with --json to any file as JSON lines",
+            "vectors are written to a .npy, .parquet or .safetensors file, with --json to any file as JSON Lines",
             got=str(out),
         )
     if kind == "npy" and words:
@@ -83,7 +83,7 @@ def vectors_file(
     except OSError as error:
         kept = "what is written is kept: free disk space, then add --resume" if (folder / STATE).is_file() else ""
         raise DataError(
-            f"{format.what} must be written to {out}",
+            f"cannot write {format.what} to {out}",
             got=error.strerror or str(error),
             do=kept or "choose another path",
         ) from None

@@ -97,7 +97,7 @@ def write_document(path: str | Path, make: Callable[[], str], *, overwrite: bool
             draft.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise DataError(
-            f"the page must be written to {path}", got=error.strerror or str(error), do="choose another path"
+            f"cannot write the page to {path}", got=error.strerror or str(error), do="choose another path"
         ) from None
 
 

@@ -115,8 +115,9 @@ def evaluate(
         with precision(model.device, fast=model.fast):
             scores = task.evaluate(model.module, source, limit=limit)
             if baselines and isinstance(data, RecordSection):
+                of = model.source, model.recipe, task
                 scores = beside_frozen(
-                    scores, model.source, model.recipe, task, source, limit, model.device, progress.note
+                    scores, *of, lambda its, on: its.evaluate(on.to(model.device), source, limit=limit), progress.note
                 )
         fits = task.fits_baselines or isinstance(data, RecordSection)
         if not baselines or model.task is None or not fits:

@@ -238,7 +238,7 @@ def write_onnx(model: Artefact, directory: Path, options: ExportOptions, progres
     check = Check(exported, head, options.texts)
     measured = check.own_scores(options.data, progress) if options.data else None
     network = Network(exported.module, head, mask_id=exported.tokenizer.mask_id)
-    with from_system(CheckpointError, f"{directory} must be written"):
+    with from_system(CheckpointError, f"cannot write {directory}"):
         directory.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(directory) as draft:
             draft.mkdir()

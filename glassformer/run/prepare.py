@@ -112,7 +112,7 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     start = _start(checked, progress)
     vocabulary = _vocabulary(checked, start, tokenizer, progress)
     lesson = _lesson(start, vocabulary, folder, progress)
-    found = _probed(start, lesson, folder, progress)
+    found = _probed(start, lesson, folder, tokenizer is not None, progress)
     if found is not None:
         lesson = _with_head_of(found, lesson)
     module = _module(start, vocabulary, lesson, progress)
@@ -250,14 +250,14 @@ def _lesson(start: Start, vocabulary: Vocabulary, folder: Path, progress: Progre
     return Lesson(recipe.model_copy(update={"task": task.section}), task, sources)
 
 
-def _probed(start: Start, lesson: Lesson, folder: Path, progress: Progress) -> Probe | None:
+def _probed(start: Start, lesson: Lesson, folder: Path, goes_on: bool, progress: Progress) -> Probe | None:
     """The linear probe that a run begins with: none without a model to start from, with a head that is trained already,
     or with a teacher.
     """
     recipe, model = lesson.recipe, start.model
     if model is None or start.teacher is not None or not recipe.tune.probe:
         return None
-    if (folder / PROBE).exists():  # a run that goes on
+    if goes_on and (folder / PROBE).exists():
         return Probe.read(folder, lesson.task)
     if _same_labels(model, recipe) and (model.config.sentence_head or model.config.token_head) is not None:
         return None

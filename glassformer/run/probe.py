@@ -6,9 +6,9 @@ R rows, of a token task its labelled tokens · F numbers that enter the last lay
 
 from __future__ import annotations
 
-import json
 import math
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError, GlassformerError
+from glassformer.base.json_text import read_sealed_line, sealed_line
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.stores.split import Split
 from glassformer.models.fingerprint import fingerprint
@@ -44,20 +45,22 @@ from glassformer.training.settings import TrainSection
 FILE = "linear-probe.safetensors"
 """The last layer that a run began with, in its folder: `weight` [L, F] and `bias` [L]."""
 
-# Rows that are learned from and measured on, the numbers of their vectors, and the seconds that it takes to compute
-# them. Reading a row costs a third of a step on it: of 5,573 sentences with 60 labels and 4 minutes, the probe of 3,366
-# has a held-out accuracy of 78.3 %, that of all 81.1 %, and tuning from 2,220 ended at 79.1 %.
+# Rows to learn from and to measure on, the most numbers of their vectors or logits, the seconds to read the former, and
+# their share of the minutes: of 5,573 sentences with 60 labels and 4 minutes, the probe of 3,366 has held-out accuracy
+# of 78.3 %, that of all 81.1 %, and tuning from 2,220 ended at 79.1 %.
 _ROWS, _MEASURED, _NUMBERS, _SECONDS, _SHARE = 20_000, 2_000, 1 << 26, 120.0, 0.5
+# Shares of those seconds: to read what is measured on, and to fit all layers.
+_OTHERS, _FITTING = 0.1, 0.4
 # With fewer held-out examples, or none, what is chosen is chosen by cross-validation in so many folds.
 _FOLDS = 5
-_STEPS = 60
-# Strengths of the regularization for standardized vectors (scikit-learn's C); at the smallest the biases alone are
-# fitted.
+# Steps to fit a layer, and how many between two looks at the clock.
+_STEPS, _AT_ONCE = 60, 6
+# Strengths of regularization for standardized vectors (scikit-learn's C); the smallest fits the biases alone.
 STRENGTHS = (1e-5, 3e-4, 3e-3, 3e-2, 3e-1)
 # A step of a training takes this many times as long as to read its rows.
 _COST = 3
 # Settings of a task that a probe chooses.
-_CHOSEN = ("pooling", "direct")
+CHOSEN = ("pooling", "direct")
 
 
 @dataclass(frozen=True)
@@ -101,25 +104,30 @@ class Probe:
 
     def save(self, folder: Path) -> None:
         section = self.task.section.model_dump(mode="json")
-        chosen = json.dumps({name: section[name] for name in _CHOSEN if name in section})
+        chosen = {name: section[name] for name in CHOSEN if name in section}
+        facts = sealed_line({"chosen": chosen, "start": self.start, "layer": _checksum(self.weight, self.bias)})
         with atomic_write(folder / FILE) as draft:
-            save_file({"weight": self.weight, "bias": self.bias}, draft, {"chosen": chosen, "start": self.start})
+            save_file({"weight": self.weight, "bias": self.bias}, draft, {"facts": facts})
 
     @classmethod
     def read(cls, folder: Path, task: Task) -> Probe:
         """The one that was saved in a folder, for a task as it is before it. Raises CheckpointError."""
         try:
             with safe_open(folder / FILE, "pt") as file:
-                facts = file.metadata()
-                chosen, start = json.loads(facts["chosen"]), facts["start"]
+                facts = read_sealed_line(file.metadata()["facts"])
                 weight, bias = file.get_tensor("weight"), file.get_tensor("bias")
+            chosen, start = facts["chosen"], facts["start"]
+            if facts["layer"] != _checksum(weight, bias):
+                raise ValueError("other numbers than those that were saved")
             section = type(task.section).model_validate(task.section.model_dump() | chosen)
         except (OSError, SafetensorError, ValueError, KeyError, TypeError):
-            do = f"delete {folder / FILE}: it is made again"
-            raise CheckpointError(
-                "a run needs the linear probe that it began with", got="a damaged one", do=do
-            ) from None
+            wanted, do = "a run needs the linear probe that it began with", f"delete {folder / FILE}: it is made again"
+            raise CheckpointError(wanted, got="a damaged one", do=do) from None
         return cls(task.with_settings(**{name: getattr(section, name) for name in chosen}), weight, bias, start=start)
+
+
+def _checksum(*tensors: Tensor) -> int:
+    return zlib.crc32(b"".join(f"{of.dtype}{list(of.shape)}".encode() + of.numpy().tobytes() for of in tensors))
 
 
 def output_of(module: Transformer) -> nn.Linear:
@@ -134,12 +142,12 @@ def probe(
     start: Transformer, task: Task, sources: Mapping[Split, Source], train: TrainSection, log: Log
 ) -> Probe | None:
     """The best linear model on the frozen states, of the heads that the task has for it; None where it has none."""
-    tasks = task.probes(start)
+    began, tasks = time.monotonic(), task.probes(start)
     if not tasks:
         return None
-    began = time.monotonic()
     heads = [_head(each, start) for each in tasks]
     most = min(_SECONDS, math.inf if train.minutes is None else _SHARE * 60 * train.minutes)
+    log(f"linear probe: reading training records for at most {most:.0f} s")
     machine = choose_machine(train.device, train.precision, train.threads)
     learned = _read(start, heads, TaskFeed(task, sources["train"]), machine, _ROWS, most)
     rate = learned.groups / max(time.monotonic() - began, 1e-9)
@@ -147,33 +155,31 @@ def probe(
     if held_out is None or len(held_out) < FEW:
         parts, how = learned.folds(), "cross-validation"
     else:
-        parts = [(learned, _read(start, heads, TaskFeed(task, held_out), machine, _MEASURED, most))]
+        parts = [(learned, _read(start, heads, TaskFeed(task, held_out), machine, _MEASURED, _OTHERS * most))]
         how = "held-out text"
     names = [getattr(each.section, "pooling", None) or "states" for each in tasks]
-    losses = [_losses(each, start, parts, number, STRENGTHS[2:3])[0] for number, each in enumerate(tasks)]
+    each_seconds = _FITTING * most / (len(parts) * (len(tasks) + len(STRENGTHS)) + 1)
+
+    def solved(number: int, strengths: Sequence[float]) -> tuple[list[float], list[tuple[float, Tensor, Tensor]]]:
+        its = [list(_solutions(tasks[number], start, part, number, strengths, each_seconds)) for part in parts]
+        means = np.mean([[loss for loss, _, _ in each] for each in its], axis=0)  # [strengths]
+        return np.nan_to_num(means, nan=math.inf, posinf=math.inf).tolist(), its[0]
+
+    losses = [solved(number, STRENGTHS[2:3])[0][0] for number in range(len(tasks))]
     best = int(np.argmin(losses))
-    of_strengths = _losses(tasks[best], start, parts, best, STRENGTHS)
-    strength = STRENGTHS[int(np.argmin(of_strengths))]
-    _, weight, bias = next(_solutions(tasks[best], start, learned, learned, best, (strength,)))
-    losses[best] = min(of_strengths)
+    of_strengths, layers = solved(best, STRENGTHS)
+    losses[best], chosen = min(of_strengths), int(np.argmin(of_strengths))
+    _, weight, bias = layers[chosen]
+    if len(parts) > 1:
+        strength, whole = STRENGTHS[chosen : chosen + 1], (learned, learned)
+        _, weight, bias = next(_solutions(tasks[best], start, whole, best, strength, each_seconds))
     if not (math.isfinite(losses[best]) and weight.isfinite().all()):
         return None
     shown = ", ".join(f"{name} {loss:.4f}" for name, loss in zip(names, losses, strict=True))
     seconds = time.monotonic() - began
-    log(
-        f"linear probe of the frozen states of {len(learned):,} rows, loss in {how}: {shown} ({seconds:.0f} s); "
-        "training starts from it"
-    )
-    of_each = dict(zip(names, losses, strict=True))
-    return Probe(tasks[best], weight, bias, of_each, rate, seconds, fingerprint(start))
-
-
-def _losses(
-    task: Task, start: Transformer, parts: Sequence[tuple[_Read, _Read]], number: int, strengths: Sequence[float]
-) -> list[float]:
-    """For each strength the mean loss over the parts that are measured."""
-    each = [[loss for loss, _, _ in _solutions(task, start, *part, number, strengths)] for part in parts]
-    return np.nan_to_num(np.mean(each, axis=0), nan=math.inf, posinf=math.inf).tolist()  # [strengths]
+    rows = f"linear probe of the frozen states of {len(learned):,} rows"
+    log(f"{rows}, loss in {how}: {shown} ({seconds:.0f} s); training starts from it")
+    return Probe(tasks[best], weight, bias, dict(zip(names, losses, strict=True)), rate, seconds, fingerprint(start))
 
 
 def beside_frozen(
@@ -181,9 +187,7 @@ def beside_frozen(
     run: Path | None,
     recipe: Recipe | None,
     task: Task,
-    source: Source,
-    limit: int | None,
-    device: torch.device,
+    evaluated: Callable[[Task, Transformer], Scores],
     log: Log,
 ) -> Scores:
     """The scores with those of the linear probe that the run in a folder began with, on the same examples; unchanged
@@ -201,7 +205,7 @@ def beside_frozen(
     except GlassformerError as error:
         log(f"no row of {FROZEN}: {error}")
         return scores
-    return scores.beside(FROZEN, found.task.evaluate(module.to(device).eval(), source, limit=limit))
+    return scores.beside(FROZEN, evaluated(found.task, module.eval()))
 
 
 def _head(task: Task, start: Transformer) -> SentenceHead | TokenHead:
@@ -259,14 +263,13 @@ def _read(
     start: Transformer, heads: Sequence[Any], feed: TaskFeed, machine: Machine, rows: int, seconds: float
 ) -> _Read:
     """What enters the last layer of each head, of so many rows of an epoch, or of as many as are read in the time."""
-    of_tokens = isinstance(heads[0], TokenHead)
-    ends, count, groups = time.monotonic() + seconds, 0, 0
+    of_tokens, ends, count, groups = isinstance(heads[0], TokenHead), time.monotonic() + seconds, 0, 0
     found: list[list[Tensor]] = [[] for _ in heads]
     labels: dict[str, list[Tensor]] = {}
     weights: list[Tensor] = []
-    most = min(rows, _NUMBERS // (len(heads) * start.config.output_stack.width))
+    most = min(rows, _NUMBERS // max(len(heads) * start.config.output_stack.width, _outputs(feed.task, start)))
     with evaluating(start), machine.context():
-        for batch in _epoch(feed):
+        for batch in map(feed.batch, range(math.ceil(feed.steps_per_epoch))):
             states = start(batch.inputs, heads=()).states  # [B, S, F]
             real = batch.weights.view(-1, batch.rows_of_each)[:, 0] > 0  # [G]
             groups += int(real.sum())
@@ -288,11 +291,6 @@ def _read(
     return _Read([torch.cat(its) for its in found], batch, of_tokens, groups)
 
 
-def _epoch(feed: TaskFeed) -> Iterator[Batch]:
-    for step in range(math.ceil(feed.steps_per_epoch)):
-        yield feed.batch(step)
-
-
 def _pooled(head: SentenceHead, states: Tensor, batch: Batch) -> Tensor:
     """What enters the last layer: [B, S, W] to [B, W]."""
     pooled = head.vector(states, batch.inputs.real)  # [B, W]
@@ -300,19 +298,19 @@ def _pooled(head: SentenceHead, states: Tensor, batch: Batch) -> Tensor:
 
 
 def _solutions(
-    task: Task, start: Transformer, learned: _Read, measured: _Read, number: int, strengths: Sequence[float]
+    task: Task, start: Transformer, part: tuple[_Read, _Read], number: int, strengths: Sequence[float], seconds: float
 ) -> Iterator[tuple[float, Tensor, Tensor]]:
-    """For each strength of the regularization the mean loss on what is measured, and the layer."""
+    """For each strength the mean loss on the second of the part, and the layer fitted on the first in these seconds."""
+    learned, measured = part
     vectors = learned.vectors[number]  # [R, F]
-    mean, spread = vectors.mean(dim=0), vectors.std(dim=0).clamp(min=1e-6)  # [F]
+    mean, spread = vectors.mean(dim=0), vectors.std(dim=0, correction=0).clamp(min=1e-6)  # [F]
     vectors, others = (vectors - mean) / spread, (measured.vectors[number] - mean) / spread
     outputs = _outputs(task, start)
     weight = torch.zeros(outputs, vectors.shape[1], requires_grad=True)  # [L, F]
     bias = torch.zeros(outputs, requires_grad=True)  # [L]
-    loss_of = _mean_loss(task, start, learned), _mean_loss(task, start, measured)
-    examples = learned.examples
+    loss_of, examples = [_mean_loss(task, start, each) for each in part], learned.examples
     for strength in strengths:
-        optimizer = torch.optim.LBFGS([weight, bias], max_iter=_STEPS, history_size=10, line_search_fn="strong_wolfe")
+        optimizer = torch.optim.LBFGS([weight, bias], max_iter=_AT_ONCE, history_size=10, line_search_fn="strong_wolfe")
 
         def closure(decay: float = 0.5 / (strength * examples), optimizer: Any = optimizer) -> Tensor:
             optimizer.zero_grad()
@@ -320,7 +318,11 @@ def _solutions(
             loss.backward()
             return loss
 
-        optimizer.step(closure)
+        ends = time.monotonic() + seconds
+        for _ in range(0, _STEPS, _AT_ONCE):
+            optimizer.step(closure)
+            if time.monotonic() > ends:
+                break
         with torch.no_grad():
             loss = float(loss_of[1](others @ weight.T + bias))
             own = weight / spread  # [L, F]
@@ -329,9 +331,7 @@ def _solutions(
 
 def _outputs(task: Task, start: Transformer) -> int:
     config = task.model(start.config)
-    head = config.token_head if config.sentence_head is None else config.sentence_head
-    assert head is not None
-    return head.labels
+    return next(head.labels for head in (config.sentence_head, config.token_head) if head is not None)
 
 
 def _mean_loss(task: Task, start: Transformer, read: _Read) -> Callable[[Tensor], Tensor]:

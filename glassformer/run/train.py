@@ -71,7 +71,10 @@ def finish(prepared: Prepared, fitted: Fitted, out: Path, log: Log, rows: int = 
     _check_finite(best, own.flat())
     found = task.beside(own, prepared.feed.source, source, limit=rows, log=log) if is_held_out else own
     if is_held_out:
-        found = beside_frozen(found, out, recipe, task, source, rows, next(module.parameters()).device, log)
+        device = next(module.parameters()).device
+        found = beside_frozen(
+            found, out, recipe, task, lambda its, of: its.evaluate(of.to(device), source, limit=rows), log
+        )
     scores, judged = found.flat(), verdict(found, best, fitted.facts)
     if said := not_above_a_baseline(best, scores, task.baseline_names) if judged is None else judged.sentence:
         log(said)
@@ -180,9 +183,9 @@ def _train_one(recipe: Recipe, out: Path, progress: Progress, *, resume: bool) -
                 raise would_replace(out, other)
             # A run that is stopped and resumed must find the same tokens and the same settings.
             prepared.tokenizer.save(out)
-            write_recipe(out, prepared.recipe, prepared.tokenizer)
             if prepared.probe is not None:
                 prepared.probe.save(out)
+            write_recipe(out, prepared.recipe, prepared.tokenizer)
         changed = begun.recorded not in (None, prepared.recipe)
         fitted = _fit(prepared, out, progress, resume=resume, changed=changed)
     return finish(prepared, fitted, out, progress.note)

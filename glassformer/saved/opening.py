@@ -10,7 +10,7 @@ from glassformer.base.atomic import current
 from glassformer.base.errors import CheckpointError, ConfigError, did_you_mean
 from glassformer.base.paths import check_path
 from glassformer.base.pickles import refuse_pickles
-from glassformer.bundled.travelling import located, travelling
+from glassformer.bundled.travelling import located, no_model, travelling
 from glassformer.runtime.device import check_float64, choose_device
 from glassformer.runtime.matrices import to_int8
 from glassformer.saved import store
@@ -52,9 +52,8 @@ def open_as_saved(path: str | Path, kind: type[Kind]) -> Kind:
     check_path(path, CheckpointError)
     path = Path(located(path))
     if not os.path.exists(path):
-        is_word = path.name == str(path) and bool(travelling())
-        do = did_you_mean(str(path), travelling()) if is_word else ""
-        raise CheckpointError(f"a saved model is needed at {path}", got="no such folder", do=do)
+        near = did_you_mean(str(path), travelling()) if path.name == str(path) else ""
+        raise CheckpointError(no_model(path), do=near if near.startswith("did") else "")
     if not path.is_dir():
         refuse_pickles(path)
         own = path.resolve().parent
@@ -69,8 +68,7 @@ def open_as_saved(path: str | Path, kind: type[Kind]) -> Kind:
     do = "name a folder that train or import wrote"
     if (path / RECIPE).is_file():
         do = f"its training is unfinished: continue with glassformer train --resume --out {path}"
-    got = f"a folder without {store.SETTINGS} or config.json"
-    raise CheckpointError(f"a saved model is needed at {path}", got=got, do=do)
+    raise CheckpointError(f"{path} is not a saved model: it has neither {store.SETTINGS} nor config.json", do=do)
 
 
 def choose_dtype(name: str | torch.dtype | None) -> torch.dtype:

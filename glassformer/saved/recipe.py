@@ -126,7 +126,7 @@ def tokenizer_of_run(directory: Path) -> Tokenizer:
 
 def _lenient(path: Path) -> str:
     """The text of a file; bytes that are no UTF-8 are replaced, which no checksum passes."""
-    with from_system(ConfigError, f"{path} must be a readable file"):
+    with from_system(ConfigError, f"cannot read {path}"):
         return path.read_bytes().decode("utf-8-sig", errors="replace")
 
 

@@ -99,7 +99,7 @@ def write(directory: str | Path, saved: Artefact) -> Path:
     saved.needs_weights("a saved model")
     directory = Path(directory)
     do = "what was there before is unchanged: free disk space, or choose another folder"
-    failing = from_system(CheckpointError, f"a model must be saved to {directory}", do=do)
+    failing = from_system(CheckpointError, f"cannot save a model to {directory}", do=do)
     with failing, replace_files(directory, (*FILES, TARGET_FILE)) as folder:
         _write_files(folder, saved)
     return directory
@@ -113,7 +113,7 @@ def read(directory: str | Path, kind: type[Kind]) -> Kind:
     directory = current(given)
     if not (directory / SETTINGS).is_file():
         refuse_pickles(directory)
-        raise CheckpointError(f"a saved model is needed at {directory}", got=f"no {SETTINGS} there")
+        raise CheckpointError(f"{directory} is not a saved model: it has no {SETTINGS}")
     header = read_weights_header(directory / WEIGHTS)
     facts = read_facts(directory / SETTINGS, header)
     module = build_with(facts.model, directory / WEIGHTS, header, checksum=facts.checksums.get(WEIGHTS))

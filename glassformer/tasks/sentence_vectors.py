@@ -90,22 +90,28 @@ class SentenceVectorsFeed(TaskFeed):
         return super().shapes * len(self._sizes)
 
     def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
-        """As the task's; `decoder_inputs` are the sentences, whose labels are the teacher's vectors [B, T]."""
+        """As the task's; `decoder_inputs` are the sentences, whose labels are the teacher's vectors [B, T], zeros for
+        those that fill the last batch of a length. Each sentence of an epoch counts the same.
+        """
         batch = super().batch(step, part, parts)
         numbers, _ = self._sentences.of_step(step)
         size = int(self._sentences.rows[0])
         length = int(self._sizes[self._sentences.bucket_of_step(step)])
-        mine = np.array_split(np.resize(numbers, size), parts)[part]
+        places = np.array_split(np.arange(size), parts)[part]  # [B]
+        mine, count = numbers[places % len(numbers)], int((places < len(numbers)).sum())
         rows = self._rows_of.rows(mine, length)
         ids = torch.from_numpy(rows.ids)
         sentences = Inputs(ids=ids, real=torch.from_numpy(rows.real), positions=torch.from_numpy(rows.positions))
         texts = [self._tokenizer.decode(row[real].tolist()) for row, real in zip(rows.ids, rows.real, strict=True)]
-        more = {VECTORS: float(len(mine))}
+        vectors = torch.zeros(len(mine), self._teacher.module.config.output_stack.width)
+        if count:
+            vectors[:count] = self._teacher.vectors(texts[:count])
+        usual = len(self._rows_of) / self._sentences.slots * len(mine)
         return replace(
             batch,
-            labels={**batch.labels, VECTORS: self._teacher.vectors(texts)},
-            counts={**batch.counts, **more},
-            present={**(batch.counts if batch.present is None else batch.present), **more},
+            labels={**batch.labels, VECTORS: vectors},
+            counts={**batch.counts, VECTORS: usual},
+            present={**(batch.counts if batch.present is None else batch.present), VECTORS: float(count)},
             decoder_inputs=sentences,
         )
 
@@ -120,8 +126,9 @@ class SentenceVectorsFeed(TaskFeed):
         vectors = model(sentences, heads=("sentence_head",)).sentence_logits  # [B, T]
         assert vectors is not None
         own = widened(vectors)  # [B, T]
-        cosine = F.cosine_similarity(own, batch.labels[VECTORS].to(own.dtype), dim=-1)  # [B]
-        return {name: loss for name, loss in {**found, VECTORS: (1 - cosine).sum()}.items() if name in self.weights}
+        labels = batch.labels[VECTORS].to(own.dtype)  # [B, T]
+        apart = (1 - F.cosine_similarity(own, labels, dim=-1)) * labels.any(dim=-1)  # [B]
+        return {name: loss for name, loss in {**found, VECTORS: apart.sum()}.items() if name in self.weights}
 
 
 def with_vectors_head(config: ModelConfig, width: int) -> ModelConfig:

@@ -105,7 +105,7 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise TokenizerError(f"{path} must be UTF-8 text", got=f"byte {error.start} is not") from None
     except OSError as error:
-        raise TokenizerError(f"{path} must be a readable file", got=str(error)) from None
+        raise TokenizerError(f"cannot read {path}", got=str(error)) from None
 
 
 def _pairs(path: Path, ids: Mapping[str, int]) -> list[tuple[str, str]]:

@@ -216,8 +216,10 @@ class Checkpoints:
         self._keep_only("step", {*there[-1:], *regular[-self.keep :]})
 
     def keep_best(self, *steps: int) -> None:
-        """Remove the best models of other steps: replaced ones, and those that a resumed run has not reached yet."""
-        self._keep_only("best", {path for path in self._named("best") if _step_of(path) in steps})
+        """Remove the best models of other steps: replaced ones, and those that a resumed run has not reached yet. The
+        weights before the first step stay, where they were measured.
+        """
+        self._keep_only("best", {path for path in self._named("best") if _step_of(path) in (0, *steps)})
 
     def newest(self) -> Checkpoint | None:
         """The newest checkpoint, None when there is none. Raises CheckpointError when it is damaged."""
@@ -227,6 +229,11 @@ class Checkpoints:
     def best(self) -> Checkpoint | None:
         named = self._named("best")
         return read_checkpoint(named[-1]) if named else None
+
+    def start(self) -> Checkpoint | None:
+        """The weights before the first step, None where they were not measured."""
+        named = self._named("best")
+        return read_checkpoint(named[0]) if named and _step_of(named[0]) == 0 else None
 
     def all(self) -> list[Checkpoint]:
         return [read_checkpoint(folder) for folder in self._named("step")]

@@ -51,7 +51,8 @@ def fit(
     gets the records too; the weights are the same to the bit with and without.
 
     `probe_seconds`: how long it took to find the initial weights, which is a part of `train.minutes`; these weights are
-    measured too, and kept where no later ones are better.
+    measured too, and kept where no later ones are better. At the end their mean with the best later ones is measured
+    (Wortsman et al. 2022, with equal shares), and kept where it is better.
 
     Raises DeviceError, ConfigError, CheckpointError (no room on the disk, a damaged checkpoint, a folder that holds
     another run), NotFiniteError (a loss or gradient is not finite) and, after Ctrl-C or SIGTERM, Interrupted; then

@@ -108,7 +108,7 @@ def plan(
     tokens = statistics.mean(sampled.values())
     compiled, reason = worth_compiling(settings, budget, model, feed, tokens, machine, stages=len(stages.names))
     if compiled:
-        log("compiling for the probe, up to a minute")
+        log("compiling for the probe, a minute or more on a busy machine")
     loss_and_gradient = LossAndGradient(feed, model, machine, compiled=compiled, log=log)
     optimizer = build_optimizer(model, settings, tune=tune, products=machine.products)
     for group in optimizer.param_groups:
@@ -133,8 +133,10 @@ def plan(
     with repeatable(machine), recomputing(model, settings.activation_checkpointing):
         times = {step: (seconds_of(step), seconds_of(step)) for step in range(steps)}
         spent = time.thread_time()  # so that other work on the machine does not end it
-        for step in others:
+        for number, step in enumerate(others, start=1):
             if time.thread_time() - spent < _MOST_SECONDS:
+                if compiled:
+                    log(f"compiling for rows of another length, {number} of at most {len(others)}")
                 times[step] = seconds_of(step), seconds_of(step)
     setup = sum(max(0.0, first - second) for first, second in times.values())
     per_step = tokens * statistics.median(second / feed.batch(step).tokens for step, (_, second) in times.items())

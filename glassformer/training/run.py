@@ -288,7 +288,7 @@ def finish(run: Run) -> None:
     run.save()
     model, settings, progress = run.state.model, run.settings, run.progress
     best = None if run.held_out is None or progress.best is None else run.checkpoints.best()
-    beside = ""
+    mean = beside = ""
     if settings.average is not None:
         # Checkpoints at the chosen steps and at the end: not those written by the clock or on Ctrl-C.
         every = run.settings.checkpoint_every or 1
@@ -298,9 +298,14 @@ def finish(run: Run) -> None:
             run.state.average.copy_to(model)
         _take_mean(model, kept)
         mean = f"the mean of the checkpoints of steps {', '.join(str(each.step) for each in kept)}"
-        if best is None:
-            run.log(f"keeping {mean}")
-            return
+    elif best is not None and best.step > 0 and (start := run.checkpoints.start()) is not None:
+        # Half-way to the start (Wortsman et al. 2022), which knows more texts than those of the training.
+        _take_mean(model, [start, best])
+        mean = f"the mean of the weights before the first step and after step {best.step:,}"
+    if mean and best is None:
+        run.log(f"keeping {mean}")
+        return
+    if mean and best is not None:
         found, loss = _measured(run, model)
         if run.is_better(found, loss):
             its = _told(run, progress.best)

@@ -165,7 +165,7 @@ def test_threads_that_no_machine_has(run: Run, trained: Path) -> None:
 
 
 def test_a_start_that_is_not_there(run: Run, text_file: Path, tmp_path: Path) -> None:
-    refused(run("train", "masked-lm", text_file, "--start", tmp_path / "nowhere"), "a saved model is needed at")
+    refused(run("train", "masked-lm", text_file, "--start", tmp_path / "nowhere"), "nowhere")
 
 
 def test_settings_that_would_do_nothing(run: Run, trained: Path, text_file: Path, tmp_path: Path) -> None:
@@ -220,8 +220,8 @@ def test_a_pickle_offered_as_weights(run: Run, tmp_path: Path, verb: str) -> Non
 
 
 def test_no_model_there(run: Run, tmp_path: Path) -> None:
-    refused(run("fill", tmp_path / "nowhere", "a [MASK]"), "got no such folder")
-    refused(run("fill", tmp_path, "a [MASK]"), "without glassformer.json or config.json")
+    refused(run("fill", tmp_path / "nowhere", "a [MASK]"), "nowhere", "--model")
+    refused(run("fill", tmp_path, "a [MASK]"), "glassformer.json", "config.json")
 
 
 def test_a_run_is_not_written_over(run: Run, copy: Path, text_file: Path) -> None:

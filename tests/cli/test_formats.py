@@ -72,5 +72,8 @@ def test_a_measurement_as_a_table(run: Run, trained: Path, text_file: Path, tmp_
     assert run("evaluate", trained, text_file, "--out", tmp_path / "scores.csv").code == 0
     (row,) = table_of(tmp_path / "scores.csv")
     assert float(row["accuracy"]) >= 0
-    assert run("embed", trained, "She likes", "He likes", "--word", "likes", "-o", tmp_path / "w.parquet").code == 0
+    assert (
+        run("embed", trained, "She likes", "He likes", "--compare-word", "likes", "-o", tmp_path / "w.parquet").code
+        == 0
+    )
     assert "cosines" in table_of(tmp_path / "w.parquet")[0]

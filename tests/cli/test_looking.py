@@ -24,7 +24,7 @@ def test_explain_at_the_board(run: Run, drawn: Path) -> None:
     titles = [line for line in done.out.splitlines() if line[:1].isdigit()]
     assert len(titles) > 15
     assert all(word in done.out for word in ("(likes)", "(the)"))
-    assert "Looking does not change the answer" in done.err
+    assert "Tracing does not change the output" in done.err
     assert "Note C-2" not in done.out
     assert len(run("explain", drawn, SENTENCE, "--json").records) == len(titles)
 
@@ -51,7 +51,14 @@ def test_the_corrections_of_the_slides_come_first_and_the_others_name_their_docu
 
 
 @pytest.mark.parametrize(
-    ("width", "options"), [(40, ("--notes",)), (80, ("--notes",)), (60, ("--cell", WEIGHT)), (120, ("--cell", WEIGHT))]
+    ("width", "options"),
+    [
+        (40, ("--notes",)),
+        (40, ("--cell", WEIGHT)),
+        (80, ("--notes",)),
+        (60, ("--cell", WEIGHT)),
+        (120, ("--cell", WEIGHT)),
+    ],
 )
 def test_explain_fits_the_screen(
     run: Run, drawn: Path, monkeypatch: pytest.MonkeyPatch, width: int, options: tuple[str, ...]
@@ -59,6 +66,14 @@ def test_explain_fits_the_screen(
     monkeypatch.setenv("COLUMNS", str(width))
     done = run("explain", drawn, SENTENCE, *options)
     assert max(map(len, [*done.out.splitlines(), *done.err.splitlines()])) <= width
+
+
+def test_a_cell_of_a_model_with_long_names_fits_the_screen(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    cell = "encoder.0.attention.weights[head=1,query=[MASK],key=cat]"
+    done = run("explain", "english", "the cat sat on the [MASK] .", "--cell", cell)
+    assert "numbers" in done.out
+    assert max(map(len, [*done.out.splitlines(), *done.err.splitlines()])) <= 40
 
 
 def test_several_texts_are_one_batch(run: Run, drawn: Path) -> None:
@@ -195,7 +210,7 @@ def test_verify(run: Run, trained: Path) -> None:
     done = run("verify", trained, TEXT)
     assert done.code == 0
     assert done.out.count("✓") == 3
-    (record,) = run("verify", trained, TEXT, "--dtype", "float64", "--json").records
+    (record,) = run("verify", trained, TEXT, "--precision", "float64", "--json").records
     assert record["holds"]
     assert record["limit"] == 1e-12
     assert max(record["formulas"].values()) <= 1e-12

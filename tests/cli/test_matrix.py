@@ -34,7 +34,18 @@ def rows(out: str, step: int) -> list[list[float]]:
 @pytest.mark.parametrize("rule", ["itself", "zero"])
 @pytest.mark.parametrize("reading", ["code", "stated", "pairs"])
 def test_what_is_printed_is_what_is_computed(run: Run, reading: Any, rule: Any) -> None:
-    words = ["matrix", SENTENCE.text, "--hide", "0.3", "--seed", "2", "--reading", reading, "--nothing-to-see", rule]
+    words = [
+        "matrix",
+        SENTENCE.text,
+        "--mask-fraction",
+        "0.3",
+        "--seed",
+        "2",
+        "--reading",
+        reading,
+        "--nothing-to-see",
+        rule,
+    ]
     shown, (record,) = run(*words).out, run(*words, "--json").records
     features = torch.tensor(record["features"])
     expected = activity_matrix(features, record["masked_words"], reading=reading, nothing_to_see=rule)
@@ -52,15 +63,15 @@ def test_the_masked_words_are_drawn_by_the_seed(run: Run) -> None:
         assert [word == "[MASK]" for word in record["seen"]] == [place in record["masked_words"] for place in range(9)]
         return list(record["masked_words"])
 
-    assert [len(masked("--hide", share)) for share in ("0", "0.01", "0.11", "0.5", "0.9")] == [0, 1, 1, 4, 8]
-    assert masked("--seed", "3") == masked("--seed", "3", "--hide", "0.11")
+    assert [len(masked("--mask-fraction", share)) for share in ("0", "0.01", "0.11", "0.5", "0.9")] == [0, 1, 1, 4, 8]
+    assert masked("--seed", "3") == masked("--seed", "3", "--mask-fraction", "0.11")
     assert len({tuple(masked("--seed", str(seed))) for seed in range(20)}) > 4
 
 
 def test_words_written_as_masks_are_the_masked_ones(run: Run) -> None:
     (record,) = run("matrix", SENTENCE.masked, "--json").records
     assert record["masked_words"] == list(SENTENCE.masked_words)
-    (record,) = run("matrix", SENTENCE.masked, "--hide", "0.2", "--json").records
+    (record,) = run("matrix", SENTENCE.masked, "--mask-fraction", "0.2", "--json").records
     assert set(record["masked_words"]) >= set(SENTENCE.masked_words)
     (record,) = run("matrix", "over the [MASK].", "--json").records
     assert record["masked_words"] == [2]
@@ -196,8 +207,8 @@ def test_each_line_of_standard_input_is_a_text(run: Run) -> None:
     [
         ((" ",), "512"),
         (("a " * 513,), "513"),
-        (("a b", "--hide", "1.5"), "--hide"),
-        (("a b", "--hide", "nan"), "--hide"),
+        (("a b", "--mask-fraction", "1.5"), "--mask-fraction"),
+        (("a b", "--mask-fraction", "nan"), "--mask-fraction"),
         (("a b", "--reading", "identity"), "'identity'"),
         (("a b", "--word-vectors", "learned"), "'learned'"),
         (("a b", *PRINTED), "9"),
@@ -216,7 +227,7 @@ def test_each_line_of_standard_input_is_a_text(run: Run) -> None:
         (("a b", "--window", "0"), "--window"),
         (("a b", "--prefix-words", "-1"), "--prefix-words"),
         (("a b", "--padding-words", "2"), "fewer --padding-words"),
-        (("a b", "--hide", "1"), "hides all"),
+        (("a b", "--mask-fraction", "1"), "hides all"),
         (("a b", "--model", "english", "--width", "4"), "--width"),
         (("a b", "--model", "englisch"), "englisch"),
         (("She runs", "--model", str(slides_model())), "'runs'"),

@@ -21,6 +21,7 @@ from glassformer.saved.recipe import Recipe, resolve
 from glassformer.saved.sections import ModelSection, TokenizerSection
 from glassformer.tasks import TASKS
 from glassformer.tasks.labels.classify.settings import ClassifyData
+from tests.cli.conftest import Run
 
 
 def recipe(what: str = "masked-lm", *assignments: str, **settings: object) -> Recipe:
@@ -53,6 +54,14 @@ def test_a_recipe_file_keeps_the_size_of_its_own_family(tmp_path: Path) -> None:
     path.write_text('[task]\nname = "masked-lm"\n[model]\nsize = "6x256"\n')  # bert, when none is named
     assert layers_and_width(recipe(str(path), model_family="bert")) == (6, 256)
     assert recipe(str(path), model_family="modernbert").model.size is None
+
+
+def test_a_student_with_layers_of_its_teacher_has_no_size_of_its_own(run: Run, text_file: Path) -> None:
+    for option, value in (("--size", "tiny"), ("--vocabulary", "100")):
+        done = run("distil", "english", text_file, option, value)
+        assert (done.code, done.out) == (2, "")
+        assert f"got {option}" in done.err
+        assert "--vectors" in done.err
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -127,10 +136,10 @@ def test_a_task_needs_files(task: str) -> None:
 def test_help_names_the_sizes_that_there_are(command: Callable[..., None]) -> None:
     words = inspect.signature(command).parameters["size"].annotation.__metadata__[0].help
     named = [size for size in BERT_SIZES if "x" not in size]
-    assert ", ".join(named[:-1]) + f" or {named[-1]}" in words
-    assert list(MODERNBERT_SIZES) == named
+    assert f"bert ({', '.join(named)}, or" in words
+    assert f"modernbert ({', '.join(MODERNBERT_SIZES)})" in words
     with torch.device("meta"):
-        for family, sizes in (("bert", [*named, "6x256"]), ("modernbert", named)):
+        for family, sizes in (("bert", [*named, "6x256"]), ("modernbert", list(MODERNBERT_SIZES))):
             for size in sizes:
                 assert layers_and_width(recipe(model_family=family, model_size=size)) > (0, 0)
     for family in ("roberta", "distilbert", "slides"):  # of which the help says that they have none

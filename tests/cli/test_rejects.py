@@ -175,7 +175,7 @@ def test_a_stream_that_cannot_be_opened_is_named(run: Run, model: Path) -> None:
         name = f"/dev/fd/{one.fileno()}"
         done = run("classify", model, "--file", name)
     assert done.code == 2
-    assert f"{name} must be readable" in done.err
+    assert name in done.err
 
 
 def lines(*texts: str) -> list[Text]:

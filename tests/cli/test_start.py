@@ -69,11 +69,11 @@ def test_python_dash_m_and_the_version() -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["fil"], "glassformer: there is no verb 'fil'; did you mean 'fill'?\n"),
+        (["fil"], "glassformer: there is no command 'fil'; did you mean 'fill'?\n"),
         (["fill", "model", "--tpo", "3"], "glassformer: fill has no option '--tpo'; did you mean '--top'?\n"),
         (["train", "masked-lm", "--step", "3"], "glassformer: train has no option '--step'; did you mean '--steps'?\n"),
         (["info"], "glassformer: info: Missing argument 'MODEL'; see glassformer info --help\n"),
-        (["fill"], "glassformer: a text is needed, or a model; got neither; see glassformer fill --help\n"),
+        (["fill"], "glassformer: fill needs a text; got none; see glassformer fill --help\n"),
     ],
 )
 def test_words_that_are_not_known(words: list[str], told: str) -> None:

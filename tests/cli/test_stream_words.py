@@ -81,7 +81,7 @@ def test_what_needs_whole_translations_is_refused_before_a_model_is_read(run: Ru
     done = run("translate", "runs/none", "He", "--stream", *beside)
     assert (done.code, done.out) == (2, "")
     assert beside[0] in done.err
-    assert "no such folder" not in done.err
+    assert "there is no model" not in done.err
     assert len(done.err.splitlines()) == 1
 
 

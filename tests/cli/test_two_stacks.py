@@ -52,7 +52,7 @@ def test_the_walk_goes_through_both_stacks(run: Run, translator: Path, word: lis
     assert any("Encoder. Self-attention" in title for title in titles)
     assert any("Decoder. Self-attention" in title for title in titles)
     assert any("Decoder. Cross-attention" in title for title in titles)
-    assert "Looking does not change the answer" in done.err
+    assert "Tracing does not change the output" in done.err
     assert "decoder.blocks.0.cross_attention.mixed" in done.out
 
 

@@ -59,6 +59,6 @@ def test_blank_lines_without_an_answer_are_counted_and_words_keep_the_number_of_
     done = run("fill", trained, "--file", texts, "--json")
     assert len(done.records) == 2
     assert "left out: 2" in done.err
-    run("embed", trained, "--file", texts, "--words", "--out", tmp_path / "words.parquet")
+    run("embed", trained, "--file", texts, "--per-word", "--out", tmp_path / "words.parquet")
     table = pyarrow.parquet.read_table(tmp_path / "words.parquet")
     assert {*table["text"].to_pylist()} == {0, 3}

@@ -36,7 +36,7 @@ def test_each_step_is_shown_and_compared_with_one_run(run: Run, writer: Path, wo
     assert done.code == 0, done.err
     assert max(map(len, done.out.splitlines())) <= 80
     assert "✓ " in done.err
-    (told,) = run("explain", writer, PROMPT, "--write", "6", *words, "--looks", "0.1", "--json").records
+    (told,) = run("explain", writer, PROMPT, "--write", "6", *words, "--attention", "0.1", "--json").records
     (plain,) = run("generate", writer, PROMPT, "--max-tokens", "6", *words, "--json").records
     assert told["answer"] == plain["generated"]
     assert told["attention"].keys() == {"block", "head", "bytes"}
@@ -61,9 +61,9 @@ def test_a_reply_is_explained_to_its_turns(run: Run, chat: Path) -> None:
     "words",
     [
         ("--beams", "2"),
-        ("--looks", "1"),
-        ("--write", "4", "--looks", "x"),
-        ("--write", "4", "--looks", "9"),
+        ("--attention", "1"),
+        ("--write", "4", "--attention", "x"),
+        ("--write", "4", "--attention", "9"),
         ("--write", "4", "--cell", "0.weights"),
         ("--write", "4", "--terms", "2"),
         ("--write", "4", "--megabytes", "2"),

@@ -169,7 +169,7 @@ def test_to_untie_is_advised_only_where_it_helps(name: str, tmp_path: Path) -> N
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with refused(CheckpointError, wanted=str(tmp_path / "nowhere"), got="no such folder"):
+    with refused(CheckpointError, wanted=str(tmp_path / "nowhere")):
         read_huggingface(tmp_path / "nowhere")
 
 

@@ -158,7 +158,7 @@ def tiny(family: str, **settings: Any) -> ModelConfig:
 
 # The model, and the values that `wanted` and `got` carry.
 UNSAID: dict[str, tuple[ModelConfig, str, str]] = {
-    "a family of ours alone": (tiny("slides"), "'slides'", ""),
+    "a family of ours alone": (tiny("slides"), "bert", "'slides'"),
     "a norm elsewhere": (norm_on_branch(tiny("bert")), "bert", "norm_at: 'branch' ≠ 'after'"),
     "no segments": (tiny("bert", segments=0), "bert", "type_vocab_size must be at least 1"),
     "heads nobody has together": (tiny("roberta", sentence_labels=2), "roberta", "vocabulary head and a sentence head"),

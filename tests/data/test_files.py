@@ -63,7 +63,7 @@ def test_a_folder_is_its_text_and_its_tables(tmp_path: Path) -> None:
     assert reasons(found) == {
         "e.tsv": "no column 'text'",
         "f.jsonl": "no column 'text'",
-        "g.json": "JSON, not JSON lines",
+        "g.json": "JSON, not JSON Lines",
         "h.png": "not text",
         "i.txt": "not text",
         "k.txt": "empty",

@@ -124,7 +124,7 @@ def test_a_format_is_told_in_a_line(tmp_path: Path) -> None:
     assert str(form("\t", 2)) == "tab-separated, no quoting, no header, 2 columns"
     assert str(form(";", ("a",), quoted=True)) == "semicolon-separated, quoted, a header, 1 column"
     (tmp_path / "x.jsonl").write_text('{"a": 1, "b": 2}\n')
-    assert str(find_format(tmp_path / "x.jsonl")) == "JSON lines, 2 columns"
+    assert str(find_format(tmp_path / "x.jsonl")) == "JSON Lines, 2 columns"
 
 
 def test_the_caller_decides_about_the_header(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ from tests.conftest import REPOSITORY
 PAGE = REPOSITORY / "docs" / "options.md"
 HEAD = """# Options
 
-Each option has one name and one meaning, whichever verb has it. Defaults are in `glassformer VERB --help`; all verbs
-have `--quiet`. This page is written by `python -m tests.docs.options`.
+Each option has one name and one meaning, whichever command has it. Defaults are in `glassformer COMMAND --help`; all
+commands have `--quiet`. This page is written by `python -m tests.docs.options`.
 
-| option | meaning | verbs |
+| option | meaning | commands |
 |---|---|---|
 """
 
@@ -47,6 +47,7 @@ def options() -> list[Found]:
             if name in told:
                 kinds = {of for of in typing.get_args(kind) if of is not type(None)} or {kind}
                 kind = kinds.pop() if len(kinds) == 1 and typing.get_origin(kind) is not typing.Literal else kind
+                kind = str if typing.get_origin(kind) is typing.Literal else kind  # the words may differ by verb
                 help_ = re.split(r"\s\s|\s+\[default", told[name].help or "")[0]  # what comes then is the verb's
                 found.append(Found(verb, (name, *(told[name].param_decls or ())), kind, help_))
     return found

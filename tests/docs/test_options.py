@@ -44,6 +44,12 @@ def test_each_meaning_has_one_name() -> None:
         (("matrix", "a", "--features", "random"), "--word-vectors"),
         (("distil", "english", "--temperature", "2"), "--teacher-temperature"),
         (("generate", "--beam", "2"), "--beams"),
+        (("matrix", "a b", "--hide", "0"), "--mask-fraction"),
+        (("embed", "a b", "--words"), "--per-word"),
+        (("embed", "a b", "--word", "a"), "--compare-word"),
+        (("verify", "a b", "--dtype", "float64"), "--precision"),
+        (("explain", "a b", "--looks", "1"), "--attention"),
+        (("claims", "--runs", "folder"), "--runs-folder"),
     ],
 )
 def test_an_old_name_is_refused_with_the_new_one(

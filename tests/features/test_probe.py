@@ -95,5 +95,5 @@ def test_the_command_writes_the_best(saved: Path, tmp_path: Path, capsys: pytest
     vectors = gf.load(saved).embed(texts, strategy=probe.strategy, pooling=probe.pooling)
     guessed = [probe.labels[number] for number in probe.probabilities(vectors).argmax(axis=1)]
     assert np.mean([one == "ab"["dog" in text] for one, text in zip(guessed, texts, strict=True)]) > 0.9
-    assert main([*asked, "--words", "--probe-out", str(tmp_path / "words.json")]) == 2
+    assert main([*asked, "--per-word", "--probe-out", str(tmp_path / "words.json")]) == 2
     assert not (tmp_path / "words.json").exists()

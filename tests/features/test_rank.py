@@ -142,7 +142,7 @@ def test_the_command_ranks_words_too(saved: Path, tmp_path: Path, capsys: pytest
     file = tmp_path / "names.conll"
     first, second = "the\tO\ndog\tB-x\n", "he\tO\nlikes\tO\nthe\tO\ndog\tB-x\n"
     file.write_text("\n".join(first * (number + 1) + second + "sat\tO\n" for number in range(8)))
-    asked = ["embed", "compare", str(saved), str(file), "--words", "--folds", "2", "-s", "last", "-p", "first"]
+    asked = ["embed", "compare", str(saved), str(file), "--per-word", "--folds", "2", "-s", "last", "-p", "first"]
     assert main([*asked, "--json"]) == 0
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [each.get("strategy", each.get("baseline")) for each in told] == ["last", "most frequent"]

@@ -196,7 +196,7 @@ def test_the_files_hold_what_the_model_says(saved: Path, model: Model, tmp_path:
     assert all(np.array_equal(arrays[name], ours[name]) for name in ours)
     with safe_open(tmp_path / "a.safetensors", "np") as file:
         assert "last.first" in str(file.metadata())
-    assert main([*common, "--words", "--out", str(tmp_path / "w.parquet")]) == 0
+    assert main([*common, "--per-word", "--out", str(tmp_path / "w.parquet")]) == 0
     table = pq.read_table(tmp_path / "w.parquet")
     words = [word for line in lines for word in line.split()]
     assert table["word"].to_pylist() == words
@@ -210,7 +210,7 @@ def test_the_files_hold_what_the_model_says(saved: Path, model: Model, tmp_path:
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [each["text"] for each in told] == lines[:2]
     assert np.array_equal(np.array(told[0]["last.mean"], np.float32), model.embed(lines[0]))
-    assert main(["embed", str(saved), "the dog sat", "the dog slept", "--word", "dog"]) == 0
+    assert main(["embed", str(saved), "the dog sat", "the dog slept", "--compare-word", "dog"]) == 0
     out = capsys.readouterr().out
     assert out.count("equal") >= 2  # the word, and the embedding: it stands at the same place
     assert main(["embed", str(saved), *lines]) == 0
@@ -236,7 +236,7 @@ def test_the_words_of_a_long_line_are_written_as_they_are_known(
 
     monkeypatch.setattr(VectorsOf, "__init__", short)
     monkeypatch.setattr(verb, "_WORDS", 7)
-    common = ["embed", str(saved), "--file", str(tmp_path / "x.txt"), "--words", "--out"]
+    common = ["embed", str(saved), "--file", str(tmp_path / "x.txt"), "--per-word", "--out"]
     assert main([*common, str(tmp_path / "w.parquet")]) == 0
     told = " ".join(capsys.readouterr().err.split())
     assert repr("\u200b") in told

@@ -102,7 +102,7 @@ def test_a_mask_of_the_command_line_is_that_of_the_page(window: Page, tmp_path: 
 
 
 def test_words_are_hidden_and_cells_forbidden_by_hand(window: Page, tmp_path: Path) -> None:
-    file = written(tmp_path / "page.html", SENTENCE.text, "--word-vectors", "printed", "--hide", "0")
+    file = written(tmp_path / "page.html", SENTENCE.text, "--word-vectors", "printed", "--mask-fraction", "0")
     features = torch.tensor(quick_brown_fox().features)
     show(window, file, "level=mask&options=pairs&at=0,4,1")
     expect(window, 4, gf.activity_matrix(features, [], reading="pairs").weights[4].tolist())
@@ -125,7 +125,7 @@ def test_words_are_hidden_and_cells_forbidden_by_hand(window: Page, tmp_path: Pa
 
 
 def test_rows_are_laid_in_one_after_the_other(window: Page, tmp_path: Path) -> None:
-    show(window, written(tmp_path / "page.html", "a b c", "--hide", "0"))
+    show(window, written(tmp_path / "page.html", "a b c", "--mask-fraction", "0"))
     window.locator(".stepper a", has_text="no row").click()
     for count in (1, 2, 3):
         window.locator(".stepper a[aria-label='lay the next row in']").click()

@@ -159,10 +159,10 @@ def test_a_header_that_lies_about_its_shapes_is_refused(saved: Path, shape: obje
 
 
 def test_nothing_there(tmp_path: Path) -> None:
-    with refused(CheckpointError, wanted=str(tmp_path / "nowhere"), got="no such folder"):
+    with refused(CheckpointError, wanted=str(tmp_path / "nowhere")):
         load(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
-    with refused(CheckpointError, wanted=str(tmp_path / "empty"), got=("glassformer.json", "config.json")):
+    with refused(CheckpointError, wanted=(str(tmp_path / "empty"), "glassformer.json", "config.json")):
         load(tmp_path / "empty")
     (tmp_path / "file.txt").write_text("words")
     with refused(CheckpointError, wanted="folder", got=str(tmp_path / "file.txt")):

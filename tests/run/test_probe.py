@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from safetensors import safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from sklearn.linear_model import LogisticRegression
 
 import glassformer as gf
-from glassformer.base.errors import CheckpointError
+from glassformer.base.errors import CheckpointError, ConfigError
+from glassformer.run import probe as module
 from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.run.probe import FILE, STRENGTHS, Probe, output_of
 from glassformer.saved.recipe import resolve
@@ -100,17 +102,23 @@ def test_a_resumed_run_reads_its_layer_and_refuses_a_damaged_one(tmp_path: Path)
     gf.train(None, out=tmp_path / "run", resume=True, set={"train.steps": 3}, progress=NoProgress())
     assert (tmp_path / "run" / FILE).read_bytes() == before
     path = tmp_path / "run" / FILE
-    known = load_file(path)
-    other = {"weight": known["weight"][:1], "bias": known["bias"][:1]}  # would be the same row for each label
-    with safe_open(path, "pt") as file:
-        facts = file.metadata()
+    task = prepared(tmp_path / "again").task
+    known = Probe.read(tmp_path / "run", task)
     (tmp_path / "cut").write_bytes(before[:50])
-    save_file(known, tmp_path / "without a start", {"chosen": facts["chosen"]})
-    save_file(other, tmp_path / "of one label", facts)
-    for damaged in ("cut", "without a start", "of one label"):
+    save_file({"weight": known.weight, "bias": known.bias}, tmp_path / "without facts", {"chosen": "{}"})
+    replace(known, weight=known.weight[:1], bias=known.bias[:1]).save(tmp_path)  # would be the same row for each label
+    (tmp_path / FILE).rename(tmp_path / "of one label")
+    for damaged in ("cut", "without facts", "of one label"):
         path.write_bytes((tmp_path / damaged).read_bytes())
         with refused(CheckpointError, do=FILE):
             gf.train(None, out=tmp_path / "run", resume=True, set={"train.steps": 4}, progress=NoProgress())
+    for place in range(8, len(before), 11):  # a blank at the end of the header may differ
+        path.write_bytes(bytes([*before[:place], before[place] ^ 1, *before[place + 1 :]]))
+        with suppress(CheckpointError):
+            found = Probe.read(tmp_path / "run", task)
+            assert torch.equal(found.weight, known.weight)
+            assert torch.equal(found.bias, known.bias)
+            assert (found.task.section, found.start) == (known.task.section, known.start)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -135,3 +143,62 @@ def test_every_task_with_a_head_for_it_begins_below_its_baseline(row: Any, tmp_p
     assert sum(losses[name] / counts[name] for name in losses) < floor + 0.01
     without = prepare_run(resolve({**settings, "tune": {"probe": False}}), tmp_path / "other", NoProgress())
     assert without.probe is None
+
+
+def test_a_refused_run_leaves_no_layer_and_a_new_one_reads_none(tmp_path: Path) -> None:
+    settings = recipe(tmp_path)
+    with refused(ConfigError, got="nothing"):
+        gf.train({**settings, "tune": {"freeze": ["nothing.*"]}}, out=tmp_path / "run", progress=NoProgress())
+    assert not (tmp_path / "run").exists()
+    found = prepared(tmp_path).probe
+    assert found is not None
+    (tmp_path / "run").mkdir(exist_ok=True)
+    replace(found, weight=found.weight + 1).save(tmp_path / "run")
+    again = prepared(tmp_path).probe
+    assert again is not None
+    assert torch.equal(again.weight, found.weight)
+
+
+def test_fitting_stops_when_its_time_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any seconds each fit takes its first steps alone, and the layer is still better than none."""
+    ends = []
+    for share in (1e6, 0.0):
+        monkeypatch.setattr(module, "_FITTING", share)
+        steps: list[object] = []
+        monkeypatch.setattr(torch.optim, "LBFGS", counting(steps))
+        found = prepared(tmp_path).probe
+        assert found is not None
+        assert min(found.losses.values()) < math.log(2)
+        ends.append(len(steps))
+    assert ends[1] == 5 * (2 + len(STRENGTHS)) + 1  # two poolings and each strength in five folds, then the layer
+    assert ends[0] > 2 * ends[1]
+
+
+def counting(steps: list[object]) -> type[torch.optim.LBFGS]:
+    class Counting(torch.optim.LBFGS):
+        def step(self, closure: Any) -> Any:  # type: ignore[override]
+            steps.append(None)
+            return super().step(closure)  # type: ignore[no-untyped-call]
+
+    return Counting
+
+
+def test_one_row_of_each_label_has_a_layer_of_finite_numbers(tmp_path: Path) -> None:
+    settings = recipe(tmp_path)
+    rows = [json.dumps({"text": text, "label": text}) for text in ("May", "Paris")]
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows))
+    settings["data"] |= {"validation": 0.0}
+    few = prepare_run(resolve(settings), tmp_path / "few", NoProgress()).probe
+    assert few is not None
+    assert few.weight.isfinite().all()
+
+
+def test_the_same_recipe_goes_on_and_another_pooling_is_refused(tmp_path: Path) -> None:
+    settings = recipe(tmp_path, steps=1)
+    gf.train(settings, out=tmp_path / "run", progress=NoProgress())
+    model = gf.train(settings, out=tmp_path / "run", resume=True, set={"train.steps": 3}, progress=NoProgress())
+    assert model.metrics["steps"] == 3
+    assert model.task is not None
+    other = {"first": "mean", "mean": "first"}[model.task.model_dump()["pooling"]]
+    with refused(ConfigError, wanted="task.pooling", got=other):
+        gf.train({**settings, "task": {"name": "classify", "pooling": other}}, out=tmp_path / "run", resume=True)

@@ -68,9 +68,9 @@ def test_a_model_of_the_users_comes_before_one_of_the_same_name(english: Path, m
     Path("english").mkdir()
     Path("english/notes.txt").write_text("a text, no model")
     assert load("english").source == english
-    with refused(CheckpointError, wanted="english", got=store.SETTINGS):
+    with refused(CheckpointError, wanted=("english", store.SETTINGS)):
         load(Path("english"))  # a Path is a folder
-    with refused(CheckpointError, wanted="english", got=store.SETTINGS):
+    with refused(CheckpointError, wanted=("english", store.SETTINGS)):
         load("./english")
     model.save("english")
     assert load("english").source == Path("english")
@@ -78,7 +78,7 @@ def test_a_model_of_the_users_comes_before_one_of_the_same_name(english: Path, m
 
 
 def test_an_unknown_name_gets_the_nearest(english: Path) -> None:
-    with refused(CheckpointError, wanted="englsh", got="no such folder", do="'english'"):
+    with refused(CheckpointError, wanted="englsh", do="'english'"):
         load("englsh")
     with pytest.raises(CheckpointError) as path:
         load("runs/englsh")
@@ -114,7 +114,7 @@ def test_without_models_nothing_is_found(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(travelling, "PLACE", tmp_path / "nowhere")
     assert travelling.travelling() == {}
     assert travelling.answering(("masked-lm",)) is None
-    with refused(CheckpointError, wanted="english", got="no such folder"):
+    with refused(CheckpointError, wanted="english"):
         load("english")
 
 

@@ -276,3 +276,10 @@ def test_the_squared_error_is_that_of_standardised_numbers(tmp_path: Path) -> No
     weights = [1.0, *[1 / (len(answers) - 1)] * (len(answers) - 1)]
     expected = math.fsum(w * (a - t) ** 2 for w, a, t in zip(weights, answers, targets, strict=True))
     assert loss == pytest.approx(expected, rel=1e-5)  # float32
+
+
+@pytest.mark.parametrize("unit", [1e300, 1e-300])
+def test_numbers_whose_deviation_cannot_be_squared_are_refused(unit: float, tmp_path: Path) -> None:
+    records = [{"text": f"number {number}", "label": number % 3 * unit} for number in range(12)]
+    with refused(DataError, wanted="standard deviation"):
+        train(tmp_path, records, {"name": "regress"})

@@ -54,15 +54,40 @@ def sentences_of(made: Prepared, batch: Batch) -> list[str]:
     return [made.tokenizer.decode(row[real].tolist()) for row, real in zip(given.ids, given.real, strict=True)]
 
 
+def number_of(batch: Batch) -> int:
+    """The sentences of a batch without those that fill it."""
+    assert batch.present is not None
+    return int(batch.present[VECTORS])
+
+
+def test_an_epoch_has_each_sentence_once_and_all_of_them_count_the_same(teacher: Path, tmp_path: Path) -> None:
+    made, feed = prepared(teacher, tmp_path)
+    steps = len(feed._sentences)
+    for parts in (1, 3):
+        numbers, counts, seen = 0, 0.0, list[str]()
+        for step in range(steps):
+            for part in range(parts):
+                batch = feed.batch(step, part, parts)
+                numbers += number_of(batch)
+                counts += batch.counts[VECTORS]
+                seen += sentences_of(made, batch)[: number_of(batch)]
+        assert numbers == len(feed._rows_of) < steps * 8
+        assert counts == pytest.approx(numbers)
+        assert sorted(seen) == sorted(
+            made.tokenizer.decode(feed._rows_of.rows(np.array([row])).ids[0].tolist()) for row in range(numbers)
+        )
+
+
 def test_each_sentence_has_the_vector_that_the_teacher_embeds(teacher: Path, tmp_path: Path) -> None:
     made, feed = prepared(teacher, tmp_path)
     model, seen = gf.load(teacher), set[str]()
     for step in range(6):
         batch = feed.batch(step)
-        texts = sentences_of(made, batch)
+        texts, count = sentences_of(made, batch), number_of(batch)
         seen |= set(texts)
         # Of float32, in batches of other lengths.
-        assert np.abs(model.embed(texts, pooling="mean") - batch.labels[VECTORS].numpy()).max() < 1e-5
+        assert np.abs(model.embed(texts[:count], pooling="mean") - batch.labels[VECTORS][:count].numpy()).max() < 1e-5
+        assert not batch.labels[VECTORS][count:].any()
         again = feed.batch(step)
         assert torch.equal(again.labels[VECTORS], batch.labels[VECTORS])
     assert len(seen) > 8
@@ -80,7 +105,7 @@ def test_the_losses_are_those_of_the_task_and_one_minus_the_cosine(teacher: Path
     head = module.sentence_head.output
     assert head is not None
     total = 0.0
-    for row, text in enumerate(sentences_of(made, batch)):
+    for row, text in enumerate(sentences_of(made, batch)[: number_of(batch)]):
         ids = torch.tensor([made.tokenizer.encode(text).ids])
         with torch.no_grad():
             mine = head(module(Inputs(ids=ids), heads=()).states[0].mean(dim=0))

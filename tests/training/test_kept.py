@@ -55,6 +55,31 @@ def test_the_best_model_is_the_best_by_the_score_of_its_task(tmp_path: Path) -> 
     assert any("step 4" in note and "accuracy" in note and "0.75" in note for note in said)
 
 
+@pytest.mark.parametrize(("of_mean", "mean_is_kept"), [(0.5, True), (1.0, False)])
+def test_half_way_to_measured_first_weights_is_kept_where_it_is_better(
+    tmp_path: Path, of_mean: float, mean_is_kept: bool
+) -> None:
+    held_out = Getting(3.0, 2.0, 1.0, 1.5, 1.5, of_mean)  # before the first step, after 2, 4, 6 and 8, of the mean
+    settings: dict[str, Any] = {"steps": 8, "evaluate_every": 2, "probe_seconds": 0.0}
+    kept, _ = train(tmp_path, held_out=held_out, **settings)
+    start, best = (load_file(tmp_path / "checkpoints" / f"best-{step:08d}" / "model.safetensors") for step in (0, 4))
+    for name, tensor in kept.items():
+        # One rounding of the mean in float64, which is exact.
+        mean = ((start[name].double() + best[name].double()) / 2).to(tensor.dtype)
+        assert torch.equal(tensor, mean if mean_is_kept else best[name]), name
+    word = "encoder.embed.word.weight"
+    assert torch.equal(held_out.seen[0], start[word])
+    assert not torch.equal(start[word], best[word])
+    again, _ = train(tmp_path, held_out=Getting(of_mean), resume=True, **settings)  # it had ended
+    assert all(torch.equal(again[name], kept[name]) for name in kept)
+
+
+def test_where_the_first_weights_are_the_best_no_mean_is_measured(tmp_path: Path) -> None:
+    held_out = Getting(1.0, 2.0, 3.0)
+    kept, _ = train(tmp_path, held_out=held_out, steps=4, evaluate_every=2, probe_seconds=0.0)
+    assert torch.equal(kept["encoder.embed.word.weight"], held_out.seen[0])
+
+
 class RightAndSure(Right):
     """Evaluates to the same accuracy, with losses given beforehand."""
 

@@ -83,7 +83,7 @@ def known_claim(name: str) -> Claim:
     """The claim of this name, X-4 or x-4; raises ConfigError for an unknown one."""
     known = known_claims()
     if name.upper() not in known:
-        raise ConfigError(f"there is no claim {name!r}", do=f"known here: {', '.join(known)}")
+        raise ConfigError(f"there is no claim {name!r}", do=f"choose from: {', '.join(known)}")
     return known[name.upper()]
 
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from glassformer.base.errors import DataError
 from glassformer.cli.ask.conversation import converse, refuse_beside
@@ -162,11 +162,12 @@ def _way(typed: Mapping[str, Any]) -> Way:
 # The options of verbs that write, by what they write.
 _WRITING = {"reply": CHATTING, "text": WRITING, "translation": DECODING}
 _TRAINED = "as in training"
+_SCORED = "Required for an encoder–decoder.  [default: none]"
 # What is read of a table where no column is named, by role.
 _UNNAMED = {
     "text": f"{_TRAINED}, else text",
     "pair": f"{_TRAINED}, else none",
-    "words": f"{_TRAINED}, else the first (CoNLL), FORM (CoNLL-U) or words (JSON lines)",
+    "words": f"{_TRAINED}, else {options.OF_TAGGED['words']}",
 }
 
 _WAYS: Mapping[Way, Callable[[Job], None]] = {
@@ -180,9 +181,13 @@ _WAYS: Mapping[Way, Callable[[Job], None]] = {
 def asking(verb: str) -> Callable[..., None]:
     entry = VERBS[verb]
     own = {
-        **({"top": (options.Top, 5)} if entry.top else {}),
+        **({"top": (Annotated[int, options.top_option(entry.top)], 5)} if entry.top else {}),
         **({"expect": (options.Expect, None)} if entry.masks else {}),
-        **({"target": (options.Target, None)} if "target" in entry.of_pairs else {}),
+        **(
+            {"target": (Annotated[str | None, options.target_option(_SCORED)], None)}
+            if "target" in entry.of_pairs
+            else {}
+        ),
         **_WRITING.get(entry.writes, {}),
     }
     shared: dict[str, tuple[Any, object]] = {
@@ -190,7 +195,7 @@ def asking(verb: str) -> Callable[..., None]:
         "model": (options.NamedModel, None),
         **({"pair": (options.Pair, None)} if "pair" in entry.columns else {}),
         **({"choice": (options.Choices, None)} if "choices" in entry.columns else {}),
-        "file": (options.TextFiles, None),
+        "file": (Annotated[list[str] | None, options.text_files(entry.files)], None),
         **{
             f"{role}_column": (options.column_option(role, _UNNAMED.get(role, _TRAINED)), None)
             for role in entry.columns

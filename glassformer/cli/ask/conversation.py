@@ -94,7 +94,7 @@ def _line(typed: bool) -> str | None:
     except UnicodeDecodeError as error:
         raise DataError("a turn must be UTF-8 text", got=f"the byte 0x{error.object[error.start]:02x}") from None
     except OSError as error:
-        raise DataError("standard input must be readable", got=error.strerror or str(error)) from None
+        raise DataError("cannot read standard input", got=error.strerror or str(error)) from None
     return in_a_line(line) if line else None
 
 
@@ -160,7 +160,7 @@ def _unquoted(file: str) -> str:
 def save_turns(path: Path, turns: list[str]) -> None:
     """Write a conversation, whole or not at all; raises DataError where it cannot be written."""
     file = output_file(path, DataError, overwrite=True)
-    with from_system(DataError, f"{path} must be a file that can be written"), atomic_write(file) as draft:
+    with from_system(DataError, f"cannot write {path}"), atomic_write(file) as draft:
         draft.write_text(json.dumps({"turns": turns}, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -170,7 +170,7 @@ def load_turns(path: Path) -> list[str]:
     try:
         given = parse_json(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise DataError(f"{path} must be a file that can be read", got=error.strerror or str(error)) from None
+        raise DataError(f"cannot read {path}", got=error.strerror or str(error)) from None
     except ValueError as error:
         raise _no_conversation(path, _no_json(error)) from None
     if not isinstance(given, dict):

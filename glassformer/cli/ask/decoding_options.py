@@ -25,21 +25,23 @@ def decoding_options(writes: str) -> dict[str, tuple[Any, object]]:
     for name, option in OPTIONS.items():
         if option.of in ("", writes):
             several = _KINDS[name] == Sequence[str]
-            help = option.texts if writes != "translation" and option.texts else option.help
+            help = {"text": option.texts, "reply": option.replies}.get(writes, "") or option.help
             typed = typer.Option(*(option.flags or (TYPED[name],)), min=option.least, help=help)
             default = None if several else _DEFAULTS[name]
             found[name] = (Annotated[list[str] | None if several else _KINDS[name], typed], default)
     return found
 
 
-def help_of(name: str, default: str) -> str:
-    """The help of one of them, with another default."""
-    return f"{OPTIONS[name].help.partition('  [')[0]}  [default: {default}]"
+def help_of(name: str, more: str) -> str:
+    """The help of one of them with another end."""
+    return f"{OPTIONS[name].help.partition('  ')[0]}  {more}"
 
 
-_TREE = "Show the search as a tree: what was kept and dropped at each step, and why."
+_TREE = "Show the search as a tree: the tokens that were kept and dropped at each step, and why."
 _TREES = {"tree": (Annotated[bool, typer.Option("--tree", help=_TREE)], False)}
-_STREAM = typer.Option("--stream/--no-stream", help="Print words as they are generated.  [default: on in a terminal]")
+_STREAM = typer.Option(
+    "--stream/--no-stream", help="Print words as they are generated.  [default: on in a terminal, else off]"
+)
 _SHOWN = {
     **_TREES,
     "stream": (Annotated[bool | None, _STREAM], None),
@@ -47,13 +49,13 @@ _SHOWN = {
     "megabytes": (Megabytes, None),
 }
 _IN_TURN = typer.Option("--stream/--no-stream", help="Print words as they are generated.")
-_SAVE = "Save each turn to this file. If the file exists, its conversation is continued.  [default: none]"
+_SAVE = "Save each turn to this file. If the file exists, continue its conversation.  [default: none]"
 
 DECODING = {**decoding_options("translation"), "stream": (Annotated[bool, _IN_TURN], False), **_TREES}
 WRITING = {**decoding_options("text"), **_SHOWN}
 CHATTING = {
-    **WRITING,
     **decoding_options("reply"),
+    **_SHOWN,
     "save": (Annotated[Path | None, typer.Option("--save", writable=True, help=_SAVE)], None),
 }
 

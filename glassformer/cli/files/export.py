@@ -19,25 +19,30 @@ def export(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)],
     to: Annotated[Literal["huggingface", "onnx"], typer.Option("--to", help="Output format.")] = "huggingface",
     features: Annotated[
-        bool, typer.Option("--features", help="For onnx: output hidden states and text vectors, not predictions.")
+        bool, typer.Option("--features", help="For onnx: output hidden states and text vectors instead of predictions.")
     ] = False,
     pooling: Poolings = None,
     int8: Int8 = False,
     text: Annotated[
         list[str] | None,
-        typer.Option("--text", help="For onnx: text to compare graph and model on (repeatable).  [default: bundled]"),
+        typer.Option(
+            "--text",
+            help="For onnx: text on which the graph and the model are compared (repeatable).  [default: bundled texts]",
+        ),
     ] = None,
     data: Annotated[
         list[str] | None,
         typer.Option(
             "--data",
-            help=f"For onnx: labelled file to score graph and model on ({DATA_FILES}; repeatable).  [default: none]",
+            metavar="FILE",
+            help=f"For onnx: labelled file on which the graph and the model are scored (repeatable): {DATA_FILES}.  "
+            "[default: none]",
         ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write a model for other programs: a transformers folder with the same outputs, or an encoder's graph for
-    onnxruntime. The graph is compared with the model before it is saved.
+    """Write a model for other programs: a Hugging Face folder whose model gives the same outputs, or an encoder as an
+    ONNX graph. The graph is compared with the model before it is saved.
     """
     from glassformer.run.exports import export as write
     from glassformer.run.onnx_folder import ExportOptions

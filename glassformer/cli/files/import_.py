@@ -10,14 +10,14 @@ from glassformer.cli.terminal.screen import note, record
 
 def import_(
     source: Annotated[
-        str, typer.Argument(metavar="FOLDER", help="A Hugging Face folder, or hub:owner/name.", show_default=False)
+        str, typer.Argument(metavar="SOURCE", help="A Hugging Face folder, or hub:owner/name.", show_default=False)
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Convert a Hugging Face folder (config.json, safetensors, tokenizer) to a glassformer folder. Families: BERT,
-    DistilBERT, RoBERTa, ModernBERT, GPT-2, Llama, Marian, BART, T5. Each tensor and setting is used once or reported as
-    unused; all numbers are kept bit for bit.
+    """Convert a Hugging Face folder (config.json, safetensors, tokenizer) to a glassformer folder. The supported
+    families are BERT, DistilBERT, RoBERTa, ModernBERT, GPT-2, Llama, Marian, BART and T5. The weights are copied bit
+    for bit. Tensors and settings that glassformer does not use are reported.
     """
     from glassformer.api.model import Model
     from glassformer.run.card import write_card

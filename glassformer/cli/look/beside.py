@@ -19,16 +19,21 @@ ProbeFile = Annotated[
     Path | None,
     typer.Option(
         "--probe",
-        help="File from embed compare --probe-out: adds its logistic regression to the page.  [default: none]",
+        help="File that embed compare --probe-out wrote. The page shows its logistic regression.  [default: none]",
     ),
 ]
 IndexFolder = Annotated[
     Path | None,
     typer.Option(
-        "--index", help="Folder from search build: adds the nearest texts of its index to the page.  [default: none]"
+        "--index",
+        file_okay=False,
+        help="Folder that search build wrote. The page shows the nearest texts of this index.  [default: none]",
     ),
 ]
-StartModel = Annotated[str | None, typer.Option("--start", help=f"{START}  [default: none]")]
+StartModel = Annotated[
+    str | None,
+    typer.Option("--start", metavar="MODEL", help=f"{START}  The page shows what changed.  [default: none]"),
+]
 
 
 def beside(opened: Model, probe: Path | None, index: Path | None, start: str | None) -> Mapping[str, Maker]:

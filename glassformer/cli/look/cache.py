@@ -11,13 +11,15 @@ from glassformer.cli.terminal.screen import record
 def cache(
     folders: Annotated[
         list[str] | None,
-        typer.Argument(metavar="FOLDERS", help="Folders to search for runs.  [default: runs]", show_default=False),
+        typer.Argument(
+            metavar="FOLDERS", help="Folders to search for training runs.  [default: runs]", show_default=False
+        ),
     ] = None,
-    clear: Annotated[bool, typer.Option("--clear", help="Delete the caches: they are rebuilt when needed.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Delete the caches. They are rebuilt when needed.")] = False,
     json: Json = False,
 ) -> None:
-    """Show the caches on this machine, where they are and how large. Models, results and the tokens of an unfinished
-    run are never deleted.
+    """Show the caches on this machine with their paths and sizes: the tokenized text of training runs, compiled kernels
+    and downloaded models. --clear never deletes a model, a result or the tokenized text of an unfinished run.
     """
     from glassformer.run.caches import caches
 

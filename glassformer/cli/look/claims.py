@@ -13,19 +13,22 @@ from glassformer.cli.terminal.screen import console, escaped, plain_table, recor
 
 def claims(
     name: Annotated[
-        str | None, typer.Argument(metavar="CLAIM", help="A claim to show, X-1 to X-20.  [default: list all]")
+        str | None, typer.Argument(metavar="CLAIM", help="The claim to show, X-1 to X-20.  [default: list all claims]")
     ] = None,
-    run: Annotated[bool, typer.Option("--run", help="Train again, measure the claim and give a new verdict.")] = False,
-    runs: Annotated[Path, typer.Option("--runs", help="Folder of the training runs; finished ones are reused.")] = Path(
-        "runs/claims"
-    ),
+    run: Annotated[
+        bool, typer.Option("--run", help="Train the models of the claim again, measure them and give a new verdict.")
+    ] = False,
+    runs_folder: Annotated[
+        Path,
+        typer.Option("--runs-folder", metavar="FOLDER", help="Folder for the training runs; finished runs are reused."),
+    ] = Path("runs/claims"),
     out: Out = None,
     json: Json = False,
 ) -> None:
-    """List the claims of four tutorials with the verdicts of docs/claims.md: the slides "Masked language modeling
-    visualized", the lecture notes "Transformers and BERT", the blog post "How the Multi words mask matrix was build
-    with an example" and the "Illustrated Guide to Transformers". With CLAIM, show how it is judged and its figures;
-    with --run, measure it again. --run needs data sets in the folder $GLASSFORMER_DATA, and says which are missing.
+    """List claims of four tutorials with the verdicts of docs/claims.md. The tutorials are the slides "Masked language
+    modeling visualized", the lecture notes "Transformers and BERT", the blog post "How the Multi words mask matrix was
+    build [sic] with an example" and the "Illustrated Guide to Transformers". With CLAIM, show the rule of its verdict
+    and the figures. --run needs data sets in the folder $GLASSFORMER_DATA and says which are missing.
     """
     if name is None:
         if run:
@@ -42,7 +45,7 @@ def claims(
         if run:
             from glassformer.run.claims import run_claim
 
-            found: Mapping[str, Any] = run_claim(its, runs)
+            found: Mapping[str, Any] = run_claim(its, runs_folder)
         else:
             found = recorded()[its.id]
         if json or out is not None:

@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 
 # The terms of a softmax over a vocabulary are thousands, each with its operands.
 _TERMS = 16
+_CELL = (
+    "Trace one number back to its inputs, such as encoder.blocks.0.self_attention.weights[head=1,query=likes,key=She]: "
+    "the name of a tensor, as in the printed steps, and a cell of it.  [default: none]"
+)
+_WORD = "Word whose numbers are shown: WORD, WORD@POSITION or POSITION, counted from 0.  [default: 0]"
+_SENTENCE = "Which text (with --choice: which candidate) to show and to look up --word in, counted from 0."
 # Words that were hidden, each with the ids of its tokens.
 Hidden = tuple[tuple[str, tuple[int, ...]], ...]
 
@@ -41,40 +47,31 @@ def explain(
     target: options.Target = None,
     choice: options.Choices = None,
     expect: options.Expect = None,
-    cell: Annotated[
-        str | None,
-        typer.Option(
-            "--cell",
-            help="Trace one number back to its inputs: NAME[head=1,query=likes,key=She], with a name from the printed "
-            "steps; heads are counted from 0.  [default: none]",
-        ),
-    ] = None,
-    word: options.Word = None,
-    sentence: Annotated[
-        int,
-        typer.Option("--sentence", min=0, help="Number of the text or candidate that has the word, counted from 0."),
-    ] = 0,
+    cell: Annotated[str | None, typer.Option("--cell", metavar="NAME[CELL]", help=_CELL)] = None,
+    word: Annotated[str | None, typer.Option("--word", metavar="WORD", help=_WORD)] = None,
+    sentence: Annotated[int, typer.Option("--sentence", min=0, help=_SENTENCE)] = 0,
     terms: Annotated[
         int | None,
         typer.Option(
             "--terms",
             min=1,
-            help="Maximum number of terms of a sum; the others are counted and added up.  "
-            f"[default: {_TERMS}; in printed steps 3 if the model has more than 8 channels]",
+            help="Maximum number of terms shown of a sum. The other terms are shown as one total with their number.  "
+            f"[default: {_TERMS}; in printed steps, 3 if the vectors are wider than 8]",
         ),
     ] = None,
     notes: options.Notes = False,
     html: Annotated[Path | None, typer.Option("--html", writable=True, help=options.HTML)] = None,
     megabytes: options.Megabytes = None,
     gradients: Annotated[
-        bool, typer.Option("--gradients", help="With --html: show the gradient of the loss with respect to each word.")
+        bool,
+        typer.Option("--gradients", help="With --html: show the gradient of the loss with respect to each word."),
     ] = False,
-    held_out: options.HeldOutTexts = None,
+    held_out: Annotated[list[str] | None, options.held_out_texts("Needs --html.  [default: none]")] = None,
     probe: ProbeFile = None,
     index: IndexFolder = None,
     start: StartModel = None,
     write: writing.Write = None,
-    looks: writing.LooksOf = None,
+    attention: writing.AttentionOf = None,
     beams: writing.Beams = None,
     temperature: writing.Temperature = None,
     top_k: writing.TopK = None,
@@ -84,15 +81,15 @@ def explain(
     device: options.Device = "auto",
     threads: options.Threads = None,
 ) -> None:
-    """Show every step from words to predictions, with one word's numbers; or trace one number back to its inputs.
-    --html writes a page with clickable numbers. With --choice the model reads the text with each candidate, and
-    --sentence selects the candidate to show, from 0. With --write a decoder continues the text, step by step.
+    """Show every step from words to predictions, with the numbers of one word. --cell traces one number back to its
+    inputs. --html writes a page on which every number can be clicked. With --choice, the model reads the text with each
+    candidate. With --write, the model generates tokens, and each step is shown.
     """
     options.check_megabytes(megabytes, html)
     which, texts = split_model("explain", text, model)
     searched = {"beams": beams, "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     if write is None:
-        writing.refuse_without({"looks": looks, **searched})
+        writing.refuse_without({"attention": attention, **searched})
     else:
         writing.refuse_beside_write(
             pair=pair, target=target, choice=choice, expect=expect, cell=cell, gradients=gradients, held_out=held_out,
@@ -100,7 +97,7 @@ def explain(
         )  # fmt: skip
         opened = open_model(which, device=device, threads=threads)
         writing.explain_writing(
-            opened, list(texts_to_explain(texts)), write, looks, searched, html=html, title=Path(which).name,
+            opened, list(texts_to_explain(texts)), write, attention, searched, html=html, title=Path(which).name,
             megabytes=megabytes, json=json,
         )  # fmt: skip
         return

@@ -22,21 +22,29 @@ if TYPE_CHECKING:
     from glassformer.look.texts.written import Looks
     from glassformer.look.trace.trace import Trace
 
-Write = Annotated[int | None, typer.Option("--write", min=1, help=f"{WRITE}  [default: none]")]
-LooksOf = Annotated[
-    str | None,
+Write = Annotated[
+    int | None,
     typer.Option(
-        "--looks",
-        help="With --write: show the attention of this BLOCK or BLOCK.HEAD, counted from 0.  "
-        "[default: the mean of the last block's heads]",
+        "--write",
+        min=1,
+        help=f"{WRITE}  They continue the text, or reply to it, and each step is shown.  [default: none]",
     ),
 ]
-_AS = "the model's own; only with --write"
+AttentionOf = Annotated[
+    str | None,
+    typer.Option(
+        "--attention",
+        metavar="BLOCK[.HEAD]",
+        help="With --write: show the attention of this block (the mean of its heads) or of this head, both counted "
+        "from 0.  [default: the last block]",
+    ),
+]
+_AS = "Needs --write.  [default: the model's own]"
 Beams = Annotated[int | None, typer.Option("--beams", min=1, help=help_of("beams", _AS))]
 Temperature = Annotated[float | None, typer.Option("--temperature", help=help_of("temperature", _AS))]
 TopK = Annotated[int | None, typer.Option("--top-k", min=1, help=help_of("top_k", _AS))]
 TopP = Annotated[float | None, typer.Option("--top-p", help=help_of("top_p", _AS))]
-Seed = Annotated[int | None, typer.Option("--seed", help=help_of("seed", "0"))]
+Seed = Annotated[int | None, typer.Option("--seed", help=help_of("seed", "Needs --write.  [default: 0]"))]
 
 
 def refuse_without(options: Mapping[str, object]) -> None:
@@ -131,5 +139,5 @@ def _block_and_head(text: str | None) -> tuple[int | None, int | None]:
         return None, None
     block, _, head = text.partition(".")
     if not block.isdecimal() or (head and not head.isdecimal()) or text.endswith("."):
-        raise ConfigError("--looks names a block, as 3, or one of its heads, as 3.1", got=repr(text))
+        raise ConfigError("--attention takes a block, such as 3, or one of its heads, such as 3.1", got=repr(text))
     return int(block), int(head) if head else None

@@ -11,7 +11,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.bundled.travelling import travelling
 from glassformer.cli.look.beside import IndexFolder, ProbeFile, StartModel, beside
 from glassformer.cli.terminal.opened import open_model, split_model
-from glassformer.cli.terminal.options import Choices, Device, Json, NamedModel, Pair, Target, Texts, Threads
+from glassformer.cli.terminal.options import STDIN, Choices, Device, NamedModel, Pair, Target, Threads, json_option
 from glassformer.cli.terminal.screen import note, record
 from glassformer.cli.terminal.texts import texts_to_explain
 from glassformer.tasks import TASKS
@@ -24,7 +24,14 @@ _ANY_TEXT = "She likes the summer better than the winter."
 
 
 def explore(
-    text: Texts = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODEL] TEXT",
+            help=f"One or more texts. {STDIN}  [default: an example]",
+            show_default="slides; english if only a text is given",
+        ),
+    ] = None,
     model: NamedModel = None,
     pair: Pair = None,
     target: Target = None,
@@ -32,17 +39,17 @@ def explore(
     probe: ProbeFile = None,
     index: IndexFolder = None,
     start: StartModel = None,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Local port; 0 picks a free one.")] = 0,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Local port; 0 chooses a free one.")] = 0,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address of the page without opening a browser.")
     ] = False,
-    json: Json = False,
+    json: Annotated[bool, json_option("The record has the address of the page, and no browser is opened.")] = False,
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Open a page in the browser that traces every number of a model back to its inputs. Without a model and a text it
-    opens the bundled model called slides; the page offers the other bundled models. Only this machine can open the
-    page, at the printed address. Ctrl-C stops it.
+    """Open a page in the browser that traces every number of a model back to its inputs. The page
+    offers the other bundled models too. It is served only to this
+    machine (localhost), at the printed address. Ctrl-C stops the server.
     """
     from glassformer.page.server.start import check_installed, serve
 

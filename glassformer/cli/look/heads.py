@@ -12,7 +12,7 @@ import typer
 from glassformer.base.errors import DataError
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model, split_model
-from glassformer.cli.terminal.options import ROWS, THE_MODEL, Device, HeldOutTexts, Json, NamedModel, Seed, Threads
+from glassformer.cli.terminal.options import ROWS, STDIN, Device, Json, NamedModel, Seed, Threads, held_out_texts
 from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record
 
 if TYPE_CHECKING:
@@ -39,14 +39,15 @@ def heads(
         list[str] | None,
         typer.Argument(
             metavar="[MODEL] TEXT",
-            help=f"{THE_MODEL} texts to measure attention on, or - for standard input, one per line. Without texts: "
-            "bundled ones.",
+            help=f"Texts to measure attention on. {STDIN}  [default: bundled texts]",
             show_default=False,
         ),
     ] = None,
     model: NamedModel = None,
-    held_out: HeldOutTexts = None,
-    rows: Annotated[int, typer.Option("--rows", min=1, help=ROWS)] = MOST_TEXTS,
+    held_out: Annotated[list[str] | None, held_out_texts("[default: the texts, else bundled texts]")] = None,
+    rows: Annotated[
+        int, typer.Option("--rows", min=1, help=f"{ROWS}  They are the first texts of the --held-out files.")
+    ] = MOST_TEXTS,
     importance: Annotated[
         bool,
         typer.Option("--importance/--no-importance", help="Measure the loss without each head (slow)."),
@@ -56,9 +57,9 @@ def heads(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """List what each attention head does, in groups, and the loss without it. A head is named by where most of its
-    attention goes. That does not show its effect, so each head in turn is switched off and the loss on held-out texts
-    is measured.
+    """List where each attention head looks, and the loss without it. Heads are grouped by where most of their attention
+    goes. This does not show what a head contributes, so each head in turn is switched off (ablated), and the loss on
+    held-out texts is measured.
     """
     which, texts = split_model("heads", text, model)
     opened = open_model(which, device=device, threads=threads)
@@ -76,7 +77,7 @@ def heads(
             opened, source.texts, source.seconds, hidden=source.hidden, seed=seed, progress=ConsoleProgress()
         )
         if len(source.texts) == 1:
-            note("one text has no interval: give several, or a file with --held-out")
+            note("a confidence interval needs several texts: name more, or a file of texts with --held-out")
     if json:
         for row in as_records(found, lost):
             record(row, sys.stdout)

@@ -1,17 +1,22 @@
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
 from glassformer.cli.terminal.opened import open_model
-from glassformer.cli.terminal.options import Fast, Json, ModelFolder
+from glassformer.cli.terminal.options import FAST, Json, ModelFolder
 from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record
 
 
-def info(model: ModelFolder, fast: Fast = False, json: Json = False) -> None:
-    """Show family, sizes, parameters by part, tokenizer, task, number format of predictions, data and scores."""
+def info(
+    model: ModelFolder,
+    fast: Annotated[bool, typer.Option("--fast", help=f"{FAST}  The precision that results is shown.")] = False,
+    json: Json = False,
+) -> None:
+    """Show the family, sizes, parameters by part, tokenizer, task, precision, data and scores of a model."""
     facts = open_model(model, device="cpu", fast=fast).info()
     note_changed(facts["changed_files"])
     if json:

@@ -13,7 +13,7 @@ from glassformer.base.lines import label, screen_width, wrapped
 from glassformer.base.wrapping import in_one_line
 from glassformer.cli.look.matrix_lines import LONGEST_WORD, flowing, print_notes, table
 from glassformer.cli.terminal.opened import open_model
-from glassformer.cli.terminal.options import HTML, Json, Notes, Seed
+from glassformer.cli.terminal.options import HTML, MODEL, STDIN, WHICH, Json, Notes, Seed
 from glassformer.cli.terminal.screen import record
 from glassformer.cli.terminal.texts import texts_to_explain
 from glassformer.text.tokenizer import MASK
@@ -41,19 +41,18 @@ _READINGS = {
 def matrix(
     text: Annotated[
         str | None,
-        typer.Argument(
-            metavar="TEXT", help="A text; use - to read texts from standard input, one per line.", show_default=False
-        ),
+        typer.Argument(metavar="TEXT", help=f"A text. {STDIN}", show_default=False),
     ] = None,
     post: Annotated[
         bool,
-        typer.Option("--post", help="Use the post's own text, masked word and vectors; show all three readings."),
+        typer.Option("--post", help="Use the post's own text, masked word and vectors, and show all three readings."),
     ] = False,
     guide: Annotated[
         bool,
         typer.Option(
             "--guide",
-            help="Show the scores printed in two other tutorials (112, 96), divided by √d_k, and their softmax.",
+            help="Show how two other tutorials scale attention scores: the scores 112 and 96 that they print, these "
+            "divided by √d_k, and the softmax of the quotients.",
         ),
     ] = False,
     query_size: Annotated[
@@ -62,13 +61,13 @@ def matrix(
             "--query-size", min=1, max=2**20, help="Size of queries and keys, d_k, for --guide.  [default: 64]"
         ),
     ] = None,
-    hide: Annotated[
+    mask_fraction: Annotated[
         float | None,
         typer.Option(
-            "--hide",
+            "--mask-fraction",
             min=0,
             max=1,
-            help="Fraction of the words to mask at random (at least one word).  "
+            help="Fraction of the words that are replaced by [MASK] at random (at least one word).  "
             f"[default: {_SHARE}; 0 if the text contains {MASK}]",
         ),
     ] = None,
@@ -77,30 +76,41 @@ def matrix(
         str | None,
         typer.Option(
             "--reading",
-            help="Which words a word sees: code (itself, as in the post's code), stated (itself and earlier unmasked "
-            "words, as in its text) or pairs (all unmasked words).  [default: stated]",
+            metavar="code|stated|pairs",
+            help="Which words a word attends to: code (only itself, as in the post's code), stated (itself and the "
+            "earlier unmasked words, as the post's text states) or pairs (all unmasked words, as the text says "
+            "elsewhere).  [default: stated; all three with --post]",
         ),
     ] = None,
     window: Annotated[
         int | None,
-        typer.Option("--window", min=1, max=512, help="Maximum distance, in words, that a word sees.  [default: any]"),
+        typer.Option(
+            "--window",
+            min=1,
+            max=512,
+            help="Each word attends only to words at most this far away.  [default: any distance]",
+        ),
     ] = None,
     prefix_words: Annotated[
-        int, typer.Option("--prefix-words", min=0, max=512, help="Every word sees the first N words.")
+        int, typer.Option("--prefix-words", min=0, max=512, help="Every word attends to the first N words.")
     ] = 0,
     padding_words: Annotated[
-        int, typer.Option("--padding-words", min=0, max=512, help="The last N words are padding, hidden from all.")
+        int,
+        typer.Option("--padding-words", min=0, max=512, help="The last N words are padding: no word attends to them."),
     ] = 0,
     word_vectors: Annotated[
         str | None,
         typer.Option(
             "--word-vectors",
-            help="Word vectors: random, or those printed in the post (nine words).  [default: random]",
+            metavar="random|printed",
+            help="Word vectors: random, or printed (the nine vectors in the post).  [default: random]",
         ),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option("--model", help="The model.  [default: none]"),
+        typer.Option(
+            "--model", metavar="MODEL", help=f"{MODEL}  Its word vectors are used ({WHICH}).  [default: none]"
+        ),
     ] = None,
     width: Annotated[
         int | None, typer.Option("--width", min=1, max=4096, help="Width of a random vector.  [default: 2]")
@@ -109,19 +119,20 @@ def matrix(
         str,
         typer.Option(
             "--nothing-to-see",
-            help="What happens to a word that sees no word: itself (it sees itself) or zero (its row is zero).",
+            metavar="itself|zero",
+            help="For a word all of whose cells are masked: itself (it attends to itself) or zero (its row is zero).",
         ),
     ] = "itself",
     notes: Notes = False,
     html: Annotated[Path | None, typer.Option("--html", writable=True, help=HTML)] = None,
     json: Json = False,
 ) -> None:
-    """For a text, compute the "masked word activity matrix" of Paul Xiong's blog post "How the Multi words mask matrix
-    was build with an example", step by step: words, masked words, word vectors, zeros, products of all pairs, masked
-    cells, softmax, result. The post's code and its text mask different cells: choose with --reading. --window,
-    --prefix-words and --padding-words mask further cells. --model uses the word vectors of a model. --post shows the
-    post's numbers; --guide those of the "Illustrated Guide to Transformers" and of the lecture notes "Transformers and
-    BERT".
+    """Compute the "masked word activity matrix" of Paul Xiong's blog post "How the Multi words mask matrix was build
+    [sic] with an example" for a text, step by step. Some words are replaced by [MASK]. The products of all pairs of
+    word vectors give a matrix; the cells of words that a word does not attend to are masked, and a softmax over each
+    row gives the result. The post's code and its text mask different cells: choose with --reading. --post shows the
+    post's own numbers, --guide those of the "Illustrated Guide to Transformers" and of the lecture notes "Transformers
+    and BERT".
     """
     from glassformer.bundled.texts import notes_about
 
@@ -131,7 +142,8 @@ def matrix(
         "--prefix-words": prefix_words or None,
         "--padding-words": padding_words or None,
     }
-    taken = {"a text": text, "--hide": hide, "--word-vectors": word_vectors, "--model": model, "--width": width}
+    taken = {"a text": text, "--mask-fraction": mask_fraction, "--word-vectors": word_vectors}
+    taken |= {"--model": model, "--width": width}
     if guide:
         from glassformer.cli.look.matrix_printed import show_guide
 
@@ -155,7 +167,9 @@ def matrix(
                 f"{option} must be one of {', '.join(known)}", got=repr(value), do=did_you_mean(value, known)
             )
     masks = {"nothing_to_see": nothing_to_see, "window": window, "prefix": prefix_words, "padding": padding_words}
-    asked = _Asked(hide, seed, word_vectors or "random", width, masks, None if model is None else open_model(model))
+    asked = _Asked(
+        mask_fraction, seed, word_vectors or "random", width, masks, None if model is None else open_model(model)
+    )
     readings = [cast("Reading", reading or "stated")]
     if post:
         from glassformer.bundled.texts import quick_brown_fox

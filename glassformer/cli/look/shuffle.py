@@ -35,8 +35,8 @@ def shuffle(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Show what a model knows about word order: compare a text with its words shuffled, with and without positions,
-    with and without a causal mask. The default text is "This course is the best".
+    """Show what a model knows about word order: compute the vectors of a text and of the same words in random order,
+    with and without positions, and with and without a causal mask. The default text is "This course is the best".
     """
     given = list(text or ()) if model else list(text or [_SENTENCE])
     which, texts = split_model("shuffle", given, model)

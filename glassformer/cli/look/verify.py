@@ -33,12 +33,17 @@ def verify(
     pair: options.Pair = None,
     target: options.Target = None,
     choice: options.Choices = None,
-    dtype: Annotated[
-        Literal["float32", "float64"], typer.Option("--dtype", help="Precision of the check.")
+    precision: Annotated[
+        Literal["float32", "float64"], typer.Option("--precision", help=options.PRECISION)
     ] = "float32",
     write: Annotated[
         int | None,
-        typer.Option("--write", min=0, help=f"{options.WRITE}  [default: 8 for a model that generates text, else 0]"),
+        typer.Option(
+            "--write",
+            min=0,
+            help=f"{options.WRITE}  Their numbers are compared with those of one pass over the whole text.  "
+            "[default: 8 for a decoder, else 0]",
+        ),
     ] = None,
     fast: options.Fast = False,
     json: options.Json = False,
@@ -46,8 +51,8 @@ def verify(
     threads: options.Threads = None,
 ) -> None:
     """Check that every tensor equals its formula, and that tracing, padding and other texts in the batch do not change
-    the output. For a model that generates text, also check that step-by-step generation has the same attention as one
-    pass over the whole text. Exit code 1 if a check fails.
+    the output. For a decoder, also check that generation with the key–value cache gives the same attention and
+    probabilities as one pass over the whole text. The exit code is 1 if a check fails.
     """
     which, texts = split_model("verify", text, model)
     opened = open_model(which, device=device, fast=fast, threads=threads)
@@ -56,7 +61,8 @@ def verify(
     note_changed(() if opened.source is None else changed_files(opened.source))
     second = second_text(opened, pair, target)
     held = [
-        _holds(opened, each, second, choice or [], dtype, write=write, json=json) for each in texts_to_explain(texts)
+        _holds(opened, each, second, choice or [], precision, write=write, json=json)
+        for each in texts_to_explain(texts)
     ]
     if not all(held):
         raise typer.Exit(1)

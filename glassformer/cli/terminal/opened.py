@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from glassformer.base.errors import CheckpointError, ConfigError, DataError, did_you_mean
 from glassformer.base.paths import check_path
-from glassformer.bundled.travelling import answering, travelling, travels
+from glassformer.bundled.travelling import answering, no_model, travelling, travels
 from glassformer.cli.terminal.screen import note
 from glassformer.cli.verbs import PARTS
 from glassformer.tasks import VERBS, verb_where
@@ -93,7 +93,7 @@ def _split(
     if not words and not files:
         if verb in VERBS and VERBS[verb].turns:  # a conversation begins
             return _told(verb), []
-        raise DataError(f"{wanted} is needed, or a model", got="neither", do=f"see glassformer {verb} --help")
+        raise DataError(f"{verb} needs {wanted}", got="none", do=f"see glassformer {verb} --help")
     first = words[0] if words else "-"
     if first.startswith(_HUB) or os.path.isdir(first) or travels(first):
         return first, words[1:]
@@ -102,24 +102,29 @@ def _split(
         if os.path.lexists(first):
             return first, words[1:]  # a file, a pipe: opening it tells why it is no model
         raise CheckpointError(
-            f"a saved model is needed at {first}",
-            got="no such folder",
+            no_model(first),
             do=f"{_nearest(first, verb)}if it is {wanted}, name the model too: glassformer {verb} --model MODEL ...",
         )
     return _told(verb), words
 
 
+def bundled_for(verb: str) -> str | None:
+    """The bundled model that a verb uses where none is named; None where no bundled model has a task of the verb."""
+    return answering(_tasks_of(verb))
+
+
+def _tasks_of(verb: str) -> tuple[str, ...]:
+    return VERBS[verb if verb in VERBS else verb_where(lambda entry: entry.masks)].tasks
+
+
 def _told(verb: str) -> str:
-    tasks = VERBS[verb if verb in VERBS else verb_where(lambda entry: entry.masks)].tasks
-    name = answering(tasks)
+    name, tasks = bundled_for(verb), _tasks_of(verb)
     if name is None:
-        there = ", ".join(travelling()) or "none"
         raise ConfigError(
-            f"{verb} needs a model of the task {' or '.join(tasks)}",
-            got=f"none named, and no bundled model for it (bundled: {there})",
-            do=f"glassformer train {tasks[0]} FILES makes one; glassformer {verb} FOLDER ... uses it",
+            f"{verb} needs a model, as no bundled model has the task {' or '.join(tasks)}",
+            do=f"train one with `glassformer train {tasks[0]} FILES`, then run `glassformer {verb} FOLDER ...`",
         )
-    note(f"answered by the bundled model {name}; see glassformer models")
+    note(f"using the bundled model {name}; see glassformer models")
     return name
 
 

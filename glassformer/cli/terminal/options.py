@@ -9,107 +9,119 @@ import typer
 
 from glassformer.base.errors import ConfigError
 
-WHICH = "a folder, hub:owner/name from Hugging Face, or a name that `glassformer models` lists"
-THE_MODEL = f"The model ({WHICH}; default: a bundled model), then"
-ModelFolder = Annotated[str, typer.Argument(metavar="MODEL", help=f"A saved model: {WHICH}.", show_default=False)]
+WHICH = "a folder, a name that `glassformer models` lists, or hub:owner/name from Hugging Face"
+ModelFolder = Annotated[str, typer.Argument(metavar="MODEL", help=f"The model: {WHICH}.", show_default=False)]
+STDIN = "Use - to read from standard input, one text per line."
 # The words of a command, of which the first may be the model: `split_model` in opened.py tells.
 Texts = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="[MODEL] TEXT",
-        help=f"{THE_MODEL} texts; with --model, only texts. Use - to read texts from standard input, one per line.",
-        show_default=False,
-    ),
+    typer.Argument(metavar="[MODEL] TEXT", help=f"One or more texts. {STDIN}", show_default=False),
 ]
+MODEL = "The model."
 NamedModel = Annotated[
     str | None,
-    typer.Option("--model", help="The model.  [default: the first argument if it is one, else a bundled one]"),
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help=f"{MODEL}  Use this option if the first text or file could be taken for a model.  "
+        "[default: the argument MODEL]",
+    ),
 ]
 Pair = Annotated[
     str | None, typer.Option("--pair", help="Second text of a pair, or the passage with the answer.  [default: none]")
 ]
-Target = Annotated[
-    str | None,
-    typer.Option(
-        "--target",
-        help="Translation of the text; score needs it for a translator.  [default: the model's own; for score none]",
-    ),
-]
+
+
+def target_option(more: str) -> Any:
+    """The option --target; `more` is what a verb does with it, and its default."""
+    help_ = "Target of an encoder–decoder: the translation, or the reply of a chat model."
+    return typer.Option("--target", help=f"{help_}  {more}")
+
+
+Target = Annotated[str | None, target_option("[default: the one that the model generates]")]
 Choices = Annotated[
     list[str] | None, typer.Option("--choice", help="A candidate for the text (repeatable).  [default: none]")
 ]
-TextFiles = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--file",
-        "-f",
-        help="File with one text per line, or a table: .jsonl, .csv, .tsv, .parquet; for tag also .conll and .conllu, "
-        "for answer also SQuAD's .json; - for texts or JSON lines on standard input (repeatable).  [default: none]",
-    ),
-]
-Top = Annotated[int, typer.Option("--top", "-k", min=1, help="Maximum number of answers: words, spans or texts.")]
-Words = Annotated[bool, typer.Option("--words", help="Compute vectors of words instead of texts.")]
-Notes = Annotated[bool, typer.Option("--notes", help="Add corrections of four tutorials (see docs/imprecise.md).")]
-Word = Annotated[
-    str | None,
-    typer.Option(
-        "--word",
-        help="Word whose vectors are compared between the texts (embed), or whose numbers are shown (explain: WORD, "
-        "WORD@POSITION or POSITION, counted from 0).  [default: none; for explain the first]",
-    ),
+TABLES = ".jsonl, .csv, .tsv, .parquet"
+
+
+def text_files(more: str = "") -> Any:
+    """The option --file; `more` names the other formats that a verb reads."""
+    help_ = "File to read (repeatable), or - for standard input."
+    formats = f"One text per line, or a table with one record per row: {TABLES}{more}; all but .parquet also as .gz."
+    kind = "Standard input has one text or one JSON object per line."
+    return typer.Option("--file", "-f", metavar="FILE", help=f"{help_}  {formats} {kind}  [default: none]")
+
+
+TextFiles = Annotated[list[str] | None, text_files()]
+
+
+def top_option(what: str) -> Any:
+    """The option --top; `what` says what the results of a verb are."""
+    return typer.Option("--top", "-k", min=1, help=f"Maximum number of results.  {what}")
+
+
+Words = Annotated[bool, typer.Option("--per-word", help="Compute a vector for each word instead of each text.")]
+Notes = Annotated[
+    bool, typer.Option("--notes", help="Add notes that correct mistakes in four tutorials (see docs/imprecise.md).")
 ]
 Megabytes = Annotated[
     int | None,
     typer.Option(
         "--megabytes",
         min=1,
-        help="Maximum size of the page in MB; the page lists the numbers that are left out.  "
-        "[default: 2, or 8 if the model's first block needs more]",
+        help="Maximum size of the page in MB. The page lists the tensors that are left out.  "
+        "[default: 2; 8 if the first block of the model does not fit in 2]",
     ),
 ]
 HTML = (
     "Write an HTML page that traces every number back to its inputs. An existing file is replaced only if glassformer "
     "wrote it, or with --overwrite.  [default: none]"
 )
-WRITE = (
-    "Number of tokens to generate, as a continuation or a chat model's reply: to show each step (explain), or to check "
-    "that the numbers with and without the key–value cache are equal (verify)."
-)
-ROWS = "Maximum number of texts or words, drawn at random."
+WRITE = "Number of tokens to generate."
+ROWS = "Maximum number of rows to use."
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Random seed.")]
 # The files of tables that a training or a measurement reads.
-DATA_FILES = (
-    ".jsonl, .csv, .tsv, .parquet, for tag also .conll and .conllu, for answer also SQuAD's .json; each also as .gz"
-)
+DATA_FILES = f"{TABLES}; for tag also .conll and .conllu; for answer also SQuAD's .json; all but .parquet also as .gz"
 OUT = "Where to write the output."
-_FORMATS = "A file: .jsonl, .csv, .tsv, .parquet, for embed also .npy and .safetensors; else text."
-Out = Annotated[
-    Path | None, typer.Option("--out", "-o", writable=True, help=f"{OUT}  {_FORMATS}  [default: the screen]")
-]
+
+
+def out_option(more: str = "") -> Any:
+    """The option --out for a file; `more` names the other formats that a verb writes."""
+    formats = f"A file, whose extension sets the format: {TABLES}{more}; with any other extension, plain text."
+    return typer.Option("--out", "-o", writable=True, help=f"{OUT}  {formats}  [default: standard output]")
+
+
+Out = Annotated[Path | None, out_option()]
 RunFolder = Annotated[
-    Path | None, typer.Option("--out", "-o", help=f"{OUT}  A folder.  [default: a new folder in runs/]")
+    Path | None,
+    typer.Option("--out", "-o", metavar="FOLDER", help=f"{OUT}  A folder.  [default: a new folder in runs/]"),
 ]
-EXPECT = "Expected word, to show the probability and rank of its tokens; repeat it for each [MASK], in order."
-Expect = Annotated[list[str] | None, typer.Option("--expect", help=f"{EXPECT}  [default: none]")]
+EXPECT = "Expected word, to show the probability and rank of its tokens. Repeat it for each [MASK], in order."
+Expect = Annotated[list[str] | None, typer.Option("--expect", metavar="WORD", help=f"{EXPECT}  [default: none]")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue a stopped command from the partial output in --out.")]
-REJECTS = "File for invalid records (JSON lines: file, line, reason, record), which are then skipped."
-START = f"Model to start from ({WHICH}); for explain and explore, the model before fine-tuning, to show what changed."
-Rejects = Annotated[
-    Path | None, typer.Option("--rejects", writable=True, help=f"{REJECTS}  [default: stop at the first]")
-]
+REJECTS = "Write invalid records to this file, as JSON Lines with file, line, reason and record, and skip them."
+STOPS = "stop at the first invalid record"
+START = f"Model before fine-tuning: {WHICH}."
+Rejects = Annotated[Path | None, typer.Option("--rejects", writable=True, help=f"{REJECTS}  [default: {STOPS}]")]
 COLUMNS = {
     "text": "Column with the text: a name, or a number counted from 0.",
     "pair": "Column with the second text of a pair, or the passage.",
     "choices": "Column with the list of candidates, or a column for each candidate (repeatable).",
     "label": "Column with the label.",
-    "answers": "Column with the answers, or for annotated-masks with the masked words.",
+    "answers": "Column with the answers (annotated-masks: with the masked words).",
     "words": "Column with the words of a sentence.",
     "tags": "Column with the tags of the words.",
-    "target": "Column with the translation.",
+    "target": "Column with the translation or the reply.",
 }
 """The help of the option that names the column of a role, --ROLE-column."""
+OF_TAGGED = {
+    "words": "FORM (CoNLL-U), the first column (CoNLL) or words (JSON Lines)",
+    "tags": "UPOS (CoNLL-U), the last column (CoNLL) or tags (JSON Lines)",
+}
+"""What is read of files of tagged words where no column is named."""
 TextColumn = Annotated[str, typer.Option("--text-column", help=COLUMNS["text"])]
-TARGET_FILES = "File of translations of one of FILES, line by line; repeat it for each of FILES, in the same order."
+TARGET_FILES = "File of translations of one of FILES, line by line. Repeat it for each of FILES, in the same order."
 
 
 def check_megabytes(megabytes: int | None, html: Path | None) -> None:
@@ -135,7 +147,8 @@ def signed(function: Callable[..., Any], command: Callable[..., Any], parameters
 
 def with_column_options(command: Callable[..., None]) -> Callable[..., None]:
     """The command with its parameter `columns` replaced by an option for each role, and --target-file."""
-    files = Annotated[list[str] | None, typer.Option("--target-file", help=f"{TARGET_FILES}  [default: none]")]
+    told = typer.Option("--target-file", metavar="FILE", help=f"{TARGET_FILES}  [default: none]")
+    files = Annotated[list[str] | None, told]
     kinds = {f"{role}_column": column_option(role, "as in training") for role in COLUMNS} | {"target_file": files}
     others = inspect.signature(command, eval_str=True).parameters.values()
     keyword = inspect.Parameter.KEYWORD_ONLY
@@ -153,40 +166,57 @@ def with_column_options(command: Callable[..., None]) -> Callable[..., None]:
 
 HeldOut = Annotated[
     Literal["validation", "test"] | None,
-    typer.Option("--split", help="The held-out split to use when no files are given.  [default: validation]"),
+    typer.Option("--split", help="Held-out split to use if no files are given.  [default: validation]"),
 ]
-HeldOutTexts = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--held-out",
-        help="File of held-out texts, not seen in training, for measuring the loss without each attention head: .txt "
-        "with one text per line, or a table with the column text, for translation also target (repeatable).  "
-        "[default: none; for heads the texts, else bundled ones]",
-    ),
-]
+
+
+def held_out_texts(default: str) -> Any:
+    """The option --held-out; `default` is what a verb reads without it."""
+    help_ = (
+        "File of texts that were not seen in training, to measure the loss without each attention head: one text per "
+        "line, or a table with the column text and, for an encoder–decoder, the column target (repeatable)."
+    )
+    return typer.Option("--held-out", metavar="FILE", help=f"{help_}  {default}")
+
+
 LAYERS = (
-    "Layers to use: word (word vectors alone), embedding (input of the first block), last, second-to-last, sum-all, "
-    "sum-last-4, concat-last-4; a number such as 3 or -2; sum:1..4, mean:5,6, concat:-4..-1; mix:FILE (see --mix-out); "
-    "for embed compare also mix, a learned mix of all layers (repeatable)."
+    "Strategy: the layers that make the vectors (repeatable). word (the word vectors, without positions); embedding "
+    "(the input of the first block); last; second-to-last; sum-all; sum-last-4; concat-last-4; a layer number (0 is "
+    "the input of the first block, 1 the output of the first block, -1 that of the last); layers joined by sum, mean "
+    "or concat, such as sum:1..4, mean:5,6 or concat:-4..-1; mix:FILE (a file that embed compare --mix-out wrote)."
 )
 POOLING = "Pooling of token vectors: first, mean, max or last-token (repeatable)."
-Strategies = Annotated[list[str] | None, typer.Option("--strategy", "-s", help=f"{LAYERS}  [default: last]")]
-Poolings = Annotated[list[str] | None, typer.Option("--pooling", "-p", help=f"{POOLING}  [default: mean]")]
-Json = Annotated[bool, typer.Option("--json", help="Write JSON, one record per line.")]
-DEVICE, THREADS = "Device: auto, cpu, cuda, cuda:1 ...", "Number of CPU threads."
-Device = Annotated[str, typer.Option("--device", help=DEVICE)]
+Strategies = Annotated[
+    list[str] | None, typer.Option("--strategy", "-s", metavar="STRATEGY", help=f"{LAYERS}  [default: last]")
+]
+Poolings = Annotated[
+    list[str] | None, typer.Option("--pooling", "-p", metavar="POOLING", help=f"{POOLING}  [default: mean]")
+]
+
+
+def json_option(more: str = "") -> Any:
+    """The option --json; `more` says what is in the record of a verb that has only one."""
+    return typer.Option("--json", help=f"Write JSON, one record per line.{f'  {more}' * bool(more)}")
+
+
+Json = Annotated[bool, json_option()]
+DEVICE, THREADS = "Device: auto, cpu, cuda, or cuda:N for GPU number N.", "Number of CPU threads."
+Device = Annotated[str, typer.Option("--device", metavar="DEVICE", help=DEVICE)]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help=f"{THREADS}  [default: all]")]
-Fast = Annotated[bool, typer.Option("--fast", help="Predict in bfloat16 if this machine is faster with it.")]
+FAST = "Use bfloat16 if this machine is faster with it."
+Fast = Annotated[bool, typer.Option("--fast", help=FAST)]
+PRECISION = "Precision of the computation."
 Engine = Annotated[
     str,
     typer.Option(
         "--engine",
         metavar="NAME",
-        help="Library that answers: torch, ctranslate2, ctranslate2-int8, onnxruntime, or auto, which is exact.",
+        help="Library that computes: torch, ctranslate2, ctranslate2-int8, onnxruntime, or auto, the fastest with "
+        "equal answers.",
     ),
 ]
 Int8 = Annotated[bool, typer.Option("--int8", help="Use 8-bit weight matrices: smaller and faster, less accurate.")]
-_SET = "Change a setting of the recipe (repeatable); recipe.toml in the folder of a run lists them."
+_SET = "Change a setting of the recipe (repeatable). The file recipe.toml in a run's folder lists all settings."
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.KEY=VALUE", help=f"{_SET}  [default: none]"),

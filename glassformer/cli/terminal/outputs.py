@@ -59,7 +59,7 @@ def checking_outputs(command: Callable[..., None]) -> Callable[..., None]:
                 raise DataError(f"{path} must be in an existing folder", got=f"no folder {file.parent}")
             paths.append(file.absolute())
         if given.get("out") is not None and suffix_of(given["out"]) in RECORDS and "json" in parameters:
-            own = command.__name__ == "embed" and not values["word"]  # vectors have a format of their own
+            own = command.__name__ == "embed" and not values["compare_word"]  # vectors have a format of their own
             values["json"] = values["json"] or not (own and suffix_of(given["out"]) == ".parquet")
         command(**values)
 

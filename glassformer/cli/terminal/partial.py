@@ -148,7 +148,7 @@ def resumable(out: Path, request: Mapping[str, Any], *, resume: bool) -> Iterato
     except OSError as error:
         kept = _kept(written, partial, note)
         raise DataError(
-            f"results must be written to {out}",
+            f"cannot write results to {out}",
             got=error.strerror or str(error),
             do="what is written is kept: free disk space, then add --resume" if kept else "choose another path",
         ) from None

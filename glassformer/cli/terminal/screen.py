@@ -78,7 +78,7 @@ def results(out: Path | None, data: DataSection | None = None) -> Iterator[TextI
         return
     read = () if data is None else (*data.files, *data.validation_files)
     file = output_file(out, DataError, inputs=read, overwrite=True, devices=True)
-    with from_system(DataError, f"results must be written to {out}", do="choose another path"):
+    with from_system(DataError, f"cannot write results to {out}", do="choose another path"):
         if file.exists() and not file.is_file():  # a device or a pipe, which must not be replaced by a file
             with out.open("w", encoding="utf-8", errors="backslashreplace") as handle:
                 yield handle

@@ -126,7 +126,7 @@ def _of_one(source: Source, reader: Reader, bad: OnBad, tell: Callable[[str], No
 
 
 def _opened(file: str) -> BufferedReader:
-    with from_system(DataError, f"{file} must be readable"):
+    with from_system(DataError, f"cannot read {file}"):
         return open(file, "rb")
 
 
@@ -216,5 +216,5 @@ def _lines_as_they_come(stream: BufferedReader, name: str) -> Iterator[list[byte
 
 
 def _read_some(stream: BufferedReader, name: str) -> bytes:
-    with from_system(DataError, f"{name} must be readable"):
+    with from_system(DataError, f"cannot read {name}"):
         return stream.read1(1 << 16)

@@ -12,13 +12,17 @@ from glassformer.cli.terminal.screen import console, escaped, plain_table, recor
 
 @options.with_column_options
 def compare(
-    model: options.ModelFolder,
-    other: options.ModelFolder,
+    model: Annotated[
+        str, typer.Argument(metavar="FIRST", help=f"The first model: {options.WHICH}.", show_default=False)
+    ],
+    other: Annotated[
+        str, typer.Argument(metavar="SECOND", help="The second model, given in the same way.", show_default=False)
+    ],
     files: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="FILES",
-            help=f"Data to measure both on ({options.DATA_FILES}). Without files: the data that both held out.",
+            help=f"Data to measure both models on: {options.DATA_FILES}.  [default: the data that both held out]",
         ),
     ] = None,
     split: options.HeldOut = None,

@@ -8,10 +8,12 @@ from glassformer.base.wrapping import for_stream, width_of, wrapped_command
 from glassformer.cli.terminal.options import OUT
 
 
-def demo(out: Annotated[Path, typer.Option("--out", "-o", help=f"{OUT}  A folder.")] = Path("runs")) -> None:
-    """Train two small models and watch them learn: on three sentences for a few seconds, then on English text for two
-    minutes. The whole demo takes about four minutes on two cores. Exit code 1 if a model misses its target accuracy.
-    After Ctrl-C, the same command resumes.
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help=f"{OUT}  A folder.")] = Path("runs"),
+) -> None:
+    """Train two small models and show what they learn: on three sentences for a few seconds, then on English text for
+    two minutes. The demo takes about four minutes on two cores. After Ctrl-C, the same command continues it. The exit
+    code is 1 if a model misses its target accuracy.
     """
     from glassformer.cli.train.demo_run import run
 

@@ -9,56 +9,80 @@ import typer
 
 from glassformer.base.errors import ConfigError
 from glassformer.cli.terminal.layout import print_table
-from glassformer.cli.terminal.options import WHICH, Json, Resume, RunFolder, Set
+from glassformer.cli.terminal.options import WHICH, Resume, RunFolder, Set, json_option
 from glassformer.cli.terminal.screen import console, plain_table
-from glassformer.cli.train.recipe_options import Files, requested_recipe, with_recipe_options
+from glassformer.cli.train.recipe_options import requested_recipe
 from glassformer.cli.train.train import folder_of, recipe_of_run, tell, trained
+from glassformer.cli.train.training_options import OF_VECTORS, Files, with_options_of_students
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
 
 Teacher = Annotated[
     str,
-    typer.Argument(metavar="TEACHER", help=f"An encoder with a task, for --vectors any: {WHICH}.", show_default=False),
+    typer.Argument(
+        metavar="TEACHER",
+        help=f"An encoder trained for a task, or with --vectors any encoder: {WHICH}.",
+        show_default=False,
+    ),
 ]
 
 
-@with_recipe_options
+@with_options_of_students
 def distil(
     teacher: Teacher,
     files: Files = None,
     out: RunFolder = None,
     resume: Resume = False,
     layers: Annotated[
-        int | None, typer.Option("--layers", help="Number of layers of the student.  [default: half of the teacher's]")
+        int | None,
+        typer.Option(
+            "--layers", help="Number of the teacher's layers with which the student starts.  [default: half of them]"
+        ),
     ] = None,
     temperature: Annotated[
         float | None,
-        typer.Option("--teacher-temperature", help="Softmax temperature of teacher and student.  [default: 2]"),
+        typer.Option("--teacher-temperature", help="Softmax temperature of the soft-target loss.  [default: 2]"),
     ] = None,
     soft: Annotated[
-        float | None, typer.Option("--soft", help="Weight of the loss between both models' predictions.  [default: 5]")
+        float | None,
+        typer.Option(
+            "--soft",
+            help="Weight of the soft-target loss: the student's predictions against the teacher's.  "
+            "[default: 5; 0 with --vectors]",
+        ),
     ] = None,
-    hard: Annotated[float | None, typer.Option("--hard", help="Weight of the task's loss.  [default: 2]")] = None,
+    hard: Annotated[
+        float | None,
+        typer.Option(
+            "--hard", help="Weight of the hard-target loss: the student's predictions against the data.  [default: 2]"
+        ),
+    ] = None,
     cosine: Annotated[
         float | None,
-        typer.Option("--cosine", help="Weight of the cosine loss between the last hidden states.  [default: 1]"),
+        typer.Option(
+            "--cosine",
+            help="Weight of the cosine loss between the last hidden states of student and teacher.  "
+            "[default: 1; 0 with --vectors]",
+        ),
     ] = None,
     vectors: Annotated[
         float | None,
         typer.Option(
             "--vectors",
-            help="Weight of the cosine loss between the sentence vectors of student and teacher; the student then "
-            "learns these and masked words from plain text.  [default: 0; 4 if the teacher has no task]",
+            help="Weight of the cosine loss between the text vectors of student and teacher. If it is above 0, the "
+            "data are plain text, and the student learns the text vectors and the prediction of masked words.  "
+            "[default: 0; 4 if the teacher has no task]",
         ),
     ] = None,
     set: Set = None,
-    json: Json = False,
+    json: Annotated[bool, json_option("The record has the folder and the scores of the student.")] = False,
     settings: Mapping[str, object] | None = None,
 ) -> None:
     """Train a smaller model (the student) from a larger one (the teacher) and your data, as for DistilBERT. The student
-    starts with some of the teacher's layers, or from --start. The student learns from the data (labels, numbers,
-    candidates, tags, answers, masked words) and from the teacher's predictions or, with --vectors, sentence vectors.
+    learns the teacher's task, from the data and from the teacher's predictions. It starts with some of the teacher's
+    layers, or from the model --start. With --vectors, the student learns from plain text to predict masked words and to
+    give the teacher's text vectors; it starts from --start, or from random weights.
     """
     from glassformer.api.load import load
     from glassformer.saved.recipe import parse_changes
@@ -84,6 +108,12 @@ def distil(
         **({"task.several": True} if getattr(task, "several", False) else {}),
         **(settings or {}),
     }
+    if not asked["vectors"] and (beside := [OF_VECTORS[name] for name in OF_VECTORS if name in changes]):
+        raise ConfigError(
+            "a student has the sizes and the tokens of its teacher, or of the model --start",
+            got=beside[0],
+            do="leave it out, or add --vectors 4 for a student that starts from random weights",
+        )
     folder = folder_of(f"{Path(teacher).name}-student", out, resume=resume)
     recipe = requested_recipe(
         task.name,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from glassformer.base.errors import DataError
 from glassformer.cli.terminal import options
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model, split_model
@@ -22,8 +23,8 @@ def evaluate(
         list[str] | None,
         typer.Argument(
             metavar="[MODEL] FILES",
-            help=f"{options.THE_MODEL} data to measure on (.txt, .md, {options.DATA_FILES}). Without files: the "
-            "held-out data.",
+            show_default="english if files are given",
+            help=f"Data to measure on: .txt, .md, {options.DATA_FILES}.  [default: the data that the model held out]",
         ),
     ] = None,
     model: options.NamedModel = None,
@@ -39,9 +40,13 @@ def evaluate(
     threads: options.Threads = None,
     columns: Mapping[str, Any] | None = None,
 ) -> None:
-    """Measure a model on its task, compared with baselines. A stopped evaluation cannot be resumed: run the command
-    again.
+    """Measure a model on its task and compare it with baselines. A stopped evaluation cannot be resumed: run the
+    command again.
     """
+    if not files and model is None:
+        raise DataError(
+            "evaluate needs a model or files to measure on", got="neither", do="see glassformer evaluate --help"
+        )
     which, paths = split_model("evaluate", files, model, is_data=_is_data)
     from glassformer.cli.train.report import show_report
     from glassformer.run.evaluate import evaluate as measure

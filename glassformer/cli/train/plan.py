@@ -5,25 +5,33 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from rich.table import Table
 
 from glassformer.base.errors import ConfigError
-from glassformer.cli.terminal.options import Json, Set
+from glassformer.cli.terminal.options import Set, json_option
 from glassformer.cli.terminal.screen import console, record
-from glassformer.cli.train.recipe_options import Files, What, requested_recipe, with_recipe_options
+from glassformer.cli.train.recipe_options import requested_recipe
+from glassformer.cli.train.training_options import Files, What, with_recipe_options
 
 if TYPE_CHECKING:
     from glassformer.training.plan import Plan
 
 
+PlanJson = Annotated[bool, json_option("The record has all estimates.")]
+
+
 @with_recipe_options
 def plan(
-    what: What, files: Files = None, set: Set = None, json: Json = False, settings: Mapping[str, object] | None = None
+    what: What,
+    files: Files = None,
+    set: Set = None,
+    json: PlanJson = False,
+    settings: Mapping[str, object] | None = None,
 ) -> None:
-    """Estimate the parameters, memory and time that train would need with the same arguments, by running a few steps,
-    one evaluation and the final save.
+    """Count the parameters, and estimate the memory and time, of glassformer train with the same arguments. To do this,
+    run a few training steps, one evaluation and one save to a temporary folder.
     """
     began = time.monotonic()
     if what is None:

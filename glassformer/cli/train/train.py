@@ -4,14 +4,15 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from glassformer.base.errors import ConfigError
 from glassformer.base.wrapping import width_of, wrapped_command
 from glassformer.cli.terminal.layout import print_table
-from glassformer.cli.terminal.options import Json, Resume, RunFolder, Set
+from glassformer.cli.terminal.options import Resume, RunFolder, Set, json_option
 from glassformer.cli.terminal.screen import console, note_command, plain_table, record
-from glassformer.cli.train.recipe_options import Files, What, requested_recipe, with_recipe_options
+from glassformer.cli.train.recipe_options import requested_recipe
+from glassformer.cli.train.training_options import Files, What, with_recipe_options
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
@@ -25,12 +26,11 @@ def train(
     out: RunFolder = None,
     resume: Resume = False,
     set: Set = None,
-    json: Json = False,
+    json: Annotated[bool, json_option("The record has the folder and the scores of the model.")] = False,
     settings: Mapping[str, object] | None = None,
 ) -> None:
-    """Train a model and save it with its tokenizer, recipe, scores and model card. WHAT is a recipe file, or a task
-    followed by files; train TASK --help lists only the options and defaults of this task. Ctrl-C saves the run and
-    prints how to resume it: --resume --out RUN.
+    """Train a model and save it with its tokenizer, recipe, scores and model card. glassformer train TASK --help lists
+    the options of a task and their defaults. Ctrl-C saves the run; continue it with --resume --out RUN.
     """
     if what is None:
         from glassformer.saved.recipe import RECIPE

@@ -7,8 +7,9 @@ from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
+import typer
 from rich.console import Console
 
 from glassformer.base.errors import ConfigError, DataError
@@ -48,9 +49,16 @@ def embed(
     text_column: options.TextColumn = "text",
     strategy: options.Strategies = None,
     pooling: options.Poolings = None,
-    words: options.Words = False,
-    word: options.Word = None,
-    out: options.Out = None,
+    per_word: options.Words = False,
+    compare_word: Annotated[
+        str | None,
+        typer.Option(
+            "--compare-word",
+            metavar="WORD",
+            help="Compare the vectors of this word in the texts, instead of writing vectors.  [default: none]",
+        ),
+    ] = None,
+    out: Annotated[Path | None, options.out_option(", .npy, .safetensors")] = None,
     resume: options.Resume = False,
     rejects: options.Rejects = None,
     json: options.Json = False,
@@ -59,14 +67,15 @@ def embed(
     device: options.Device = "auto",
     threads: options.Threads = None,
 ) -> None:
-    """Compute vectors of texts or words from the hidden states of a model, as .npy, .parquet, .safetensors or JSON
-    lines. glassformer embed compare ranks layers and poolings by how well they predict your labels.
+    """Compute vectors of texts or words from the hidden states of a model. glassformer embed compare ranks strategies
+    and poolings by how well their vectors predict your labels.
     """
+    words, word = per_word, compare_word
     which, texts = split_model("embed", text, model, files=file)
     table = word is not None and out is not None and out.suffix.lower() == ".parquet"
     if json and not table and out is not None and out.suffix.lower() in BINARY:
         raise ConfigError(
-            "--json writes JSON lines",
+            "--json writes JSON Lines",
             got=f"{out}, which has another suffix",
             do="leave out --json, or choose a .jsonl file",
         )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from glassformer.features.rank import Ranked, Ranking
 
 MOST_ROWS = 5000
+_SCORES = {"accuracy": "accuracy", "macro-f1": "macro F1"}
 # Texts that are made into vectors together.
 _TOGETHER = 512
 
@@ -31,27 +32,30 @@ def embed_compare(
         list[str] | None,
         typer.Argument(
             metavar="[MODEL] FILES",
-            help=f"{options.THE_MODEL} tables with a text and a label (.jsonl, .csv, .tsv, .parquet); with --words, "
-            "files of tagged words (.conll, .conllu, .jsonl).",
+            help=f"Tables with a text and a label ({options.TABLES}); with --per-word, files of tagged words (.conll, "
+            ".conllu, .jsonl).",
             show_default=False,
         ),
     ] = None,
     model: options.NamedModel = None,
     text_column: options.TextColumn = "text",
     label_column: Annotated[str, typer.Option("--label-column", help=options.COLUMNS["label"])] = "label",
-    words: options.Words = False,
+    per_word: options.Words = False,
     words_column: Annotated[
-        str | None, typer.Option("--words-column", help=f"{options.COLUMNS['words']}  [default: FORM, else the first]")
+        str | None,
+        typer.Option("--words-column", help=f"{options.COLUMNS['words']}  [default: {options.OF_TAGGED['words']}]"),
     ] = None,
     tags_column: Annotated[
-        str | None, typer.Option("--tags-column", help=f"{options.COLUMNS['tags']}  [default: UPOS, else the last]")
+        str | None,
+        typer.Option("--tags-column", help=f"{options.COLUMNS['tags']}  [default: {options.OF_TAGGED['tags']}]"),
     ] = None,
     strategy: Annotated[
         list[str] | None,
         typer.Option(
             "--strategy",
             "-s",
-            help=f"{options.LAYERS}  "
+            metavar="STRATEGY",
+            help=f"{options.LAYERS}  Also mix, a learned mix of all layers.  "
             "[default: embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4, concat:0,-1 and mix, if "
             "the model has these layers]",
         ),
@@ -59,22 +63,32 @@ def embed_compare(
     pooling: Annotated[
         list[str] | None,
         typer.Option(
-            "--pooling", "-p", help=f"{options.POOLING}  [default: first, mean and max; with --words first and mean]"
+            "--pooling",
+            "-p",
+            metavar="POOLING",
+            help=f"{options.POOLING}  [default: first, mean and max; with --per-word: first and mean]",
         ),
     ] = None,
-    rows: Annotated[int, typer.Option("--rows", min=10, help=options.ROWS)] = MOST_ROWS,
+    rows: Annotated[
+        int,
+        typer.Option(
+            "--rows",
+            min=10,
+            help=f"{options.ROWS}  If there are more texts (with --per-word: words), they are sampled at random.",
+        ),
+    ] = MOST_ROWS,
     folds: Annotated[int, typer.Option("--folds", min=2, help="Number of folds of the cross-validation.")] = 5,
     repeats: Annotated[
         int, typer.Option("--repeats", min=1, help="Number of repetitions of the cross-validation.")
     ] = 1,
-    score: Annotated[Literal["accuracy", "macro F1"], typer.Option("--score", help="Score to rank by.")] = "accuracy",
+    score: Annotated[Literal["accuracy", "macro-f1"], typer.Option("--score", help="Score to rank by.")] = "accuracy",
     seed: options.Seed = 0,
     mix_out: Annotated[
         Path | None,
         typer.Option(
             "--mix-out",
             writable=True,
-            help="File for the learned mix of layers; use it as --strategy mix:FILE.  [default: none]",
+            help="Write the learned mix of layers to this file, for --strategy mix:FILE.  [default: none]",
         ),
     ] = None,
     probe_out: Annotated[
@@ -82,8 +96,8 @@ def embed_compare(
         typer.Option(
             "--probe-out",
             writable=True,
-            help="File for a logistic regression on the best vectors, fitted on all labels; explain --html and "
-            "explore show it with --probe FILE.  [default: none]",
+            help="Write a logistic regression on the best vectors, fitted on all labels, to this file. explain --html "
+            "and explore show it with --probe FILE.  [default: none]",
         ),
     ] = None,
     out: options.Out = None,
@@ -93,13 +107,15 @@ def embed_compare(
     device: options.Device = "auto",
     threads: options.Threads = None,
 ) -> None:
-    """Rank strategies and poolings by how well a logistic regression on the vectors predicts your labels
-    (cross-validated). The default strategies are the six of the BERT paper, concat:0,-1 and a learned mix.
+    """Rank strategies and poolings by how well a logistic regression on their vectors predicts your labels
+    (cross-validated). The default strategies are the six of the BERT paper, concat:0,-1 and a learned mix of all
+    layers.
     """
+    words = per_word
     from glassformer.data.readers.files import files_of
 
     if probe_out is not None and words:
-        raise ConfigError("a logistic regression is written for texts", got="--probe-out with --words")
+        raise ConfigError("a logistic regression is written for texts", got="--probe-out with --per-word")
     which, paths = split_model("embed compare", files, model, is_data=lambda path: Path(path).exists())
     if not paths:
         raise DataError("a file with texts and labels is needed", got="none", do="glassformer embed compare --help")
@@ -117,7 +133,7 @@ def embed_compare(
     with results(out) as handle:  # before the work: what cannot be written is refused at once
         made = _ranked(
             opened, examples, list(strategy or ()), asked, rows, words=words, folds=folds, repeats=repeats,
-            score=score, seed=seed,
+            score=_SCORES[score], seed=seed,
         )  # fmt: skip
         found = made.ranking
         if json:

@@ -36,7 +36,7 @@ def write_mix_of(path: Path, found: Ranking) -> None:
 
     names = [each.name for each in found.vectors if each.name.startswith("mix.")]
     pooling = names[0].removeprefix("mix.")
-    with from_system(DataError, f"the mix must be written to {path}"):
+    with from_system(DataError, f"cannot write the mix to {path}"):
         write_mix(path, found.mixes[pooling])
     note(f"{path}: the mix learned with the pooling {pooling}, on all {found.examples:,} labels")
 
@@ -77,6 +77,6 @@ def write_probe_of(path: Path, made: Made, model: Model, files: Sequence[Path]) 
             "baselines": {each.name: each.scores[found.score].value for each in found.baselines},
         },
     )
-    with from_system(DataError, f"the logistic regression must be written to {path}"):
+    with from_system(DataError, f"cannot write the logistic regression to {path}"):
         write_probe(path, probe)
     note(f"{path}: a logistic regression on {best.name}, learned on all {found.examples:,} labels")

@@ -10,8 +10,8 @@ def search(
         str | None, typer.Argument(metavar="build|ask", help="Build an index, or search it.", show_default=False)
     ] = None,
 ) -> None:
-    """Search texts by meaning and by words: `search build` makes an index of them, `search ask` finds those nearest to
-    a question. See glassformer search build --help and glassformer search ask --help.
+    """Search texts by meaning and by words: `search build` makes an index of texts, and `search ask` finds the texts
+    that are nearest to a question. See glassformer search build --help and glassformer search ask --help.
     """
     raise GlassformerError(
         "search needs build or ask",

@@ -6,7 +6,7 @@ import typer
 from glassformer.cli.terminal.destination import counted
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import note_no_text, open_model
-from glassformer.cli.terminal.options import Device, Json, Out, TextColumn, TextFiles, Threads, Top
+from glassformer.cli.terminal.options import MODEL, STDIN, Device, Json, Out, TextColumn, TextFiles, Threads, top_option
 from glassformer.cli.terminal.readers import reader_of
 from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record, results
 from glassformer.cli.terminal.texts import Inputs, batches, find_inputs, records
@@ -16,33 +16,34 @@ _NAMED = 5
 
 
 def search_ask(
-    index: Annotated[Path, typer.Argument(metavar="INDEX", help="A folder from search build.")],
+    index: Annotated[Path, typer.Argument(metavar="INDEX", help="Folder that search build wrote.")],
     question: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="QUESTION", help="Questions, or - for standard input, one per line.", show_default=False
-        ),
+        typer.Argument(metavar="QUESTION", help=f"One or more questions. {STDIN}", show_default=False),
     ] = None,
     file: TextFiles = None,
     text_column: TextColumn = "text",
-    top: Top = 5,
+    top: Annotated[int, top_option("Each is a text of the index.")] = 5,
     by: Annotated[
         Literal["vectors", "words", "both"] | None,
-        typer.Option("--by", help="Search by vectors, words or both.  [default: both; of an old index vectors]"),
+        typer.Option(
+            "--by", help="Search by vectors, words or both.  [default: both; vectors if the index has no words]"
+        ),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", help="The model.  [default: the one named in the index]")
+        str | None,
+        typer.Option("--model", metavar="MODEL", help=f"{MODEL}  [default: the model that made the index]"),
     ] = None,
     backend: Annotated[
         Literal["auto", "exact", "faiss"],
-        typer.Option("--backend", help="Search backend; auto uses faiss if it is installed, else exact."),
+        typer.Option("--backend", help="Search backend: exact, faiss, or auto (faiss if it is installed, else exact)."),
     ] = "auto",
     out: Out = None,
     json: Json = False,
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Find the texts of an index that are nearest to a question, by meaning and by its words."""
+    """Find the texts of an index that are nearest to a question, by meaning and by words."""
     from glassformer.features.search.index import SearchIndex, read_facts
     from glassformer.runtime.device import use_threads
 

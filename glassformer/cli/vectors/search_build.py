@@ -29,13 +29,12 @@ def search_build(
         list[str] | None,
         typer.Argument(
             metavar="[MODEL] FILES",
-            help=f"{options.THE_MODEL} files with one text per line, or tables: .jsonl, .csv, .tsv, .parquet.",
+            help=f"Files with one text per line, or tables with one record per row: {options.TABLES}.",
             show_default=False,
         ),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", file_okay=False, help=f"{options.OUT}  A folder.  [default: required]")
-    ] = None,
+    *,
+    out: Annotated[Path, typer.Option("--out", "-o", file_okay=False, help=f"{options.OUT}  A new folder.")],
     model: options.NamedModel = None,
     text_column: options.TextColumn = "text",
     strategy: options.Strategies = None,
@@ -47,14 +46,14 @@ def search_build(
     device: options.Device = "auto",
     threads: options.Threads = None,
 ) -> None:
-    """Build a search index from the vectors and words of texts, in a folder that also has the model's name."""
+    """Build a search index of texts, by their vectors and their words. The folder of the index records which model made
+    the vectors.
+    """
     which, paths = split_model(
         "search build", files, model, is_data=lambda path: Path(path).exists(), data="a file of texts"
     )
     if not paths:
         raise DataError("a file with texts is needed", got="none", do="glassformer search build --help")
-    if out is None:
-        raise DataError("an index needs a folder", got="no --out", do="add --out INDEX")
     layers, pooled = _one("strategy", strategy, "last"), _one("pooling", pooling, "mean")
     from glassformer.bundled.travelling import travels
     from glassformer.features.search.building import building
@@ -78,7 +77,14 @@ def search_build(
         with (
             told_to_go_on(),
             building(
-                out, opened, strategy=layers, pooling=pooled, named=named, request=request, resume=resume
+                out,
+                opened,
+                strategy=layers,
+                pooling=pooled,
+                named=named,
+                request=request,
+                resume=resume,
+                counting=lambda total: counted(out, 0, what="texts whose words are counted", total=total),
             ) as begun,
         ):
             if resume:

@@ -176,7 +176,7 @@ class _Search:
             return kind
         suffix = plain_suffix(path)
         if suffix == ".json" and not (self.reads == "tables" and _is_squad(path, self.text)):
-            return "JSON, not JSON lines"
+            return "JSON, not JSON Lines"
         kind_of_table = table_kind(path)
         head = _head(path)
         if kind_of_table is None and head is not None and (reason := not_text(head)):
@@ -234,7 +234,7 @@ def _below(folder: Path, leave: Callable[[Path, str], None]) -> Iterator[Path]:
             entries = sorted(os.scandir(at), key=lambda entry: entry.name)
         except OSError as error:
             if at == folder:
-                raise DataError(f"{at} must be readable", got=error.strerror or str(error)) from None
+                raise DataError(f"cannot read {at}", got=error.strerror or str(error)) from None
             leave(at, error.strerror or str(error))
             continue
         for entry in entries:

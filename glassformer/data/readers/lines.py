@@ -112,7 +112,7 @@ def open_bytes(path: Path) -> BinaryIO:
     except IsADirectoryError:
         raise DataError(f"a file is needed at {path}", got="a folder") from None
     except PermissionError:
-        raise DataError(f"{path} must be readable", got="no permission") from None
+        raise DataError(f"cannot read {path}", got="no permission") from None
     except OSError as error:
         raise _unreadable(path, error) from None
 
@@ -137,7 +137,7 @@ def _other_encoding(head: bytes) -> str:
 
 
 def _unreadable(path: Path, error: OSError) -> DataError:
-    return DataError(f"{path} must be readable", got=error.strerror or str(error))
+    return DataError(f"cannot read {path}", got=error.strerror or str(error))
 
 
 def read_lines(path: Path, *, bad: OnBad = stop, longest: int | None = None) -> Iterator[Line]:

@@ -84,7 +84,7 @@ def rejecting(path: str | Path, inputs: Iterable[str | Path] = ()) -> Iterator[R
     inputs = list(inputs)
     path = output_file(path, DataError, inputs=inputs, overwrite=None)
     stopped: BaseException | None = None
-    failing = from_system(DataError, f"rejects must be written to {path}", do="choose another --rejects")
+    failing = from_system(DataError, f"cannot write rejects to {path}", do="choose another --rejects")
     with failing, atomic_write(path) as draft, draft.open("w+b") as handle:
         rejects = RejectsFile(path, handle, inputs)
         try:

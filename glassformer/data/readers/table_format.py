@@ -30,7 +30,7 @@ _NAME = re.compile(r"[^\W\d]\w{0,29}")
 _OPEN = re.compile(r'"[^"]*+(?:""[^"]*+)*+')
 _NEEDS_QUOTES = ",;"
 DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe"}
-_NAMES = {"jsonl": "JSON lines", "parquet": "Parquet", "squad": "SQuAD's JSON"}
+_NAMES = {"jsonl": "JSON Lines", "parquet": "Parquet", "squad": "SQuAD's JSON"}
 _BY_SUFFIX = {".csv": ",;\t|", ".tsv": "\t", ".txt": "\t,;|"}
 
 

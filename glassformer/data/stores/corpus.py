@@ -266,5 +266,5 @@ def fingerprint_of(section: CorpusSection, tokenizer: Tokenizer, shares: Shares)
 
 
 def _digest(path: Path) -> str:
-    with from_system(DataError, f"{path} must be readable"), path.open("rb") as handle:
+    with from_system(DataError, f"cannot read {path}"), path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()

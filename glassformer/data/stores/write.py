@@ -74,7 +74,7 @@ def write_stores(
         except OSError as error:
             if not _holds(directory, names, fingerprint):  # otherwise another process has written the same store
                 raise DataError(
-                    f"the store of tokenized text must be written to {directory.parent}",
+                    f"cannot write the tokenized text to {directory.parent}",
                     got=str(error.strerror or error),
                     do="free disk space there, or choose another data.cache",
                 ) from None
@@ -86,7 +86,7 @@ def _readable(documents: Iterable[Placed]) -> Iterator[Placed]:
     try:
         yield from documents
     except OSError as error:
-        raise DataError(f"{error.filename or 'the text'} must be readable", got=error.strerror or str(error)) from None
+        raise DataError(f"cannot read {error.filename or 'the text'}", got=error.strerror or str(error)) from None
 
 
 def _holds(directory: Path, names: Sequence[str], fingerprint: str) -> bool:

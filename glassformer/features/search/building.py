@@ -6,8 +6,8 @@ N texts · W numbers of a vector
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -39,6 +39,10 @@ PLACES: Held = "places.npy"
 HELD, COUNTED = (VECTORS, TEXTS, PLACES), (WORDS, PAIRS, LENGTHS)
 # Texts that become vectors together, and vectors that are read together.
 _TOGETHER, AT_ONCE = 4096, 1 << 14
+
+
+Advances = Callable[[int], AbstractContextManager[Callable[[int], object]]]
+"""Progress through so many texts: inside, call the function with how many more are done."""
 
 
 class IndexFacts(Settings):
@@ -80,10 +84,12 @@ def building(
     named: str = "",
     request: Mapping[str, Any] | None = None,
     resume: bool = False,
+    counting: Advances = lambda total: nullcontext(lambda more: None),
 ) -> Iterator[Building]:
     """Inside, put the texts' vectors into `file`; at the end the index is in a new directory. `named` is where the
     model is found again: by default the folder it was opened from, or its bundled name. `request` and `resume` are
-    those of `vectors_file`. Raises DataError for an existing directory, for no text, and where none has a token.
+    those of `vectors_file`; `counting` shows how many texts' words are counted, after the vectors. Raises DataError for
+    an existing directory, for no text, and where none has a token.
     """
     check_path(path, DataError, utf8=True)
     path = Path(path)
@@ -103,7 +109,7 @@ def building(
         "width": maker.widths[0],
     }
     format = Format(
-        lambda draft, content: _write(draft, content, facts),
+        lambda draft, content: _write(draft, content, facts, counting),
         "an index",
         is_folder=True,
         with_texts=True,
@@ -151,7 +157,7 @@ def normalized(vectors: Floats) -> Floats:
     return (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
 
 
-def _write(draft: Path, content: Content, facts: Mapping[str, Any]) -> None:
+def _write(draft: Path, content: Content, facts: Mapping[str, Any], counting: Advances) -> None:
     """The numbers as an array with a header, the texts, where each of them begins, which have no vector; the words."""
     draft.mkdir()
     ((numbers, width),) = content.features.values()
@@ -172,7 +178,8 @@ def _write(draft: Path, content: Content, facts: Mapping[str, Any]) -> None:
         for number, line in enumerate(file, start=1):
             places[number] = places[number - 1] + len(line)
     np.save(draft / PLACES, places)
-    words, pairs = write_words(content.said, draft)
+    with counting(content.rows) as advance:
+        words, pairs = write_words(content.said, draft, advance)
     checksums = {name: file_checksum(draft / name) for name in HELD + (COUNTED if words else ())}
     told = IndexFacts(**facts, texts=content.rows, empty=tuple(empty), words=words, pairs=pairs, checksums=checksums)
     (draft / INDEX).write_text(sealed_json(told.model_dump(mode="json")), encoding="utf-8")

@@ -139,9 +139,9 @@ class SearchIndex:
         self, text: str | list[str] | tuple[str, ...], *, top: int = 5, by: By | None = None
     ) -> list[Hit] | list[list[Hit]]:
         """The `top` texts with the largest scores for a question, or for each of many questions: by vectors, words or
-        both, by default by both where the index has words. A text without any token is never found, by words alone none
-        without a word of the question. Raises DataError for a question of only blanks, or of characters for which the
-        tokenizer has no token, by words alone for one without a word.
+        both, by default by both where the index has words. The vector of a text without any token is never found, by
+        words alone no text without a word of the question. Raises DataError for a question of only blanks, or of
+        characters for which the tokenizer has no token, by words alone for one without a word.
         """
         asked = listed(text, "question")
         found = self.answers(asked, top=top, by=by)
@@ -182,7 +182,7 @@ class SearchIndex:
         if by in ("words", "both") and not self._words:
             raise ConfigError(
                 f"{self.path} must have words to be searched by them",
-                got="an index of vectors alone",
+                got="an index of vectors alone: of an older version, or of texts without any word",
                 do="build it again with search build, or search by vectors",
             )
         return by or ("both" if self._words else "vectors")

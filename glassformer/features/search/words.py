@@ -8,7 +8,7 @@ import re
 import unicodedata
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -53,9 +53,10 @@ def _key(word: str) -> int:
     return int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "little", signed=True)
 
 
-def write_words(texts: Path, folder: Path) -> tuple[int, int]:
+def write_words(texts: Path, folder: Path, advance: Callable[[int], object] = lambda more: None) -> tuple[int, int]:
     """Count the words of texts, one JSON object a line, and write them into a folder, in memory that grows only
     with how many different words there are, and by 4 bytes a text; returns V and P. Without any word: 0 and no file.
+    `advance` is called with how many more texts are counted.
 
     words.npy [2, V] int64: the words as numbers, rising, and where the pairs of each end; pairs.npy [P, 2] int32: a
     text and how often it has the word; lengths.npy [N] int32: how many words a text has.
@@ -70,6 +71,7 @@ def write_words(texts: Path, folder: Path) -> tuple[int, int]:
             words, place = np.unique(np.concatenate([words, new]), return_inverse=True)
             of = np.bincount(place, np.concatenate([of, times]), len(words)).astype(np.int64)
             lengths.append(its)
+            advance(len(its))
         if not len(words):
             return 0, 0
         np.save(folder / WORDS, np.stack([words, of.cumsum()]))

@@ -173,8 +173,14 @@ def explained_lines(explanation: Explanation, limits: Limits | None = None, widt
     yield from indented(wrapped(explanation.formula, width - 2), 2)
     kept, left, rest = explanation.largest((limits or Limits()).terms)
     if kept:
-        rows = [("term", heading_of(kept), explanation.worth, "sum so far")]
-        rows += [(term_name(term), term.numbers, number(term.value), number(term.running)) for term in kept]
+        names, heading = [term_name(term) for term in kept], heading_of(kept)
+        if max(map(len, names)) + len(heading) > width - 6:  # the names are in "made from"
+            heading = "numbers"
+        rows = [("term", heading, explanation.worth, "sum so far")]
+        rows += [
+            (name, term.numbers, number(term.value), number(term.running))
+            for name, term in zip(names, kept, strict=True)
+        ]
         yield from indented(grid(rows, width - 4), 4)
     if left:
         yield f"    {left} more: sum {number(rest)}"

@@ -25,11 +25,10 @@ FEW, AT_LEAST = 0.125, 2
 ROUNDED = 1 + 1e-6  # Two tokens with half of the attention each are two at once, whatever their entropy was rounded to
 
 RULE = (
-    f"A head is called by the place that gets most of its attention, on average over the tokens that look: at least "
-    f"{LEAST:.0%} of it, and at least {TIMES} times an even share (with fewer than three tokens to look at: half way "
-    "from an even share to all of it). Where no place gets that much, it looks at a few tokens if its attention is "
-    f"spread over at most {AT_LEAST} of them or an eighth of those that it could look at (e to the entropy), and "
-    "broadly if over more."
+    "A head is named after the place that gets most of its attention, on average over the tokens, if this place gets "
+    f"at least {LEAST:.0%} of the attention and at least {TIMES} times an even share (with fewer than three visible "
+    "tokens: at least half way from an even share to all of it). Otherwise the head looks at a few tokens if "
+    f"exp(entropy) is at most {AT_LEAST}, or at most an eighth of the number of visible tokens; else it looks broadly."
 )
 WHERE: Mapping[str, str] = {
     "previous": "one token back",

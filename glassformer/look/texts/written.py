@@ -90,11 +90,11 @@ class Looks:
         blocks = sum(".self_attention." in name for name in kept.names)
         block = blocks - 1 if block is None else block
         if not 0 <= block < blocks:
-            raise UnknownNameError(f"a block is one of 0 to {blocks - 1}", got=str(block))
+            raise UnknownNameError(f"blocks are counted from 0 to {blocks - 1}", got=str(block))
         self.names = [name for name in kept.names if name.startswith(f"decoder.blocks.{block}.")]
         heads = len(kept.prompt[self.names[0]])
         if head is not None and not 0 <= head < heads:
-            raise UnknownNameError(f"a head of block {block} is one of 0 to {heads - 1}", got=str(head))
+            raise UnknownNameError(f"heads of block {block} are counted from 0 to {heads - 1}", got=str(head))
         self.tree, self.kept, self.block, self.head, self.heads = tree, kept, block, head, heads
 
     @property

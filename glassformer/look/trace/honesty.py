@@ -35,12 +35,12 @@ class Honesty:
 
     def __str__(self) -> str:
         if self.holds:
-            text = f"Looking does not change the answer: {self.watched:.1e}"
+            text = f"Tracing does not change the output: relative difference {self.watched:.1e}"
         else:
-            where = self.worst or "THE ANSWER"
-            text = f"WHAT IS SHOWN DIFFERS FROM WHAT IS RETURNED, MOST IN {where}: {self.watched:.1e}"
-        text += f" of its largest number against the fast kernels in {self.traced_in} (limit {self.limit:.0e})"
-        text += f"; {self.predicted:.1e} against prediction in {self.predicted_in}."
+            where = self.worst or "THE OUTPUT"
+            text = f"THE TRACE DIFFERS FROM THE OUTPUT, MOST IN {where}: relative difference {self.watched:.1e}"
+        text += f" from the fast kernels in {self.traced_in} (limit {self.limit:.0e}), {self.predicted:.1e} from "
+        text += f"prediction in {self.predicted_in}."
         return text + " Measured before the changes by hand." * self.before_changes
 
 

@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.json_text import sealed_json
 from glassformer.cli.__main__ import main
+from glassformer.features.embed import embed
 from glassformer.features.search import words
+from glassformer.features.search.building import building
 from glassformer.features.search.index import SearchIndex
 from glassformer.features.search.words import Words, largest, words_of, write_words
 from glassformer.models.families import bert
@@ -152,3 +157,23 @@ def test_an_index_without_words_opens_and_says_what_to_do(
         found.ask("winter", by="both")
     assert main(["search", "ask", str(old), "winter", "--by", "words"]) == 2
     assert "build it again" in " ".join(capsys.readouterr().err.split())
+
+
+def test_progress_counts_each_text_whose_words_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "_TOGETHER", 7)
+    more: list[int] = []
+    written(tmp_path / "some")
+    write_words(tmp_path / "some" / "texts.jsonl", tmp_path / "some", more.append)
+    assert sum(more) == len(TEXTS)
+    assert len(more) > 1
+    totals: list[int] = []
+
+    @contextmanager
+    def counting(total: int) -> Iterator[Callable[[int], object]]:
+        totals.append(total)
+        yield totals.append
+
+    model = load("english")
+    with building(tmp_path / "index", model, counting=counting) as begun:
+        begun.file.add(list(embed(model, begun.maker, [({"text": "a stone"}, "")] * 3)), [None] * 3)
+    assert totals == [3, 3]

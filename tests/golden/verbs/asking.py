@@ -146,13 +146,15 @@ def _vectors() -> Iterator[Case]:
         yield Case(
             f"embed/{kind}", f"embed english --file data/lines.txt --out out/vectors.{kind}", (f"out/vectors.{kind}",)
         )
-    yield Case("embed/words", f"embed english {TEXT} --words -s -2 --json")
+    yield Case("embed/words", f"embed english {TEXT} --per-word -s -2 --json")
     yield Case(
-        "embed/word", "embed english 'He sat by the river bank.' 'She works at a bank.' --word bank --json", fast=True
+        "embed/word",
+        "embed english 'He sat by the river bank.' 'She works at a bank.' --compare-word bank --json",
+        fast=True,
     )
     yield Case(
         "embed/conll",
-        "embed models/masked-lm --words --file data/names.conll --out out/words.parquet",
+        "embed models/masked-lm --per-word --file data/names.conll --out out/words.parquet",
         ("out/words.parquet",),
     )
     for name in ("en-fr", "writer", "models/translate", "models/language-model", "models/bert"):
@@ -161,11 +163,11 @@ def _vectors() -> Iterator[Case]:
     yield Case("embed-compare/texts", ranked, ("out/mix.json", "out/probe.json"))
     yield Case(
         "embed-compare/words",
-        "embed compare models/masked-lm data/kinds.jsonl --words --words-column words --tags-column tags --rows 60 --folds 3 -s last -s embedding --json",
+        "embed compare models/masked-lm data/kinds.jsonl --per-word --words-column words --tags-column tags --rows 60 --folds 3 -s last -s embedding --json",
     )
     yield Case(
         "embed-compare/english",
-        "embed compare english data/labels.csv --folds 3 --repeats 2 --score 'macro F1' -s last -s sum-last-4 -p mean --json",
+        "embed compare english data/labels.csv --folds 3 --repeats 2 --score macro-f1 -s last -s sum-last-4 -p mean --json",
     )
     yield Case("embed/mix", "embed models/masked-lm 'She likes summer.' -s mix:out/mix.json --json")
     page = f"explain models/masked-lm {ASKED['models/masked-lm']} --probe out/probe.json --index out/index-tiny --html out/probe.html"

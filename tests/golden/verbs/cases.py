@@ -159,7 +159,7 @@ def _looking() -> Iterator[Case]:
     yield Case("explain/word", f"explain english {MASKED} --word summer --json")
     yield Case("explain/target", "explain en-fr 'He is a doctor.' --target 'Il est médecin.' --json")
     yield Case("explain/candidate", f"explain models/choose {ASKED['models/choose']} --sentence 1 --json")
-    yield Case("verify/float64", f"verify english {MASKED} --dtype float64 --json")
+    yield Case("verify/float64", f"verify english {MASKED} --precision float64 --json")
     yield Case(
         "page/held-out",
         f"explain models/masked-lm {ASKED['models/masked-lm']} --held-out data/lines.txt --html out/held.html",
@@ -181,7 +181,9 @@ def _looking() -> Iterator[Case]:
     yield Case("heads/text", f"heads english {TEXT} --no-importance --json", fast=True)
     for reading in ("code", "stated", "pairs"):
         yield Case(f"matrix/{reading}", f"matrix {TEXT} --reading {reading} --json", fast=True)
-    yield Case("matrix/wide", f"matrix {TEXT} --hide 0.4 --seed 3 --width 5 --nothing-to-see zero --json", fast=True)
+    yield Case(
+        "matrix/wide", f"matrix {TEXT} --mask-fraction 0.4 --seed 3 --width 5 --nothing-to-see zero --json", fast=True
+    )
     yield Case("matrix/guide", "matrix --guide --query-size 512 --json", fast=True)
     yield Case("shuffle", "shuffle --json", fast=True)
     yield Case("claims", "claims X-4 --json", fast=True)

@@ -2,7 +2,7 @@ from glassformer.tasks import TaskEntry, VerbEntry, WatchEntry
 
 TASK = TaskEntry(
     name="answer",
-    help="answer questions with a part of a passage",
+    help="predict the part of a passage that answers a question, from a table or SQuAD's .json",
     task=".task:AnswerQuestions",
     recipe="answer-from-scratch",
     tuning="answer",
@@ -12,14 +12,15 @@ TASK = TaskEntry(
 VERBS = (
     VerbEntry(
         name="answer",
-        help="answer a question from a passage",
+        help="answer a question from a passage (--pair)",
         predictor=".task:AnswerQuestions",
         method=True,
         columns=("text", "pair"),
         tasks=("answer",),
         usual={"text": "question", "pair": "context"},
         second="passage",
-        top=True,
+        top="Each is a part of the passage.",
+        files=", and SQuAD's .json",
         watched=WatchEntry(options={"top": 5}, behind="pair", needs=1),
     ),
 )

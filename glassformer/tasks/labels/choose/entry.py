@@ -2,7 +2,7 @@ from glassformer.tasks import TaskEntry, VerbEntry, WatchEntry
 
 TASK = TaskEntry(
     name="choose",
-    help="one of several candidates for a text, from a table",
+    help="predict which of several candidates fits a text, from a table",
     task=".task:Choose",
     recipe="choose-from-scratch",
     tuning="choose",
@@ -12,7 +12,7 @@ TASK = TaskEntry(
 VERBS = (
     VerbEntry(
         name="choose",
-        help="choose the candidate that best fits a text",
+        help="choose the candidate (--choice) that best fits a text",
         predictor=".task:Choose",
         method=True,
         columns=("text", "choices"),

@@ -2,7 +2,7 @@ from glassformer.tasks import TaskEntry, VerbEntry, WatchEntry
 
 TASK = TaskEntry(
     name="classify",
-    help="one label, or several, for a text or a pair, from a table",
+    help="predict one or several labels of a text or a pair of texts, from a table",
     task=".task:Classify",
     recipe="classify-from-scratch",
     tuning="classify",
@@ -12,7 +12,7 @@ TASK = TaskEntry(
 VERBS = (
     VerbEntry(
         name="classify",
-        help="predict one label, several labels or a number for a text or a pair",
+        help="predict one label, several labels or a number for a text or a pair of texts",
         predictor=".task:Classify",
         method=True,
         columns=("text", "pair"),

@@ -2,7 +2,7 @@ from glassformer.tasks import TaskEntry
 
 TASK = TaskEntry(
     name="regress",
-    help="a number for a text or a pair, from a table",
+    help="predict a number for a text or a pair of texts, from a table",
     task=".task:Regress",
     recipe="regress-from-scratch",
     tuning="regress",

@@ -158,7 +158,14 @@ class Regress(TextPairTask[Rated, Number]):
                     got=f"{len(set(numbers))} in {len(records):,} records",
                     do="check which column holds the number: --label-column",
                 )
-            mean, deviation = float(np.mean(numbers)), float(np.std(numbers))
+            with np.errstate(over="ignore", invalid="ignore"):
+                mean, deviation = float(np.mean(numbers)), float(np.std(numbers))
+            if not 0 < deviation * deviation < math.inf:
+                raise DataError(
+                    "numbers to learn must have a standard deviation that can be squared",
+                    got=f"{deviation:g}",
+                    do="write them in another unit",
+                )
             section = section.model_copy(update={"mean": mean, "deviation": deviation})
             preparation.log(
                 f"{len(numbers):,} numbers from {min(numbers):g} to {max(numbers):g}, mean {mean:.4g}, "

@@ -2,7 +2,7 @@ from glassformer.tasks import TaskEntry, VerbEntry, WatchEntry
 
 TASK = TaskEntry(
     name="tag",
-    help="a tag for each word: names, parts of speech; from CoNLL, CoNLL-U or JSON lines",
+    help="predict a tag for each word, such as its part of speech, from CoNLL, CoNLL-U or JSON Lines",
     task=".task:Tag",
     recipe="tag-from-scratch",
     tuning="tag",
@@ -17,6 +17,7 @@ VERBS = (
         method=True,
         columns=("text", "words"),
         tasks=("tag",),
+        files=", .conll and .conllu",
         watched=WatchEntry(),
     ),
 )

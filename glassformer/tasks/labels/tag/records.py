@@ -31,7 +31,7 @@ def tagged_format(path: Path) -> TableFormat:
     kind = table_kind(path)
     if kind == "csv":
         raise DataError(
-            f"{path} must be words in columns or JSON lines",
+            f"{path} must be words in columns or JSON Lines",
             got="a .csv",
             do='write a word and its tag on each line (.conll), or {"words": [...], "tags": [...]} (.jsonl)',
         )

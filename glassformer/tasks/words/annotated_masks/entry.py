@@ -2,7 +2,7 @@ from glassformer.tasks import TaskEntry
 
 TASK = TaskEntry(
     name="annotated-masks",
-    help="predict masked words, with masks and answers from a table",
+    help="predict masked words, from a table that has the masks and the answers",
     task=".task:AnnotatedMasks",
     recipe="annotated-masks",
     tuning="annotated-masks",

@@ -2,7 +2,7 @@ from glassformer.tasks import TaskEntry
 
 TASK = TaskEntry(
     name="bert",
-    help="masked words and next sentence together, from running text",
+    help="predict masked words and whether a sentence follows another (as BERT does), from running text",
     task=".task:Bert",
     recipe="bert-mini",
     tuning="bert-mini",

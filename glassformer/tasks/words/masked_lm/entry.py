@@ -15,7 +15,7 @@ VERBS = (
         help="predict masked words",
         predictor=".fill:Fill",
         method=True,
-        top=True,
+        top="They are the predictions for each [MASK].",
         masks=True,
         watched=WatchEntry(options={"top": 5}, example="The [MASK] sat on the mat."),
     ),

@@ -2,7 +2,7 @@ from glassformer.tasks import TaskEntry, VerbEntry, WatchEntry
 
 TASK = TaskEntry(
     name="chat",
-    help="reply to the turns of a conversation, from dialogues",
+    help="predict the reply in a conversation, from dialogues",
     task=".task:Chat",
     text="Hi how are you",
     recipe="chat",

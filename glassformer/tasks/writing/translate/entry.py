@@ -2,7 +2,7 @@ from glassformer.tasks import TaskEntry, VerbEntry, WatchEntry
 
 TASK = TaskEntry(
     name="translate",
-    help="translate a text, from pairs in a table or in two files",
+    help="predict the translation of a text, from a table or two files of pairs",
     task=".task:Translate",
     text="Two dogs run in the snow.",
     recipe="translate",

@@ -1,0 +1,326 @@
+"""The options that `train`, `plan` and `distil` share, each with the setting of the recipe that it changes, and what
+--help says of tasks and recipes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from glassformer.base.settings import Settings
+from glassformer.bundled.recipes import ready_recipe
+from glassformer.cli.terminal.options import (
+    COLUMNS,
+    DATA_FILES,
+    DEVICE,
+    OF_TAGGED,
+    PRECISION,
+    REJECTS,
+    START,
+    STOPS,
+    TARGET_FILES,
+    THREADS,
+    signed,
+)
+from glassformer.saved.sections import ModelSection, TokenizerSection, WatchSection
+from glassformer.tasks import TASKS, TaskEntry, data_of
+from glassformer.training.settings import EpochsByData, TrainSection, TuneSection
+
+ENDS = ("train.steps", "train.epochs", "train.minutes")
+# What no value stands for.
+_NONE = {
+    "train.threads": "all",
+    "model.size": "the family's own",
+    "model.start": "random weights",
+    "train.learning_rate": "computed from the magnitude of the weights",
+    "data.rejects": STOPS,
+    **{f"data.{role}": value for role, value in OF_TAGGED.items()},
+    **dict.fromkeys(ENDS, "no limit"),
+}
+# The settings that `run/sizes.py` chooses.
+_SIZED = ("model.size", "tokenizer.vocabulary", "train.batch")
+# Tables that are absent where nothing of them is set.
+_TABLES = {"tune.adapters.rank": "tune.adapters"}
+
+
+def told(setting: str, tasks: Collection[str] = TASKS, *, tuning: bool = False) -> str:
+    """The default of a setting, `train.batch`, in brackets, with that for --start if it is another one; with `tuning`
+    only this one. Where tasks differ, it says where theirs are. Empty where none of the tasks has the setting.
+    """
+    found = {value for task in tasks if (value := _defaults(task, setting, tuning)) is not None}
+    if len(found) > 1:
+        found = {"as for train TASK with --start" if tuning else "depends on the task"}
+    return f"[default: {found.pop()}]" if found else ""
+
+
+def _defaults(task: str, setting: str, tuning: bool) -> str | None:
+    entry = TASKS[task]
+    own = _default(entry, setting)
+    if own is None or not setting.startswith(("train.", "data.")):  # tokens and sizes come with the model of --start
+        return own
+    tuned = _default(entry, setting, tuning=True) or own
+    if tuning or tuned == own:
+        return tuned
+    return f"{own}; with --start: {tuned}"
+
+
+def _default(entry: TaskEntry, setting: str, *, tuning: bool = False) -> str | None:
+    """The default of a task's setting: of its recipe, else of the class; None where the task has no such setting."""
+    section, _, key = _TABLES.get(setting, setting).partition(".")
+    kinds: dict[str, type[Settings]] = {
+        "train": TrainSection,
+        "tune": TuneSection,
+        "watch": WatchSection,
+        "model": ModelSection,
+        "tokenizer": TokenizerSection,
+        "data": data_of(entry.name),
+    }
+    fields = kinds[section].model_fields
+    if key not in fields:
+        return None
+    table = _recipe(entry.tuning if tuning else entry.recipe).get(section, {})
+    if setting == "train.epochs" and key not in table and "epochs_by_data" in table:
+        return str(EpochsByData.model_validate(table["epochs_by_data"]))
+    if setting == "train.batch" and "batch_tokens" in table:
+        return "none: train.batch_tokens is used"
+    if setting in _SIZED and entry.sized and not tuning:
+        return _SUITS
+    value = table.get(key, fields[key].default)
+    if value is None:
+        return _NONE.get(setting, "none")
+    if isinstance(value, tuple):
+        return ", ".join(value) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@cache
+def _recipe(name: str) -> dict[str, Any]:
+    return ready_recipe(name)
+
+
+# What the bundled recipes that are not tasks train.
+RECIPES = {
+    "answer-from-scratch": "Task answer, from random weights.",
+    "bert-mini": "Task bert, with a small model.",
+    "bert-paper": "Task bert, with the model and settings of Devlin et al. 2019.",
+    "chat-decoder": "Task chat, with a decoder (llama).",
+    "choose-from-scratch": "Task choose, from random weights.",
+    "classify-from-scratch": "Task classify, from random weights.",
+    "mask-matrix": "Task masked-lm, with the masks of the blog post that glassformer matrix shows.",
+    "masked-lm-mini": "Task masked-lm, with a small model in 10 minutes.",
+    "masked-lm-small": "Task masked-lm, with a larger model in 60 minutes.",
+    "regress-from-scratch": "Task regress, from random weights.",
+    "sentence-order-mini": "Task sentence-order, with a small model.",
+    "slides": "Task annotated-masks, with the model and the three sentences of the slides.",
+    "spam": "Task classify, on bundled messages.",
+    "tag-from-scratch": "Task tag, from random weights.",
+    "vaswani2017": "Task translate, with the model and settings of Vaswani et al. 2017.",
+}
+What = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="WHAT",
+        help="A task, a bundled recipe, or a recipe file (.toml).",
+        show_default=False,
+    ),
+]
+Files = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="FILES", help=f"Files, folders and glob patterns: .txt, .md, {DATA_FILES}.", show_default=False
+    ),
+]
+
+# Of each kind of model: families, and their sizes.
+_SUITS = "chosen to suit the size of the text and --minutes"
+_BERT = (
+    "tiny, mini, small, medium, base, large, or LAYERSxWIDTH such as 6x256 with 2, 4, 6, 8, 10 or 12 layers and a "
+    "width of 128, 256, 512 or 768"
+)
+_ENCODERS = (
+    "bert, distilbert, roberta, modernbert, slides (the tiny model of a tutorial)",
+    f"bert ({_BERT}), modernbert (tiny, mini, small, medium, base, large); distilbert, roberta and slides have no "
+    "sizes: set their dimensions, such as --set model.settings.layers=6",
+)
+_PAIRS = (
+    "marian, vaswani2017 (the original Transformer as in the paper), tensor2tensor (as in its authors' code), bart, t5",
+    "marian (tiny, mini, small, base), vaswani2017 and tensor2tensor (base, big), t5 (small, base, large); bart has no "
+    "sizes: set its dimensions, such as --set model.settings.layers=6",
+)
+_DECODERS = ("llama, gpt2", "llama (tiny, mini, small, medium, 1b), gpt2 (tiny, mini, small, medium, large, xl)")
+_KINDS: Mapping[str, tuple[tuple[str, str], Callable[[TaskEntry], bool]]] = {
+    "Encoders": (_ENCODERS, lambda entry: not _generates(entry)),
+    "Encoder–decoders": (_PAIRS, lambda entry: entry.pairs),
+    "Decoders": (_DECODERS, lambda entry: _generates(entry) and (entry.alone is not None or not entry.pairs)),
+}
+
+
+def _generates(entry: TaskEntry) -> bool:
+    return entry.folder.rpartition(".")[0].endswith("writing")
+
+
+def _of_kinds(which: int, tasks: Collection[str]) -> str:
+    """The families (0) or the sizes (1) of the models of these tasks."""
+    fit = {kind: of[which] for kind, (of, fits) in _KINDS.items() if any(fits(TASKS[task]) for task in tasks)}
+    several = [f"{kind}: {each}." for kind, each in fit.items()]
+    return " ".join(several) if len(fit) > 1 else f"{('One of', 'By family:')[which]} {next(iter(fit.values()))}."
+
+
+# What --help says of an option only for some tasks, by its setting.
+_FOR_TASKS: dict[str, Callable[[Collection[str]], str]] = {
+    "model.family": lambda tasks: _of_kinds(0, tasks),
+    "model.size": lambda tasks: _of_kinds(1, tasks),
+    "model.start": lambda tasks: "Training starts from its weights.",
+    "train.batch": lambda tasks: (
+        "For encoder–decoders use --set train.batch_tokens=4096 (target tokens per step) instead."
+        if any(TASKS[task].pairs for task in tasks)
+        else ""
+    ),
+}
+
+# Option, type, setting, help.
+_OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
+    ("steps", int, "train.steps", "Stop after this many steps."),
+    ("epochs", float, "train.epochs", "Stop after this many epochs."),
+    ("minutes", float, "train.minutes", "Stop after this many minutes."),
+    ("family", str, "model.family", "Family of the model."),
+    ("size", str, "model.size", "Size of the model."),
+    ("start", str, "model.start", START),
+    *(
+        (f"{role}-column", list[str] if role == "choices" else str, f"data.{role}", line)
+        for role, line in COLUMNS.items()
+    ),
+    ("target-file", list[str], "data.target_files", TARGET_FILES),
+    ("rejects", Path, "data.rejects", REJECTS),
+    ("validation", float, "data.validation", "Fraction of the documents or records to hold out."),
+    ("vocabulary", int, "tokenizer.vocabulary", "Number of tokens in the vocabulary, if it is learned from your text."),
+    ("length", int, "data.length", "Maximum length of a sequence, in tokens."),
+    ("batch", int, "train.batch", "Number of sequences per step."),
+    ("learning-rate", float, "train.learning_rate", "Peak learning rate."),
+    (
+        "freeze",
+        list[str],
+        "tune.freeze",
+        "Parameters to freeze (repeatable): all-but-head; gradually (train the head first, then one block after "
+        "another as well); or a pattern for parameter names, such as encoder.embed.*. A pattern that begins with ! "
+        "names parameters that are trained although another pattern freezes them.",
+    ),
+    ("layer-decay", float, "tune.layer_decay", "Learning rate of a layer, divided by that of the layer above."),
+    (
+        "adapters",
+        int,
+        "tune.adapters.rank",
+        "Train only the head, and LoRA adapters of this rank on queries and values, which are merged at the end.",
+    ),
+    ("precision", str, "train.precision", PRECISION),
+    ("device", str, "train.device", DEVICE),
+    ("threads", int, "train.threads", THREADS),
+    ("seed", int, "train.seed", "Random seed."),
+    (
+        "watch",
+        list[str],
+        "watch.sentences",
+        "Sentence for which predictions and attention are recorded during training (repeatable). glassformer explore "
+        "RUN shows them.",
+    ),
+    (
+        "seeds",
+        int,
+        "train.seeds",
+        "Number of models to train, with the seeds 0, 1 and so on instead of --seed. Their scores are reported as mean "
+        "and standard deviation.",
+    ),
+)
+
+
+def with_recipe_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with its parameter `settings` replaced by one option for each entry of the table."""
+    return _with_options(command, _parameters(TASKS))
+
+
+def with_options_of_students(command: Callable[..., None]) -> Callable[..., None]:
+    """The same with the options that a student has: it is an encoder, of the family of its teacher or its start."""
+    tasks = [name for name, entry in TASKS.items() if not _generates(entry)]
+    return _with_options(command, _parameters(tasks, student=True))
+
+
+def _with_options(command: Callable[..., None], options: Sequence[inspect.Parameter]) -> Callable[..., None]:
+    parameters = inspect.signature(command, eval_str=True).parameters.values()
+    others = [each for each in parameters if each.name != "settings"]
+    names = {each.name for each in options}
+
+    def gathered(**values: Any) -> None:
+        table = ((name.replace("-", "_"), setting) for name, _, setting, _ in _OPTIONS)
+        settings = {setting: values.pop(name) for name, setting in table if name in names}
+        given = {setting: value for setting, value in settings.items() if value not in (None, [])}
+        command(settings={key: str(of) if isinstance(of, Path) else of for key, of in given.items()}, **values)
+
+    result: Callable[..., None] = signed(gathered, command, [*others, *options])
+    return result
+
+
+def help_of_task(
+    command: Callable[..., None], words: Sequence[str]
+) -> tuple[Callable[..., None], Mapping[str, Sequence[tuple[str, str]]]]:
+    """The command with only the options of the first task among the words, and with their defaults; without a task, as
+    it is, with the lists of tasks and recipes.
+    """
+    tasks, names = [word for word in words if word in TASKS], {name.replace("-", "_") for name, *_ in _OPTIONS}
+    if not tasks:
+        return command, {
+            "Tasks": [(name, f"{entry.help[0].upper()}{entry.help[1:]}.") for name, entry in TASKS.items()],
+            "Bundled recipes": list(RECIPES.items()),
+        }
+    others = [each for name, each in inspect.signature(command).parameters.items() if name not in names]
+    return signed(lambda **_: None, command, [*others, *_parameters(tasks[:1])]), {}
+
+
+# What a student has no choice of, and what it has only with --vectors.
+_OF_THE_TEACHER = ("model.family",)
+OF_VECTORS = {"model.size": "--size", "tokenizer.vocabulary": "--vocabulary"}
+_ONLY = "Only with --vectors and without --start."
+_STUDENTS = {
+    "model.start": "The student starts from its weights.  [default: some of the teacher's layers]",
+    "model.size": f"{_ONLY} Sizes of modernbert: tiny, mini, small, medium, base, large.  [default: {_SUITS}]",
+    "tokenizer.vocabulary": f"{_ONLY}  [default: {_SUITS}]",
+}
+
+
+def _parameters(tasks: Collection[str], *, student: bool = False) -> list[inspect.Parameter]:
+    """Of the options of the table, those that a task has, or a student of any of these tasks."""
+    found = []
+    for name, kind, setting, line in _OPTIONS:
+        default = told(setting, tasks, tuning=student)
+        if not default or (student and setting in _OF_THE_TEACHER):
+            continue
+        more = _FOR_TASKS[setting](tasks) if setting in _FOR_TASKS else ""
+        end = _STUDENTS[setting] if student and setting in _STUDENTS else f"{more}  {default}"
+        metavar = _METAVARS.get(name)
+        option = typer.Option(f"--{name}", metavar=metavar, writable=kind is Path, help=f"{line}  {end}")
+        found.append(
+            inspect.Parameter(
+                name.replace("-", "_"),
+                inspect.Parameter.KEYWORD_ONLY,
+                default=None,
+                annotation=Annotated[kind | None, option],
+            )
+        )
+    return found
+
+
+# What stands for the value of an option that is no number and no text.
+_METAVARS = {
+    "start": "MODEL",
+    "family": "FAMILY",
+    "size": "SIZE",
+    "device": "DEVICE",
+    "precision": "auto|float32|bfloat16|float64",
+    "target-file": "FILE",
+    "freeze": "PARAMETERS",
+    "watch": "SENTENCE",
+}
