@@ -36,6 +36,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("filterwarnings", warning)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What is converted for an engine is not that of another run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GLASSFORMER_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Modules and collected tests stay to the end: no collector needs to search them, and each training calls it."""
     if len(sys.modules) > item.config.stash.get(FROZEN, 0) + MANY:

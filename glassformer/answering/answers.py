@@ -4,6 +4,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, cast
 
+from glassformer.answering.engines.choice import engine_of
 from glassformer.base.errors import ConfigError, DataError, did_you_mean
 from glassformer.decode.options import WritingOptions
 from glassformer.saved.artefact import Artefact
@@ -20,7 +21,7 @@ def answer(
     """
     predictor = predictor_for(model, verb, options)
     examples = (predictor.read(values, where) for values, where in records)
-    return predict(predictor, model.module, examples, fast=model.fast)
+    return predict(predictor, model.module, examples, fast=model.fast, engine=engine_of(model))
 
 
 def answers(model: Artefact, verb: str, records: Iterable[Mapping[str, object]], options: Options) -> list[Any]:

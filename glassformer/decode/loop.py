@@ -9,11 +9,10 @@ N sentences that begin · P tokens of their prompts · M memory tokens · C cand
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from itertools import count, islice
-from math import inf
 
 import torch
 from torch import Tensor
@@ -25,6 +24,7 @@ from glassformer.decode.hypotheses import Hypotheses, Sentence, padded
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Finished, Request, SpecialIds, check_request
 from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.step import OwnLoop, Step, Wanted
 from glassformer.decode.words import IdsOf, forbidden_ids, forced_words
 from glassformer.models.alignment import CrossWeights, cross_weights
 from glassformer.models.inputs import Inputs
@@ -59,6 +59,17 @@ def decode(
     `recorder` keeps what the search looked at.
     Raises ConfigError for a request that no answer can satisfy; requests are taken up to `slots` ahead.
     """
+    if isinstance(model, OwnLoop):
+        plain = model.plain
+
+        def ours(left: Iterable[Request]) -> Iterator[Step]:
+            return decode(
+                plain, left, settings, ids=ids, slots=slots, attention=attention, head=head, text_of=text_of,
+                ids_of=ids_of, forced=forced, recorder=recorder,
+            )  # fmt: skip
+
+        yield from model.write(requests, Wanted(settings, ids, attention, head), ours)
+        return
     if settings.forced or settings.forbidden:
         if ids_of is None:
             raise ConfigError("forced and forbidden words need ids_of, which makes tokens of text", got="None")
@@ -99,33 +110,6 @@ def decode(
             if step is None:
                 return
             yield step
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step of the loop: the requests that it answered, and those in its rows with their hypotheses, which change
-    with the next step.
-    """
-
-    finished: list[Finished]
-    rows: Sequence[Sentence | None] = ()
-    hypotheses: Hypotheses | None = None
-
-    def unfinished(self) -> Iterator[tuple[int, list[list[int]]]]:
-        """Number and unfinished hypotheses of each request that is not yet answered."""
-        if self.hypotheses is None:
-            return
-        begin, length = self.hypotheses.begin.tolist(), self.hypotheses.length.tolist()
-        for row, sentence in enumerate(self.rows):
-            if sentence is not None:
-                alive = self.hypotheses.score[row] > -inf  # [B]
-                yield sentence.request.number, self.hypotheses.tokens[row, alive, begin[row] : length[row]].tolist()
-
-    def contenders(self) -> Iterator[tuple[int, list[list[int]]]]:
-        """The number of each such request, and what may become its best answer: these and its best complete answer."""
-        complete = (sentence.best for sentence in self.rows if sentence is not None)
-        for (number, hypotheses), best in zip(self.unfinished(), complete, strict=True):
-            yield number, hypotheses if best is None else [*hypotheses, list(best.ids)]
 
 
 @dataclass
@@ -211,7 +195,7 @@ class Loop:
         """Logits in float32, or in float64 of such a model; minus infinity for tokens that no answer has."""
         given = self.head.own_logits(states, self.model.word_table)  # [R, B, V]
         logits = given if given.dtype == torch.float64 else given.float()
-        return logits if self.never is None else logits.index_fill_(-1, self.never, -inf)
+        return logits if self.never is None else logits.index_fill_(-1, self.never, -torch.inf)
 
     def leave(self) -> list[Finished]:
         """The sentences without unfinished hypotheses leave their rows."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from glassformer.decode.beam_search import TextOf
-from glassformer.decode.loop import Step
 from glassformer.decode.request import Finished
+from glassformer.decode.step import Step
 from glassformer.decode.words import before_stop
 
 # What a tokenizer gives for bytes that are no whole character yet.

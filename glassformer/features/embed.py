@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from glassformer.answering.engines.choice import engine_of
 from glassformer.base.errors import DataError
 from glassformer.features.mix import Mix
 from glassformer.features.pooling import Reals
@@ -46,7 +47,7 @@ def embed(
     """
     examples = (maker.example(values, where) for values, where in records)
     fast = model.fast if fast is None else fast and model.can_be_fast
-    return predict(maker, model.module, examples, fast=fast, within=within)
+    return predict(maker, model.module, examples, fast=fast, within=within, engine=engine_of(model))
 
 
 def word_vectors(model: Artefact, words: Sequence[str], masked_words: Sequence[int] = ()) -> Tensor:

@@ -95,6 +95,7 @@ class VectorsOf(Predictor[Sentence, Vectors]):
         self.widths = tuple(feature.strategy.width(model_width(model)) for feature in features)
         self.pooler = Pooler(self.features, self.widths)
         self.needed = sorted({layer for feature in features for layer in feature.strategy.layers})
+        self.asks = tuple(self.needed)
         each = sum(self.widths) * (_USUAL if words else 1)
         self.read_ahead = min(16_384, max(_NUMBERS // each, 1))
         self.read_ahead_tokens = max(_NUMBERS // sum(self.widths), 1) if words else _AHEAD
@@ -206,6 +207,8 @@ class VectorsOf(Predictor[Sentence, Vectors]):
             found[WORD] = widened(stack.embed.word(inputs.ids) * stack.embed.scale)  # [B, S, W]
         if self.needed[-1] == WORD:
             return found
+        if self.needed == [len(stack.blocks)]:
+            return {len(stack.blocks): widened(stack(inputs))}  # [B, S, W]
         for number, layer in enumerate(stack.layers(inputs, last=self.needed[-1])):
             if number in self.needed:
                 found[number] = widened(layer)  # [B, S, W]

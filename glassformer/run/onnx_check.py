@@ -26,7 +26,8 @@ from glassformer.scoring.score import THIS_MODEL, Interval, Scores, interval
 from glassformer.scoring.verdict import Difference, differences, intervals
 from glassformer.tasks import task_named, task_where, verb_of
 from glassformer.tasks.labels.labels import two_segments
-from glassformer.tasks.predictor import SENTENCES, Predictor, grouped, predict
+from glassformer.tasks.passes import grouped
+from glassformer.tasks.predictor import SENTENCES, Predictor, predict
 from glassformer.tasks.rows import Row, collate
 from glassformer.text.windows import text_rows
 from glassformer.training.progress import Progress

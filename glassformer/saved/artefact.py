@@ -1,6 +1,7 @@
 """What is saved: a model with its tokenizer, its task, and the facts known about how it was made."""
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +27,10 @@ from glassformer.text.compatible import check_compatible
 from glassformer.text.tokenizer import Tokenizer
 
 
+def _to_stderr(sentence: str) -> None:
+    print(sentence, file=sys.stderr)
+
+
 class Artefact(NeverPickled):
     """Weights, tokenizer, task and provenance together. Only the module is required; what is unknown is None or empty.
 
@@ -35,8 +40,11 @@ class Artefact(NeverPickled):
     `generation`: its settings of generation, by which it is searched, and for export. `templates`: how a decoder alone
     writes the turns of a conversation. `notes`: files that could not be read and are not needed, a
     sentence each. `source`: the folder it was read from; `saved_as`: the type of the weights there. `fast`: predict in
-    bfloat16; the weights, the traces and the saved model keep their type.
+    bfloat16; the weights, the traces and the saved model keep their type. `engine`: the library that answers the verbs;
+    `engines` is what is known of it, and `tell` hears which one answers.
     """
+
+    tell: Callable[[str], None] = staticmethod(_to_stderr)
 
     written_by = (
         "write it with save(FOLDER), an estimator as well, and open it with gf.load(FOLDER) or the estimator's own "
@@ -59,6 +67,7 @@ class Artefact(NeverPickled):
         card: str = "",
         notes: tuple[str, ...] = (),
         fast: bool = False,
+        engine: str = "torch",
         source: Path | None = None,
     ) -> None:
         if tokenizer is not None:
@@ -71,6 +80,8 @@ class Artefact(NeverPickled):
         self.generation: Mapping[str, Any] = generation or {}
         self.templates = templates
         self.card, self.notes, self._fast, self.source = card, notes, fast, source
+        self.engine = engine
+        self.engines: object = None
         self.saved_as = None if source is None else next(module.parameters()).dtype
         if recipe is not None:
             self.recipe = recipe

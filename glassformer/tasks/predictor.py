@@ -7,13 +7,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, contextmanager
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from queue import SimpleQueue
-from threading import Lock
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -26,6 +22,7 @@ from glassformer.decode.options import WritingOptions
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.tasks.passes import equal, grouped, in_threads
 from glassformer.tasks.rows import Axis, Row, collate, located
 from glassformer.tasks.settings import TaskSection
 from glassformer.text.chat_template import ChatTemplates
@@ -86,6 +83,8 @@ class Predictor(ABC, Generic[Example, Prediction]):
     reads_several: ClassVar[bool] = False
     # The most characters of a record, where the answer holds something of each token.
     longest: ClassVar[int | None] = None
+    # What its answers to a row depend on besides the model, where that is not the same for all of its class.
+    asks: Hashable = ()
     # The most rows whose predictions are in memory together; fewer where each prediction is large.
     read_ahead: int = 16_384
     # The most tokens of rows that are read ahead to be sorted by length: enough for little padding, and bounded, so
@@ -155,11 +154,6 @@ def evaluating(model: Transformer) -> Iterator[None]:
         model.train(training)
 
 
-# Tokens of a forward pass, padding included: enough for full speed, little enough for any machine.
-BATCH_TOKENS = 8192
-# On a processor: what a block computes of so many stays in the caches. And about what a pass costs beside its tokens:
-# rows of unequal length go together only where that pads fewer.
-CPU_BATCH_TOKENS, CPU_PASS_TOKENS = 2048, 32
 # From so many passes for each thread on, a thread computes whole passes alone: none waits for another within a product.
 PASSES_OF_A_THREAD = 2
 # Rows from which on it is told how far an example is.
@@ -167,6 +161,14 @@ LONG = 64
 
 # What is told of a long example: how many of its rows are answered, and of how many, None where nobody knows.
 Within = Callable[[int, int | None], None]
+
+
+# The model that is to answer some rows, in bfloat16 or not.
+Engine = Callable[["Predictor[Any, Any]", Transformer, Sequence[Row], bool], Transformer]
+
+
+def itself(predictor: Predictor[Any, Any], model: Transformer, rows: Sequence[Row], fast: bool) -> Transformer:
+    return model
 
 
 @dataclass
@@ -190,9 +192,10 @@ def predict(
     read_ahead: int | None = None,
     within: Within = lambda done, total: None,
     merge: Callable[[Example, Sequence[Any]], Any] | None = None,
+    engine: Engine = itself,
 ) -> Iterator[Prediction]:
     """A prediction for each example, in order, in bfloat16 when `fast`. At most `read_ahead` rows are in memory.
-    `within` hears how far a long example is; `merge` takes the place of the predictor's.
+    `within` hears how far a long example is; `merge` takes the place of the predictor's; `engine` says who answers.
     """
     waiting: deque[_Waiting[Example]] = deque()
     ahead: list[tuple[_Waiting[Example], int, Row]] = []
@@ -210,7 +213,7 @@ def predict(
             entry.rows += 1
             tokens += len(row.ids)
             if len(ahead) >= read_ahead or tokens >= predictor.read_ahead_tokens:
-                _answer(predictor, model, ahead, within, fast=fast)
+                _answer(predictor, model, ahead, within, fast=fast, engine=engine)
                 ahead, tokens, answered = [], 0, True
                 yield from _finished(merge, waiting)
                 settled, entry.found = predictor.settle(example, entry.found)
@@ -220,7 +223,7 @@ def predict(
             answered = False
             yield from _finished(merge, waiting)
     if ahead:
-        _answer(predictor, model, ahead, within, fast=fast)
+        _answer(predictor, model, ahead, within, fast=fast, engine=engine)
     yield from _finished(merge, waiting)
 
 
@@ -239,17 +242,32 @@ def _answer(
     within: Within,
     *,
     fast: bool,
+    engine: Engine,
 ) -> None:
+    rows = [row for _, _, row in ahead]
+    for place, found in answer_rows(predictor, engine(predictor, model, rows, fast), rows, fast=fast):
+        entry, number, _ = ahead[place]
+        entry.found[number] = found
+        entry.missing -= 1
+        if entry.rows > LONG:
+            within(entry.rows - entry.missing, entry.total)
+
+
+def answer_rows(
+    predictor: Predictor[Any, Any], model: Transformer, rows: Sequence[Row], *, fast: bool
+) -> Iterator[tuple[int, Any]]:
+    """What is found for each row, with its place, in any order: rows of about one length go together."""
     device = next(model.parameters()).device
-    by_length = sorted(range(len(ahead)), key=lambda index: -len(ahead[index][2].ids))
-    lengths = [len(ahead[index][2].ids) for index in by_length]
+    by_length = sorted(range(len(rows)), key=lambda place: -len(rows[place].ids))
+    lengths = [len(rows[place].ids) for place in by_length]
     in_caches = device.type == "cpu" and predictor.in_one_pass
 
     def batches(passes: Iterable[range]) -> Iterator[Batch]:
         for chosen in passes:
             mine = [by_length[place] for place in chosen]
-            rows = [ahead[index][2] for index in mine]
-            batch = collate(rows, pad_id=predictor.tokenizer.pad_id or 0, axes=predictor.axes)
+            batch = collate(
+                [rows[place] for place in mine], pad_id=predictor.tokenizer.pad_id or 0, axes=predictor.axes
+            )
             yield replace(batch, row_ids=torch.tensor(mine, dtype=torch.int32)).to(device)
 
     def predicted(passes: Iterable[range]) -> Iterator[tuple[int, Any]]:
@@ -259,78 +277,7 @@ def _answer(
     passes = list(equal(lengths) if in_caches else grouped(lengths))
     threads = torch.get_num_threads()
     alone = in_caches and len(passes) >= PASSES_OF_A_THREAD * threads > PASSES_OF_A_THREAD
-    for index, found in in_threads(predicted, passes, threads) if alone else predicted(passes):
-        entry, place, _ = ahead[index]
-        entry.found[place] = found
-        entry.missing -= 1
-        if entry.rows > LONG:
-            within(entry.rows - entry.missing, entry.total)
-
-
-def in_threads(
-    work: Callable[[Iterable[range]], Iterator[tuple[int, Any]]], passes: Sequence[range], threads: int
-) -> Iterator[tuple[int, Any]]:
-    """The same work in threads, each of which takes the next pass when it is free; results as they come."""
-    left, lock, stopped = iter(passes), Lock(), False
-    found: SimpleQueue[tuple[int, Any] | BaseException | None] = SimpleQueue()  # the last two: a thread has ended
-
-    def mine() -> Iterator[range]:
-        while True:
-            with lock:
-                taken = None if stopped else next(left, None)
-            if taken is None:
-                return
-            yield taken
-
-    def run() -> None:
-        torch.set_num_threads(1)  # of this thread, and of those that begin later
-        try:
-            for each in work(mine()):
-                found.put(each)
-            found.put(None)
-        except BaseException as error:
-            found.put(error)
-
-    with ThreadPoolExecutor(threads, "predict") as pool:
-        try:
-            for _ in range(threads):
-                pool.submit(copy_context().run, run)
-            for _ in range(threads):
-                for each in iter(found.get, None):
-                    if isinstance(each, BaseException):
-                        raise each
-                    yield each
-        finally:
-            stopped = True
-            torch.set_num_threads(threads)
-
-
-def grouped(lengths: Sequence[int]) -> Iterator[range]:
-    """Cut rows of decreasing lengths into batches of at least one row and at most BATCH_TOKENS tokens with padding."""
-    start = 0
-    while start < len(lengths):
-        end = min(len(lengths), start + max(1, BATCH_TOKENS // max(lengths[start], 1)))
-        yield range(start, end)
-        start = end
-
-
-def equal(lengths: Sequence[int]) -> Iterator[range]:
-    """The same for a processor: rows of about one length, as long as padding costs less than another pass."""
-    start = 0
-    while start < len(lengths):
-        longest = max(lengths[start], 1)
-        most = min(len(lengths), start + max(1, CPU_BATCH_TOKENS // longest))
-        end, padding = start, 0
-        while end < most:
-            of_one_length = end
-            while of_one_length < most and lengths[of_one_length] == lengths[end]:
-                of_one_length += 1
-            padding += (longest - lengths[end]) * (of_one_length - end)
-            if padding > CPU_PASS_TOKENS:
-                break
-            end = of_one_length
-        yield range(start, end)
-        start = end
+    yield from in_threads(predicted, passes, threads) if alone else predicted(passes)
 
 
 def precision(device: torch.device, *, fast: bool) -> AbstractContextManager[None]:

@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from glassformer.base.errors import ConfigError
-from glassformer.decode.loop import Step, decode
+from glassformer.decode.loop import decode
 from glassformer.decode.request import Hypothesis, Request
 from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.step import Step
 from glassformer.look.trace.watch import watch
 from glassformer.models.inputs import Inputs
 from tests.contracts.families import OF_ANY_LENGTH, Row

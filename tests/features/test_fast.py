@@ -18,7 +18,7 @@ from glassformer.features.vectors import VectorsOf
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.saved import artefact
-from glassformer.tasks.predictor import CPU_BATCH_TOKENS, CPU_PASS_TOKENS, equal
+from glassformer.tasks.passes import CPU_BATCH_TOKENS, CPU_PASS_TOKENS, equal
 from tests.contracts.tasks import SENTENCES
 
 WORDS = " ".join(SENTENCES).split()

@@ -12,8 +12,9 @@ import pytest
 import torch
 
 from glassformer.api.model import Model
+from glassformer.tasks import passes as cut
 from glassformer.tasks import predictor as module
-from glassformer.tasks.predictor import in_threads
+from glassformer.tasks.passes import in_threads
 from tests.features.test_fast import texts
 
 MARK: ContextVar[str] = ContextVar("mark", default="")
@@ -37,7 +38,7 @@ def test_many_texts_have_the_same_vectors(model: Model, two_threads: None, monke
         return in_threads(work, passes, threads)
 
     monkeypatch.setattr(module, "in_threads", counting)
-    monkeypatch.setattr(module, "CPU_BATCH_TOKENS", 40)
+    monkeypatch.setattr(cut, "CPU_BATCH_TOKENS", 40)
     given = texts(300, seed=4, most=9)
     together = model.embed(given)
     assert begun == [2]

@@ -130,7 +130,7 @@ def request_typed(verb: VerbEntry, own: Iterable[str], typed: Mapping[str, Any])
     return Request(
         verb=verb,
         model=model,
-        machine=Machine(typed["device"], typed["threads"], typed["fast"], typed.get("int8")),
+        machine=Machine(typed["device"], typed["threads"], typed["fast"], typed.get("int8"), typed["engine"]),
         texts=tuple(texts),
         files=tuple(typed["file"] or ()),
         columns={role: of for role, of in named.items() if of},
@@ -206,6 +206,7 @@ def asking(verb: str) -> Callable[..., None]:
         "rejects": (options.Rejects, None),
         "json": (options.Json, False),
         "fast": (options.Fast, False),
+        "engine": (options.Engine, "auto"),
         **({"int8": (options.Int8, False)} if entry.writes else {}),
         "device": (options.Device, "auto"),
         "threads": (options.Threads, None),

@@ -35,10 +35,13 @@ class Machine:
     threads: int | None = None
     fast: bool = False
     int8: bool | None = None
+    engine: str = "auto"
 
     def open(self, path: str | Path) -> Model:
         dtype = "int8" if self.int8 else None
-        return open_model(path, device=self.device, dtype=dtype, fast=self.fast, threads=self.threads)
+        return open_model(
+            path, device=self.device, dtype=dtype, fast=self.fast, threads=self.threads, engine=self.engine
+        )
 
     @property
     def options(self) -> dict[str, Any]:
@@ -166,13 +169,20 @@ def second_text(model: Model, pair: str | None, target: str | None) -> str | Non
 
 
 def open_model(
-    path: str | Path, *, device: str = "auto", dtype: str | None = None, fast: bool = False, threads: int | None = None
+    path: str | Path,
+    *,
+    device: str = "auto",
+    dtype: str | None = None,
+    fast: bool = False,
+    threads: int | None = None,
+    engine: str = "torch",
 ) -> Model:
     from glassformer.api.load import load  # not at the top: --help must not import torch
     from glassformer.runtime.device import use_threads
 
     use_threads(threads)
-    model = load(path, device=device, dtype=dtype, fast=fast)
+    model = load(path, device=device, dtype=dtype, fast=fast, engine=engine)
+    model.tell = note
     for message in model.notes:
         note(message)
     if fast:

@@ -206,6 +206,15 @@ Threads = Annotated[int | None, typer.Option("--threads", min=1, help=f"{THREADS
 FAST = "Use bfloat16 if this machine is faster with it."
 Fast = Annotated[bool, typer.Option("--fast", help=FAST)]
 PRECISION = "Precision of the computation."
+Engine = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="Library that computes: torch, ctranslate2, ctranslate2-int8, onnxruntime, or auto, the fastest with "
+        "equal answers.",
+    ),
+]
 Int8 = Annotated[bool, typer.Option("--int8", help="Use 8-bit weight matrices: smaller and faster, less accurate.")]
 _SET = "Change a setting of the recipe (repeatable). The file recipe.toml in a run's folder lists all settings."
 Set = Annotated[

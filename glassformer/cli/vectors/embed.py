@@ -63,6 +63,7 @@ def embed(
     rejects: options.Rejects = None,
     json: options.Json = False,
     fast: options.Fast = False,
+    engine: options.Engine = "auto",
     device: options.Device = "auto",
     threads: options.Threads = None,
 ) -> None:
@@ -78,7 +79,7 @@ def embed(
             got=f"{out}, which has another suffix",
             do="leave out --json, or choose a .jsonl file",
         )
-    machine = Machine(device, threads, fast)
+    machine = Machine(device, threads, fast, engine=engine)
     opened = machine.open(which)
     reader = reader_of({"text": text_column}, {}, blank=word is None, words=words and word is None)
     inputs = find_inputs(texts, file, reader)

@@ -42,6 +42,7 @@ def search_build(
     resume: options.Resume = False,
     rejects: options.Rejects = None,
     fast: options.Fast = False,
+    engine: options.Engine = "auto",
     device: options.Device = "auto",
     threads: options.Threads = None,
 ) -> None:
@@ -57,7 +58,7 @@ def search_build(
     from glassformer.bundled.travelling import travels
     from glassformer.features.search.building import building
 
-    machine = Machine(device, threads, fast)
+    machine = Machine(device, threads, fast, engine=engine)
     opened = machine.open(which)
     told_of(opened, (pooled,))
     inputs = find_inputs((), paths, reader_of({"text": text_column}, {}, blank=True))

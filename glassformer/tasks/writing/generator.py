@@ -10,10 +10,11 @@ from typing import Any, NamedTuple, Self
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.shown import Part, Written
 from glassformer.decode.asked import asked_search
-from glassformer.decode.loop import Step, decode
+from glassformer.decode.loop import decode
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request, SpecialIds
 from glassformer.decode.settings import USUAL, DecodeSettings
+from glassformer.decode.step import Step
 from glassformer.decode.stream import stream
 from glassformer.decode.words import before_stop
 from glassformer.models.inputs import Batch

@@ -12,11 +12,12 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.readers.paragraphs import Sentence, join_sentences, split_sentences
 from glassformer.decode.asked import BEAMS, LENGTH_PENALTY, asked_search
 from glassformer.decode.defaults import SearchDefaults
-from glassformer.decode.loop import Step, decode
+from glassformer.decode.loop import decode
 from glassformer.decode.options import WritingOptions
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request, SpecialIds, occurs
 from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.step import Step
 from glassformer.decode.stream import StreamedText, stream
 from glassformer.decode.words import before_stop, forbidden_ids, forced_words
 from glassformer.models.alignment import ALIGNMENT_HEAD

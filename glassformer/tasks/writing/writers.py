@@ -12,9 +12,9 @@ import torch
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
 from glassformer.decode.defaults import SearchDefaults
-from glassformer.decode.loop import Step
 from glassformer.decode.request import Hypothesis, Request, SpecialIds
 from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.step import Step
 from glassformer.decode.stream import StreamedText
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer

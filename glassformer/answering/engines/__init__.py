@@ -1,0 +1,1 @@
+"""Libraries that answer in the place of our own stack: converted once, compared with it, and only then used."""

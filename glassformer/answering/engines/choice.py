@@ -1,0 +1,187 @@
+"""Which engine answers: chosen once for each model and verb, after a few rows that both have answered."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from glassformer.answering.engines.compared import equal, same_tokens
+from glassformer.answering.engines.engine import ENGINES, Engine, Plan, StandIn, missing, version
+from glassformer.answering.engines.kept import is_whole, kept, place_of
+from glassformer.base.errors import ConfigError, GlassformerError, MissingExtraError, did_you_mean
+from glassformer.models.fingerprint import fingerprint
+from glassformer.models.transformer import Transformer
+from glassformer.saved.artefact import Artefact
+from glassformer.tasks.predictor import Engine as Answers
+from glassformer.tasks.predictor import Predictor, answer_rows
+from glassformer.tasks.rows import Row
+
+AUTO, TORCH = "auto", "torch"
+COMPARED = 32
+"""Rows that both answer before an engine is used: those of an even spread of lengths."""
+
+_SLOW = "it is not faster"
+
+
+def check_engine(name: str) -> str:
+    """The name of an engine that can be asked for here; raises ConfigError, and MissingExtraError where it is not
+    installed.
+    """
+    if name not in (AUTO, TORCH, *ENGINES):
+        raise ConfigError(f"there is no engine {name!r}", do=did_you_mean(name, (AUTO, TORCH, *ENGINES)))
+    if name in ENGINES and (package := missing(ENGINES[name]())) is not None:
+        raise MissingExtraError(package, extra="fast", purpose=f"the engine {name}")
+    return name
+
+
+@dataclass
+class Chosen:
+    """What was found for the weights of a model: the stand-ins that are open, by engine and folder, and which of them
+    answers, by what was asked; None for torch.
+    """
+
+    weights: object = None
+    digest: str = ""
+    opened: dict[object, StandIn] = field(default_factory=dict)
+    models: dict[object, StandIn | None] = field(default_factory=dict)
+    said: set[str] = field(default_factory=set)
+
+
+def engine_of(model: Artefact) -> Answers:
+    """What answers rows for a saved model, as its `engine` says: for `predict`."""
+
+    def answered(predictor: Predictor[Any, Any], module: Transformer, rows: Sequence[Row], fast: bool) -> Transformer:
+        found = (Trial(model, engine, module, predictor, rows, fast).result() for engine in _candidates(model))
+        return next((each for each in found if each is not None), module)
+
+    return answered
+
+
+def _candidates(model: Artefact) -> list[Engine]:
+    if model.engine == TORCH:
+        return []
+    engines = [ENGINES[name]() for name in (ENGINES if model.engine == AUTO else [model.engine])]
+    return [each for each in engines if missing(each) is None and (each.exact or model.engine == each.name)]
+
+
+@dataclass
+class Trial:
+    """One engine, and rows that it may answer."""
+
+    model: Artefact
+    engine: Engine
+    module: Transformer
+    predictor: Predictor[Any, Any]
+    rows: Sequence[Row]
+    fast: bool
+
+    @property
+    def asked(self) -> bool:
+        return self.model.engine != AUTO
+
+    def result(self) -> Transformer | None:
+        """The model that answers the rows; None: not by this engine."""
+        if not self.asked and not self.engine.pays(self.module, self.rows, converted=True):
+            return None
+        plan = self._plan()
+        if isinstance(plan, str):
+            if self.asked:
+                self._torch(plan)
+            return None
+        chosen = self._chosen()
+        key = (self.engine.name, plan.depends, plan.asked, type(self.predictor), self.predictor.asks)
+        if key not in chosen.models:
+            stand_in = self._opened(plan, chosen)
+            if stand_in == "":
+                return None
+            reason = stand_in if isinstance(stand_in, str) else self._compared(stand_in)
+            chosen.models[key] = None if isinstance(stand_in, str) or reason else stand_in
+            if reason and (self.asked or reason != _SLOW):
+                self._torch(reason)
+        known = chosen.models[key]
+        return None if known is None else known.model
+
+    def _opened(self, plan: Plan, chosen: Chosen) -> StandIn | str:
+        """The engine's form of the model; why there is none, "" where `auto` has too few rows for it."""
+        try:
+            folder = place_of(self.engine.packages[0], version(self.engine), chosen.digest, plan.depends)
+            ready = is_whole(folder)
+            if not (ready or self.asked or self.engine.pays(self.module, self.rows, converted=False)):
+                return ""
+            if not ready:
+                kept(folder, plan.convert)
+            key = (self.engine.name, folder)
+            if key not in chosen.opened:
+                chosen.opened[key] = plan.opened(folder)
+            return chosen.opened[key]
+        except OSError as error:
+            return f"the converted model cannot be kept ({error.strerror or error})"
+        except (GlassformerError, RuntimeError, ValueError) as error:
+            return f"it refuses the model ({error})"
+
+    def _plan(self) -> Plan | str:
+        if self.module.word_table.device.type != "cpu":
+            return "it is used on the CPU"
+        if self.fast or self.module.dtype != torch.float32 or self.model.int8:
+            return "it computes in float32"
+        return self.engine.plan(self.module, self.predictor, self.rows)
+
+    def _chosen(self) -> Chosen:
+        """What is known of the weights as they are now."""
+        known = self.model.engines
+        if not isinstance(known, Chosen):
+            known = self.model.engines = Chosen()
+        weights = [
+            (value.data_ptr(), None if value.is_inference() else value._version) for value in self.module.parameters()
+        ]
+        if known.weights != weights:
+            known.weights, known.digest = weights, fingerprint(self.module)
+            known.opened, known.models = {}, {}
+        return known
+
+    def _compared(self, stand_in: StandIn) -> str:
+        """Why an engine is not to answer, after some rows that both have answered; "" where it is."""
+        some = [self.rows[place] for place in spread([len(row.ids) for row in self.rows])]
+        ours, torch_seconds = timed(lambda: dict(answer_rows(self.predictor, self.module, some, fast=self.fast)))
+        before = stand_in.used
+        theirs, seconds = timed(lambda: dict(answer_rows(self.predictor, stand_in.model, some, fast=self.fast)))
+        same = equal if self.engine.exact else same_tokens
+        right = sum(same(ours[place], theirs[place]) for place in range(len(some)))
+        faster = torch_seconds / max(seconds, 1e-9)
+        if stand_in.used == before:
+            return "it answers nothing of what is asked"
+        if self.engine.exact and right < len(some):
+            return f"it answers {len(some) - right} of {len(some)} rows otherwise than torch"
+        if not self.asked and faster < self.engine.least:
+            return _SLOW
+        name = f"{self.engine.name} {version(self.engine)}"
+        shown = f"{len(some)}" if self.engine.exact else f"{right} of {len(some)}"
+        self._say(f"{name} answers: {shown} rows as torch does, {faster:.1f} times as fast")
+        return ""
+
+    def _torch(self, reason: str) -> None:
+        self._say(f"torch answers, not {self.engine.name}: {reason}")
+
+    def _say(self, sentence: str) -> None:
+        chosen = self._chosen()
+        subject = sentence.partition(":")[0]  # not again for each verb and search
+        if subject not in chosen.said:
+            chosen.said.add(subject)
+            self.model.tell(sentence)
+
+
+def spread(lengths: Sequence[int]) -> list[int]:
+    """The places of at most COMPARED rows, from the shortest to the longest in even steps."""
+    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+    count = min(COMPARED, len(order))
+    return [order[place * (len(order) - 1) // max(count - 1, 1)] for place in range(count)]
+
+
+def timed(work: Callable[[], dict[int, Any]]) -> tuple[dict[int, Any], float]:
+    started = time.perf_counter()
+    found = work()
+    return found, time.perf_counter() - started

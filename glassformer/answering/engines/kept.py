@@ -1,0 +1,55 @@
+"""Converted models on disk: each in a folder that is whole or absent, named by what it was made from."""
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from glassformer.base.atomic import atomic_write, remove
+from glassformer.base.cache import cache_folder
+
+FORMAT = "1"
+"""Another one where the same weights are converted in another way."""
+
+_MADE = "made.json"
+
+
+def place_of(engine: str, version: str, weights: str, depends: str) -> Path:
+    """The folder of a converted model, which may not exist. Raises OSError."""
+    digest = hashlib.sha256("\0".join((FORMAT, weights, depends)).encode()).hexdigest()
+    return cache_folder() / "engines" / f"{engine}-{version}-{digest[:32]}"
+
+
+def is_whole(folder: Path) -> bool:
+    """Whether a folder has each file as it was written; reads all of them."""
+    try:
+        made: dict[str, str] = json.loads((folder / _MADE).read_text(encoding="utf-8"))
+        return bool(made) and all(_checksum(folder / name) == of for name, of in made.items())
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def kept(folder: Path, convert: Callable[[Path], None]) -> None:
+    """Make a folder whole: by `convert`, which writes files into a folder, unless it is already. Several processes may
+    do so at once: the first one that is ready is kept. Raises OSError.
+    """
+    if is_whole(folder):
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileNotFoundError):
+        remove(folder)
+    try:
+        with atomic_write(folder) as draft:
+            draft.mkdir()
+            convert(draft)
+            made = {path.name: _checksum(path) for path in sorted(draft.iterdir())}
+            (draft / _MADE).write_text(json.dumps(made), encoding="utf-8")
+    except OSError:
+        if not is_whole(folder):  # else another process was first
+            raise
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

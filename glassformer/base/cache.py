@@ -1,0 +1,21 @@
+"""Where files are kept that can be made again."""
+
+import os
+import sys
+from pathlib import Path
+
+
+def cache_folder() -> Path:
+    """GLASSFORMER_CACHE, else the system's folder for such files; it may not exist. Raises OSError without a home."""
+    if own := os.environ.get("GLASSFORMER_CACHE"):
+        return Path(own)
+    if sys.platform == "win32":
+        usual = os.environ.get("LOCALAPPDATA")
+    elif sys.platform == "darwin":
+        usual = "~/Library/Caches"
+    else:
+        usual = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return Path(usual or "~/.cache").expanduser() / "glassformer"
+    except RuntimeError as error:
+        raise OSError(str(error)) from None

@@ -1,0 +1,73 @@
+"""A step of the decoding loop, and what a loop of another library has to give.
+
+R rows, one for each sentence · B hypotheses of a row · T tokens
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Self
+
+from glassformer.decode.hypotheses import Hypotheses, Sentence
+from glassformer.decode.request import Finished, Request, SpecialIds
+from glassformer.decode.settings import DecodeSettings
+from glassformer.models.transformer import Transformer
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the loop: the requests that it answered, and those in its rows with their hypotheses, which change
+    with the next step.
+    """
+
+    finished: list[Finished]
+    rows: Sequence[Sentence | None] = ()
+    hypotheses: Hypotheses | None = None
+
+    def unfinished(self) -> Iterator[tuple[int, list[list[int]]]]:
+        """Number and unfinished hypotheses of each request that is not yet answered."""
+        if self.hypotheses is None:
+            return
+        begin, length = self.hypotheses.begin.tolist(), self.hypotheses.length.tolist()
+        for row, sentence in enumerate(self.rows):
+            if sentence is not None:
+                alive = self.hypotheses.score[row] > -inf  # [B]
+                yield sentence.request.number, self.hypotheses.tokens[row, alive, begin[row] : length[row]].tolist()
+
+    def contenders(self) -> Iterator[tuple[int, list[list[int]]]]:
+        """The number of each such request, and what may become its best answer: these and its best complete answer."""
+        complete = (sentence.best for sentence in self.rows if sentence is not None)
+        for (number, hypotheses), best in zip(self.unfinished(), complete, strict=True):
+            yield number, hypotheses if best is None else [*hypotheses, list(best.ids)]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What `decode` is asked for: as its own arguments of these names."""
+
+    settings: DecodeSettings
+    ids: SpecialIds
+    attention: Collection[int] = ()
+    head: int | None = None
+
+
+class OwnLoop(Transformer):
+    """A model that has a loop of its own, which `decode` uses in place of ours."""
+
+    @classmethod
+    def over(cls, model: Transformer) -> Self:
+        """With the same stacks and heads; `plain` is the model itself."""
+        found = cls.__new__(cls)
+        found.__dict__.update(model.__dict__, plain=model)
+        return found
+
+    plain: Transformer
+
+    @abstractmethod
+    def write(
+        self, requests: Iterable[Request], wanted: Wanted, ours: Callable[[Iterable[Request]], Iterator[Step]]
+    ) -> Iterator[Step]:
+        """As `decode`; `ours` answers what it cannot."""

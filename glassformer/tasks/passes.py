@@ -1,0 +1,82 @@
+"""Which rows go through a model together, and in which thread."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from queue import SimpleQueue
+from threading import Lock
+from typing import Any
+
+import torch
+
+# Tokens of a forward pass, padding included: enough for full speed, little enough for any machine.
+BATCH_TOKENS = 8192
+# On a processor: what a block computes of so many stays in the caches. And about what a pass costs beside its tokens:
+# rows of unequal length go together only where that pads fewer.
+CPU_BATCH_TOKENS, CPU_PASS_TOKENS = 2048, 32
+
+
+def in_threads(
+    work: Callable[[Iterable[range]], Iterator[tuple[int, Any]]], passes: Sequence[range], threads: int
+) -> Iterator[tuple[int, Any]]:
+    """The same work in threads, each of which takes the next pass when it is free; results as they come."""
+    left, lock, stopped = iter(passes), Lock(), False
+    found: SimpleQueue[tuple[int, Any] | BaseException | None] = SimpleQueue()  # the last two: a thread has ended
+
+    def mine() -> Iterator[range]:
+        while True:
+            with lock:
+                taken = None if stopped else next(left, None)
+            if taken is None:
+                return
+            yield taken
+
+    def run() -> None:
+        torch.set_num_threads(1)  # of this thread, and of those that begin later
+        try:
+            for each in work(mine()):
+                found.put(each)
+            found.put(None)
+        except BaseException as error:
+            found.put(error)
+
+    with ThreadPoolExecutor(threads, "predict") as pool:
+        try:
+            for _ in range(threads):
+                pool.submit(copy_context().run, run)
+            for _ in range(threads):
+                for each in iter(found.get, None):
+                    if isinstance(each, BaseException):
+                        raise each
+                    yield each
+        finally:
+            stopped = True
+            torch.set_num_threads(threads)
+
+
+def grouped(lengths: Sequence[int]) -> Iterator[range]:
+    """Cut rows of decreasing lengths into batches of at least one row and at most BATCH_TOKENS tokens with padding."""
+    start = 0
+    while start < len(lengths):
+        end = min(len(lengths), start + max(1, BATCH_TOKENS // max(lengths[start], 1)))
+        yield range(start, end)
+        start = end
+
+
+def equal(lengths: Sequence[int]) -> Iterator[range]:
+    """The same for a processor: rows of about one length, as long as padding costs less than another pass."""
+    start = 0
+    while start < len(lengths):
+        longest = max(lengths[start], 1)
+        most = min(len(lengths), start + max(1, CPU_BATCH_TOKENS // longest))
+        end, padding = start, 0
+        while end < most:
+            of_one_length = end
+            while of_one_length < most and lengths[of_one_length] == lengths[end]:
+                of_one_length += 1
+            padding += (longest - lengths[end]) * (of_one_length - end)
+            if padding > CPU_PASS_TOKENS:
+                break
+            end = of_one_length
+        yield range(start, end)
+        start = end

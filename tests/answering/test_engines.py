@@ -1,0 +1,422 @@
+"""Engines give what our own stack gives, and never stand in its way."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+from pathlib import Path
+from threading import Barrier, Thread
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import glassformer as gf
+from glassformer.answering.engines import choice, engine, kept, reading, writing
+from glassformer.answering.engines.compared import TOLERANCE, equal
+from glassformer.base.errors import ConfigError, MissingExtraError
+from glassformer.convert.ctranslate import cannot_convert, write_ctranslate
+from glassformer.decode.loop import decode
+from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds
+from glassformer.decode.settings import DecodeSettings
+from glassformer.models.families import bart, gpt2, llama, marian, t5, tensor2tensor, vaswani2017
+from glassformer.models.transformer import Transformer, build
+from tests.run.heads import model_for
+from tests.writers import writing as writing_model
+
+NOUNS = ("dog", "cat", "train", "house", "child", "letter", "bridge", "summer")
+VERBS = ("sees", "likes", "follows", "has forgotten", "did not find")
+SENTENCES = [f"The {a} {verb} the {b}." for a, verb, b in itertools.product(NOUNS, VERBS, NOUNS)]
+SOME = ["", *SENTENCES[::13], "I am here, and nobody asks why.", SENTENCES[0], "x" * 70]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GLASSFORMER_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def opened(name: str, engine: str) -> tuple[gf.Model, list[str]]:
+    """A bundled model, and what it says of its engine."""
+    model, said = gf.load(name, engine=engine), list[str]()
+    model.tell = said.append
+    return model, said
+
+
+def conversions(cache: Path) -> list[Path]:
+    return sorted(cache.glob("engines/*"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"beams": 1},
+        {"beams": 1, "alignment": True, "max_tokens": 5},
+        {"beams": 5},
+        {"beams": 4, "n_best": 3, "alignment": True},
+        {"search": DecodeSettings(method="beam", beams=3, length_penalty=1.0, early_stopping="full", max_tokens=60)},
+    ],
+    ids=str,
+)
+def test_translations_are_those_of_torch(options: dict[str, Any]) -> None:
+    theirs, said = opened("en-fr", "ctranslate2")
+    ours = gf.load("en-fr", engine="torch").translate(SOME, **options)
+    found = theirs.translate(SOME, **options)
+    assert said[0].startswith("ctranslate2")
+    for one, other in zip(ours, found, strict=True):
+        assert one.translation == other.translation
+        assert [token.token for token in one.tokens] == [token.token for token in other.tokens]
+        # Sums of float32 in another order, over at most 40 tokens.
+        assert other.log_probability == pytest.approx(one.log_probability, abs=1e-3)
+        assert other.score == pytest.approx(one.score, abs=1e-3)
+        assert [each.translation for each in one.n_best] == [each.translation for each in other.n_best]
+        assert [link[:2] for link in one.alignment] == [link[:2] for link in other.alignment]
+        assert one.whole == other.whole
+
+
+@pytest.mark.parametrize(
+    "options", [{"beams": 1, "max_tokens": 9}, {"beams": 3, "max_tokens": 9, "n_best": 2}], ids=str
+)
+def test_texts_are_those_of_torch(options: dict[str, Any]) -> None:
+    theirs, said = opened("writer", "ctranslate2")
+    prompts = [" ".join(text.split()[: 1 + number % 5]) for number, text in enumerate(SOME)]
+    ours, found = gf.load("writer", engine="torch").generate(prompts, **options), theirs.generate(prompts, **options)
+    assert said[0].startswith("ctranslate2")
+    assert [each.text for each in ours] == [each.text for each in found]
+    assert equal(ours, found)
+
+
+WEIGHT = "decoder.blocks.0.feed_forward.norm.weight"
+
+
+def test_a_text_may_fill_the_positions() -> None:
+    model = writing_model("gpt2")
+    model.module.float()
+    prompts = [" ".join(text.split()[:4]) for text in SENTENCES[:20]]
+    ours = model.generate(prompts, beams=1)
+    said = list[str]()
+    model.tell, model.engine = said.append, "ctranslate2"
+    assert equal(ours, model.generate(prompts, beams=1))
+    assert said[0].startswith("ctranslate2")
+
+
+TINY: dict[str, Any] = {"vocabulary": 40, "width": 16, "heads": 2, "feed_forward": 24, "layers": 2}
+CONFIGS = {
+    "marian": marian(**TINY, max_length=30),
+    "two sizes": marian(**TINY, decoder_layers=1, max_length=30),
+    "vaswani2017": vaswani2017(**TINY),
+    "tensor2tensor": tensor2tensor(**TINY),
+    "bart": bart(**TINY, max_length=30, embed_scaled=True),
+    "gpt2": gpt2(**TINY, max_length=30),
+    "llama": llama(**TINY),
+    "llama with shared heads": llama(**{**TINY, "heads": 4}, key_value_heads=2),
+}
+
+
+def large(config: Any, seed: int) -> Transformer:
+    """Random weights whose answers differ and end."""
+    module = build(config, seed=seed).eval()
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, weight in module.named_parameters():
+            drawn = torch.randn(weight.shape, generator=generator)
+            weight.copy_(1.0 + drawn / 5 if "norm.weight" in name else drawn * (0.5 if weight.dim() > 1 else 0.2))
+    return module
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("beams", [1, 4])
+def test_each_family_is_converted(name: str, beams: int, tmp_path: Path) -> None:
+    config, ids = CONFIGS[name], SpecialIds(0, (1,), (2,))
+    module = large(config, 3)
+    assert cannot_convert(config) == ""
+    write_ctranslate(tmp_path, module, ids)
+    stand_in = writing.CTranslated(module, tmp_path)
+    generator = torch.Generator().manual_seed(0)
+    rows = [torch.randint(3, 40, (size,), generator=generator).tolist() for size in (1, 2, 5, 9, 12, 12)]
+    alone = config.encoder is None
+    requests = [
+        Request(number, prompt=tuple(row) if alone else None, source=None if alone else tuple(row), max_tokens=11)
+        for number, row in enumerate(rows)
+    ]
+    settings = DecodeSettings.model_validate(
+        {"method": "greedy"} if beams == 1 else {"method": "beam", "beams": beams, "n_best": 2, "length_penalty": 0.6}
+    )
+
+    def answers(model: Transformer) -> dict[int, list[Hypothesis]]:
+        looks = () if alone or beams == 1 else (len(config.output_stack.blocks) - 1,)
+        steps = decode(model, requests, settings, ids=ids, attention=looks)
+        found: list[Finished] = [each for step in steps for each in step.finished]
+        return {each.number: each.hypotheses for each in found}
+
+    assert equal(answers(module), answers(stand_in.model))
+    assert stand_in.used
+
+
+def test_eight_bits_are_only_used_where_they_are_asked_for(cache: Path) -> None:
+    model, said = opened("en-fr", "ctranslate2-int8")
+    found = model.translate(SOME, beams=1)
+    ours = gf.load("en-fr", engine="torch").translate(SOME, beams=1)
+    same = sum(one.tokens == other.tokens for one, other in zip(ours, found, strict=True))
+    assert same < len(SOME)
+    assert said[0].startswith("ctranslate2-int8")
+    assert " of 28 rows" in said[0]
+    assert len(found) == len(SOME)
+
+
+ANSWERED: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
+    "classify": ({"labels": ("ham", "spam")}, "classify", {}),
+    "regress": ({"mean": 2.0, "deviation": 0.5}, "classify", {}),
+    "choose": ({}, "choose", {"choices": [["yes", "no, never"]] * 40}),
+    "tag": ({"labels": ("O", "B-PER", "I-PER")}, "tag", {}),
+    "answer": ({}, "answer", {"pair": ["The cat sleeps on the table."] * 40}),
+}
+
+
+@pytest.mark.parametrize(
+    ("task", "family"), [*((task, "bert") for task in ANSWERED), ("classify", "roberta"), ("tag", "modernbert")]
+)
+def test_labels_are_those_of_torch(task: str, family: str) -> None:
+    settings, verb, more = ANSWERED[task]
+    model = model_for(task, settings, family)
+    ours = model.ask(verb, SENTENCES[:40], **more)
+    said = list[str]()
+    model.tell, model.engine = said.append, "onnxruntime"
+    assert equal(ours, model.ask(verb, SENTENCES[:40], **more))
+    assert said[0].startswith("onnxruntime")
+
+
+def test_what_cannot_be_converted_says_why() -> None:
+    assert "bias" in cannot_convert(t5(**TINY))
+    assert cannot_convert(gf.load("english").config)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"seed": 3, "max_tokens": 6},
+        {"beams": 1, "max_tokens": 6, "stop": ["."]},
+        {"search": DecodeSettings(method="beam", beams=2, max_tokens=6, forbidden=("the",))},
+    ],
+    ids=str,
+)
+def test_torch_does_what_the_engine_cannot(options: dict[str, Any], cache: Path) -> None:
+    model, said = opened("writer", "ctranslate2")
+    found = model.generate(["The cat", "A house"], **options)
+    assert found == gf.load("writer", engine="torch").generate(["The cat", "A house"], **options)
+    assert len(said) == 1
+    assert "torch" in said[0]
+    assert not conversions(cache)
+
+
+def test_a_prefix_is_written_by_torch() -> None:
+    model, said = opened("en-fr", "ctranslate2")
+    found = model.translate(SOME[1:4], prefix="Le")
+    assert found == gf.load("en-fr", engine="torch").translate(SOME[1:4], prefix="Le")
+    assert "torch" in said[0]
+
+
+@pytest.fixture(scope="module")
+def vectors() -> Any:
+    """The vectors of torch."""
+    return gf.load("english", engine="torch").embed(SENTENCES[:40])
+
+
+def test_vectors_are_those_of_torch(vectors: Any) -> None:
+    model, said = opened("english", "onnxruntime")
+    assert np.abs(model.embed(SENTENCES[:40]) - vectors).max() < TOLERANCE
+    assert said[0].startswith("onnxruntime")
+    masked = [text.replace("the", "[MASK]") for text in SENTENCES[:40:3]]
+    ours = gf.load("english", engine="torch")
+    assert equal(ours.fill(masked), model.fill(masked))
+    assert equal(ours.score(SENTENCES[:3]), model.score(SENTENCES[:3]))
+    assert len(said) == 1
+
+
+def test_other_layers_are_those_of_torch(vectors: Any) -> None:
+    model, said = opened("english", "onnxruntime")
+    found = model.embed(SENTENCES[:5], strategy="sum-all")
+    assert np.array_equal(found, gf.load("english", engine="torch").embed(SENTENCES[:5], strategy="sum-all"))
+    assert "torch" in said[0]
+
+
+def test_auto_leaves_a_few_rows_to_torch(cache: Path) -> None:
+    model, said = opened("en-fr", "auto")
+    model.translate(SENTENCES[:20], beams=1)
+    assert not said
+    assert not conversions(cache)
+
+
+def test_auto_takes_an_engine_for_many_rows(cache: Path) -> None:
+    model, said = opened("en-fr", "auto")
+    found = model.translate(SENTENCES[:260], beams=1, max_tokens=3)
+    assert "ctranslate2" in said[0]
+    assert len(conversions(cache)) == 1
+    ours = gf.load("en-fr", engine="torch").translate(SENTENCES[:260], beams=1, max_tokens=3)
+    assert equal(ours, found)
+
+
+@pytest.mark.parametrize("faster", [True, False])
+def test_auto_takes_an_encoder_that_is_faster(
+    faster: bool, vectors: Any, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, said = opened("english", "auto")
+    seconds = iter([9.0, 1.0] if faster else [1.0, 1.0])
+    monkeypatch.setattr(choice, "timed", lambda work: (work(), next(seconds)))
+    monkeypatch.setattr(reading.OnnxRuntime, "pays", lambda *_, converted: True)
+    assert np.abs(model.embed(SENTENCES[:40]) - vectors).max() < TOLERANCE
+    assert [sentence.partition(" ")[0] for sentence in said] == ["onnxruntime"] * faster
+    assert len(conversions(cache)) == 1
+
+
+def test_an_engine_that_answers_otherwise_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    def another(folder: Path, module: Transformer, ids: SpecialIds) -> None:
+        changed = gf.load("en-fr").module
+        with torch.no_grad():
+            changed.get_parameter(WEIGHT).mul_(1.5)
+        write_ctranslate(folder, changed, ids)
+
+    monkeypatch.setattr(writing, "write_ctranslate", another)
+    model, said = opened("en-fr", "ctranslate2")
+    assert model.translate(SOME, beams=1) == gf.load("en-fr", engine="torch").translate(SOME, beams=1)
+    assert "torch" in said[0]
+    assert "rows otherwise" in said[0]
+
+
+def test_a_damaged_conversion_is_made_anew(cache: Path) -> None:
+    ours = gf.load("en-fr", engine="torch").translate(SOME[:5], beams=1)
+    assert equal(opened("en-fr", "ctranslate2")[0].translate(SOME[:5], beams=1), ours)
+    (folder,) = conversions(cache)
+    whole = (folder / "model.bin").read_bytes()
+    for damage in (whole[:1000], whole[:-1], whole[:5000] + bytes(4) + whole[5004:], b""):
+        (folder / "model.bin").write_bytes(damage)
+        model, said = opened("en-fr", "ctranslate2")
+        assert equal(model.translate(SOME[:5], beams=1), ours)
+        assert said[0].startswith("ctranslate2")
+        assert (folder / "model.bin").read_bytes() == whole
+    (folder / "made.json").unlink()
+    assert not kept.is_whole(folder)
+
+
+def test_a_killed_conversion_is_never_whole(tmp_path: Path) -> None:
+    def killed(folder: Path) -> None:
+        (folder / "model.bin").write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    folder = tmp_path / "engine"
+    with pytest.raises(KeyboardInterrupt):
+        kept.kept(folder, killed)
+    assert not folder.exists()
+    assert not kept.is_whole(folder)
+
+
+def test_two_conversions_at_once(tmp_path: Path) -> None:
+    folder, both, failed = tmp_path / "engine", Barrier(2), list[BaseException]()
+
+    def convert(draft: Path) -> None:
+        both.wait(10)
+        (draft / "model.bin").write_bytes(b"whole")
+
+    def work() -> None:
+        try:
+            kept.kept(folder, convert)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert kept.is_whole(folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["engine"]
+
+
+def full(folder: Path, *_: object) -> None:
+    (folder / "model.bin").write_bytes(b"half")
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("kind", ["a file", "full"])
+def test_without_a_cache_torch_answers(kind: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if kind == "full":
+        monkeypatch.setattr(writing, "write_ctranslate", full)
+    else:
+        cache.write_text("")  # a folder that nobody can write is none to the tests of root
+    model, said = opened("en-fr", "ctranslate2")
+    for _ in range(2):
+        assert model.translate(SOME[:5]) == gf.load("en-fr", engine="torch").translate(SOME[:5])
+    assert len(said) == 1
+    assert "cannot be kept" in said[0]
+    assert kind != "full" or not conversions(cache)
+
+
+def test_a_missing_engine(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    monkeypatch.setattr(engine, "find_spec", lambda name: None)
+    for name in ("ctranslate2", "onnxruntime"):
+        with pytest.raises(MissingExtraError) as refused:
+            gf.load("en-fr", engine=name)
+        assert "glassformer[fast]" in refused.value.do
+        assert name in refused.value.wanted
+    model, said = opened("en-fr", "auto")
+    model.translate(SENTENCES[:260], beams=1, max_tokens=2)
+    assert not said
+    assert not conversions(cache)
+
+
+def test_an_unknown_engine() -> None:
+    with pytest.raises(ConfigError) as refused:
+        gf.load("en-fr", engine="ctranslate")
+    assert "ctranslate2" in refused.value.do
+
+
+def test_a_changed_model_is_converted_anew(cache: Path) -> None:
+    model, _ = opened("en-fr", "ctranslate2")
+    before = model.translate(SOME, beams=1)
+    with torch.no_grad():
+        model.module.get_parameter(WEIGHT).mul_(1.5)
+    after = model.translate(SOME, beams=1)
+    assert len(conversions(cache)) == 2
+    model.engine = "torch"
+    assert equal(after, model.translate(SOME, beams=1))
+    assert [each.translation for each in before] != [each.translation for each in after]
+
+
+def test_a_model_in_other_numbers_is_left_to_torch() -> None:
+    model = gf.load("en-fr", dtype="float64", engine="ctranslate2")
+    said = list[str]()
+    model.tell = said.append
+    model.translate(SOME[:2], beams=1)
+    assert "float32" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (1.0, 1.0 + TOLERANCE / 2, True),
+        (1.0, 1.0 + TOLERANCE * 3, False),
+        ([1, 2], (1, 2), True),
+        ([1, 2], [1, 3], False),
+        ([1, 2], [1, 2, 3], False),
+        ({"a": 1.0}, {"b": 1.0}, False),
+        ("a", "a ", False),
+        (torch.zeros(2), torch.full((2,), TOLERANCE / 2), True),
+        (torch.zeros(2), torch.full((2,), TOLERANCE * 2), False),
+        (np.zeros(2), np.zeros(3), False),
+        (np.array([1]), np.array([2]), False),
+        (None, 0, False),
+        (Request(1, source=(1,)), Request(1, source=(2,)), False),
+    ],
+)
+def test_what_is_equal(one: Any, other: Any, same: bool) -> None:
+    assert equal(one, other) is same
+
+
+def test_compared_rows_are_of_all_lengths() -> None:
+    lengths = [*range(100, 0, -1)]
+    places = choice.spread(lengths)
+    assert len({*places}) == choice.COMPARED
+    assert {1, 100} <= {lengths[place] for place in places}
+    assert choice.spread([5, 5]) == [0, 1]

@@ -1,0 +1,88 @@
+"""`--engine`: the same records from each, and one sentence where it cannot be."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glassformer.answering.engines import engine
+from glassformer.answering.engines.compared import equal
+from glassformer.cli.terminal.partial import Partial
+from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def sentences(tmp_path: Path) -> Path:
+    path = tmp_path / "sentences.jsonl"
+    words = ("dog", "cat", "train", "house", "child")
+    rows: list[dict[str, Any]] = [
+        {"id": f"{one}-{two}", "text": f"The {one} sees the {two}.", "more": [number]}
+        for number, (one, two) in enumerate((one, two) for one in words for two in words)
+    ]
+    rows.insert(7, {"id": "bad", "text": None})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["translate", "--model", "en-fr", "--beams", "2", "--text-column", "text"], "ctranslate2"),
+        (["generate", "--model", "writer", "--beams", "1", "--max-tokens", "5"], "ctranslate2"),
+        (["embed", "--model", "english"], "onnxruntime"),
+    ],
+)
+def test_records_are_those_of_torch(words: list[str], name: str, sentences: Path, tmp_path: Path, run: Run) -> None:
+    asked = [*words, "--json", "--file", str(sentences)]
+    found = {}
+    for each in ("torch", name):
+        out, bad = tmp_path / f"{each}.jsonl", tmp_path / f"{each}-bad.jsonl"
+        done = run(*asked, "--engine", each, "--out", out, "--rejects", bad)
+        assert done.code == 0
+        assert (name in done.err) == (each == name)
+        found[each] = [json.loads(line) for line in out.read_text().splitlines()]
+        assert [json.loads(line)["row"]["id"] for line in bad.read_text().splitlines()] == ["bad"]
+    assert len(found["torch"]) == 25
+    assert [list(row) for row in found["torch"]] == [list(row) for row in found[name]]
+    assert equal(found["torch"], found[name])
+
+
+def test_a_stopped_command_goes_on(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    sentences, out = tmp_path / "sentences.txt", tmp_path / "out.jsonl"
+    sentences.write_text("".join(f"The {number} dogs see the cat.\n" for number in range(80)))  # two batches: 64, 16
+    words = ["translate", "--model", "en-fr", "--beams", "1", "--json", "--engine", "ctranslate2"]
+    words += ["--file", str(sentences), "--out", str(out)]
+    assert run(*words).code == 0
+    whole = out.read_bytes()
+    out.unlink()
+    results, counted = Partial.whole, count(1)
+
+    def stopping(self: Partial) -> None:
+        if next(counted) == 70:
+            raise KeyboardInterrupt
+        results(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Partial, "whole", stopping)
+        assert run(*words).code != 0
+    assert not out.exists()
+    assert run(*words, "--resume").code == 0
+    assert out.read_bytes() == whole
+
+
+def test_an_engine_that_is_missing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "find_spec", lambda name: None)
+    done = run("translate", "--model", "en-fr", "--engine", "ctranslate2", "A dog.")
+    assert done.code == 2
+    assert "glassformer[fast]" in done.err
+    assert not done.out
+
+
+def test_an_engine_that_does_not_exist(run: Run) -> None:
+    done = run("embed", "--model", "english", "--engine", "onnx", "A dog.")
+    assert done.code == 2
+    assert "onnxruntime" in done.err
