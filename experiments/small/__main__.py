@@ -5,8 +5,7 @@
     python -m experiments.small english score     # on data nothing has read: docs/results/english.json, the card
 
 `train` may be repeated with more `train.steps` or `train.minutes` in the recipe: the run then goes on. `pack` and
-`score` follow it. The other models are `sentences`, `en-fr`, `writer`, `chat` and `next-sentence`, which
-goes on from `next-sentence-plain` and is scored on held-out pairs.
+`score` follow it. The other models are `sentences`, `en-fr`, `writer`, `chat` and `next-sentence`.
 """
 
 from __future__ import annotations

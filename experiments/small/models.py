@@ -12,7 +12,7 @@ import torch
 from experiments import results
 from experiments.encoder.plan import encoder_folder
 from experiments.small import dialogues
-from experiments.small.short_texts import masked_texts, short_texts
+from experiments.small.short_texts import short_texts
 from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.api.train import train as run_recipe
@@ -154,14 +154,9 @@ SMALL = {
             about=_OF_THE_SENTENCES,
         ),
         Small(
-            "next-sentence-plain",
-            licence=_OF_DIALOGUES,
-            made={"next-sentence/short.txt": short_texts},
-        ),
-        Small(
             "next-sentence",
             licence=_OF_DIALOGUES,
-            made={"next-sentence/masked.txt": masked_texts},
+            made={"next-sentence/short.txt": short_texts},
             about=_OF_NEXT_SENTENCE,
         ),
         Small(

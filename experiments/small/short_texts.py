@@ -11,28 +11,14 @@ from glassformer.data.readers.lines import read_lines
 
 # Words of a sentence, and sentences of a document.
 LEAST, MOST, TOGETHER = 3, 14, 4
-# The share of documents in which words are masked, and that of their words: the texts of the lecture have masked words.
-MASKED, OF_WORDS = 0.5, 0.2
 _SENTENCE = re.compile(r".+?[.?!][\"”’]*(?=\s|$)")
-_WORD = re.compile(r"[A-Za-zÀ-ÿ]+(?:[’'][a-z]+)?")
 
 
 def short_texts() -> str:
     """All of them, in a fixed random order, a sentence a line."""
     documents = [document for run in _runs() for document in _cut(run)]
     random.Random(0).shuffle(documents)
-    return _joined(documents)
-
-
-def masked_texts() -> str:
-    """The same documents; in half of them words are replaced by [MASK]."""
-    chance = random.Random(1)
-
-    def hidden(word: re.Match[str]) -> str:
-        return "[MASK]" if chance.random() < OF_WORDS else word[0]
-
-    documents = short_texts().removesuffix("\n").split("\n\n")
-    return "\n\n".join(each if chance.random() < MASKED else _WORD.sub(hidden, each) for each in documents) + "\n"
+    return "\n\n".join("\n".join(document) for document in documents) + "\n"
 
 
 def _runs() -> Iterator[list[str]]:
@@ -54,7 +40,3 @@ def _runs() -> Iterator[list[str]]:
 def _cut(run: list[str]) -> Iterator[list[str]]:
     parts = (run[at : at + TOGETHER] for at in range(0, len(run), TOGETHER))
     return (part for part in parts if len(part) > 1)
-
-
-def _joined(documents: list[list[str]]) -> str:
-    return "\n\n".join("\n".join(document) for document in documents) + "\n"

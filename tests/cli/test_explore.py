@@ -56,7 +56,8 @@ def test_without_a_model_it_offers_those_of_the_package(run: Run, served: list[A
     done = run("explore")
     assert (done.code, done.out) == (0, "http://127.0.0.1:1/x/\n")
     ((offers, first, options),) = served
-    assert [offer.name for offer in offers] == ["slides", "chat", "en-fr", "english", "sentences", "writer"]
+    bundled = ["slides", "chat", "en-fr", "english", "next-sentence", "sentences", "writer"]
+    assert [offer.name for offer in offers] == bundled
     assert (first.model, first.texts) == ("slides", SENTENCES)
     assert (options["port"], options["browser"]) == (0, True)
     assert all(len(line) <= 80 for line in (done.out + done.err).splitlines())
