@@ -210,8 +210,8 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
         list[str],
         "tune.freeze",
         "Parameters to freeze (repeatable): all-but-head; gradually (gradual unfreezing: at first only the head is "
-        "trained, then one more block at a time); or a pattern for parameter names, such as encoder.embed.*. A pattern that begins with ! "
-        "names parameters that are trained although another pattern freezes them.",
+        "trained, then one more block at a time); or a pattern for parameter names, such as encoder.embed.*. A "
+        "pattern that begins with ! names parameters that are trained although another pattern freezes them.",
     ),
     ("layer-decay", float, "tune.layer_decay", "Learning rate of a layer, divided by that of the layer above."),
     (
