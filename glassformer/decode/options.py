@@ -38,6 +38,7 @@ _BEAMS = "Number of beams; 1 is greedy search."
 _DRAW = "Sampling temperature: below 1 sharpens the probabilities, above 1 flattens them."
 _LONG = "Beam search: higher values favour longer texts (α of Wu et al. 2016)."
 _SAMPLE = "Sample tokens instead of using greedy or beam search."
+_SWITCHES = "It is off by default; --temperature, --top-k, --top-p, --min-p and --seed switch it on."
 _MOST = "Maximum number of tokens in an output."
 _TOGETHER = "Sample from the most likely tokens whose probabilities sum to this (nucleus sampling)."
 
@@ -63,7 +64,8 @@ class WritingOptions:
     )
     n_best: int | None = _option("Number of outputs per text, shown with their scores.  [default: 1]", least=1)
     groups: int | None = _option(
-        "Beam search: number of groups of beams, which avoid each other's tokens.  [default: 1]",
+        "Beam search: number of groups of beams. With --diversity, a group avoids the tokens of earlier groups.  "
+        "[default: 1]",
         least=1,
         of="translation",
     )
@@ -71,9 +73,9 @@ class WritingOptions:
         "Penalty for a token that an earlier group of beams chose.  [default: 0]", least=0, of="translation"
     )
     sample: bool = _option(
-        _SAMPLE,
+        f"{_SAMPLE}  {_SWITCHES}",
         f"{_SAMPLE}  It is on by default, unless --beams is given or the model has its own search settings.",
-        f"{_SAMPLE}  It is off by default; --temperature, --top-k, --top-p, --min-p and --seed switch it on.",
+        f"{_SAMPLE}  {_SWITCHES}",
         default=False,
     )
     temperature: float | None = _option(f"{_DRAW}  [default: 1]", f"{_DRAW}  [default: 0.8]")
@@ -96,7 +98,7 @@ class WritingOptions:
     )
     stop: Sequence[str] = _option("End each output before this text (repeatable).  [default: none]", default=())
     max_tokens: int | None = _option(
-        f"{_MOST}  [default: by the length of the text]",
+        f"{_MOST}  [default: depends on the length of the text]",
         f"{_MOST}  [default: 256, or the context length if shorter]",
         least=1,
     )

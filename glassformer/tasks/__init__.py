@@ -73,11 +73,11 @@ class VerbEntry:
     `predictor` is where its predictor is, from its folder; `alone` that of models that are a decoder alone. `columns`
     are the roles of the columns that it reads, `of_pairs` those that only models of pairs read, `usual` their columns
     where neither the command nor the model names them. `tasks`: one of their bundled models answers where none is
-    named. `second`: what its second text is called. `top`: what its answers are where a text has several, of which
-    --top says how many. `files`: what it reads besides tables, as the end of a list. `blank`: a text of only blanks has
-    an answer. `turns`: a text is a conversation. `goes_on`: the answer continues the text. `writes`: what it writes, by
-    the options of a search. `masks`: its texts have [MASK]. `method`: `Model` has a method of its name. `watched`: how
-    sentences are watched in training. `folder` is found.
+    named. `texts` and `second`: what its texts and its second text are called. `top`: what its answers are where a text
+    has several, of which --top says how many. `files`: what it reads besides tables, as the end of a list. `blank`: a
+    text of only blanks has an answer. `turns`: a text is a conversation. `goes_on`: the answer continues the text.
+    `writes`: what it writes, by the options of a search. `masks`: its texts have [MASK]. `method`: `Model` has a method
+    of its name. `watched`: how sentences are watched in training. `folder` is found.
     """
 
     name: str
@@ -87,6 +87,7 @@ class VerbEntry:
     tasks: tuple[str, ...] = ("masked-lm",)
     of_pairs: tuple[str, ...] = ()
     usual: Mapping[str, str] = field(default_factory=dict)
+    texts: str = "texts"
     second: str = "pair"
     top: str = ""
     files: str = ""

@@ -162,11 +162,12 @@ def _way(typed: Mapping[str, Any]) -> Way:
 # The options of verbs that write, by what they write.
 _WRITING = {"reply": CHATTING, "text": WRITING, "translation": DECODING}
 _TRAINED = "as in training"
-_SCORED = "Required for an encoder–decoder.  [default: none]"
+_SCORED = "Required for an encoder–decoder, unless --file has a column for it.  [default: none]"
 # What is read of a table where no column is named, by role.
 _UNNAMED = {
     "text": f"{_TRAINED}, else text",
     "pair": f"{_TRAINED}, else none",
+    "target": f"{_TRAINED}; for a chat model, name the column of the replies",
     "words": f"{_TRAINED}, else {options.OF_TAGGED['words']}",
 }
 
@@ -191,7 +192,7 @@ def asking(verb: str) -> Callable[..., None]:
         **_WRITING.get(entry.writes, {}),
     }
     shared: dict[str, tuple[Any, object]] = {
-        "text": (options.Texts, None),
+        "text": (Annotated[list[str] | None, options.texts_argument(entry.texts)], None),
         "model": (options.NamedModel, None),
         **({"pair": (options.Pair, None)} if "pair" in entry.columns else {}),
         **({"choice": (options.Choices, None)} if "choices" in entry.columns else {}),

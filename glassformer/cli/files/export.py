@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from glassformer.base.errors import ConfigError
-from glassformer.cli.terminal.options import DATA_FILES, Int8, Json, ModelFolder, Poolings
+from glassformer.cli.terminal.options import DATA_FILES, INT8, POOLING, Json, ModelFolder
 from glassformer.cli.terminal.screen import note, record
 
 if TYPE_CHECKING:
@@ -21,8 +21,11 @@ def export(
     features: Annotated[
         bool, typer.Option("--features", help="For onnx: output hidden states and text vectors instead of predictions.")
     ] = False,
-    pooling: Poolings = None,
-    int8: Int8 = False,
+    pooling: Annotated[
+        list[str] | None,
+        typer.Option("--pooling", "-p", metavar="POOLING", help=f"{POOLING}  Needs --features.  [default: mean]"),
+    ] = None,
+    int8: Annotated[bool, typer.Option("--int8", help=f"For onnx: use {INT8}")] = False,
     text: Annotated[
         list[str] | None,
         typer.Option(

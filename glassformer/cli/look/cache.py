@@ -15,11 +15,12 @@ def cache(
             metavar="FOLDERS", help="Folders to search for training runs.  [default: runs]", show_default=False
         ),
     ] = None,
-    clear: Annotated[bool, typer.Option("--clear", help="Delete the caches. They are rebuilt when needed.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Delete the caches that can be rebuilt.")] = False,
     json: Json = False,
 ) -> None:
     """Show the caches on this machine with their paths and sizes: the tokenized text of training runs, compiled kernels
-    and downloaded models. --clear never deletes a model, a result or the tokenized text of an unfinished run.
+    and downloaded models. --clear deletes the kernels and the tokenized text of finished runs, never a model or a
+    result.
     """
     from glassformer.run.caches import caches
 

@@ -27,8 +27,9 @@ def claims(
 ) -> None:
     """List claims of four tutorials with the verdicts of docs/claims.md. The tutorials are the slides "Masked language
     modeling visualized", the lecture notes "Transformers and BERT", the blog post "How the Multi words mask matrix was
-    build [sic] with an example" and the "Illustrated Guide to Transformers". With CLAIM, show the rule of its verdict
-    and the figures. --run needs data sets in the folder $GLASSFORMER_DATA and says which are missing.
+    build [sic] with an example" and the "Illustrated Guide to Transformers". With CLAIM, show how its verdict was
+    decided and the measurements behind it. --run needs data sets in the folder $GLASSFORMER_DATA and says which are
+    missing.
     """
     if name is None:
         if run:

@@ -31,11 +31,14 @@ if TYPE_CHECKING:
 # The terms of a softmax over a vocabulary are thousands, each with its operands.
 _TERMS = 16
 _CELL = (
-    "Trace one number back to its inputs, such as encoder.blocks.0.self_attention.weights[head=1,query=likes,key=She]: "
+    "Trace one number back to its inputs, such as encoder.embed.sum[token=She,channel=0]: "
     "the name of a tensor, as in the printed steps, and a cell of it.  [default: none]"
 )
-_WORD = "Word whose numbers are shown: WORD, WORD@POSITION or POSITION, counted from 0.  [default: 0]"
-_SENTENCE = "Which text (with --choice: which candidate) to show and to look up --word in, counted from 0."
+_WORD = (
+    "Word whose numbers are shown: WORD, WORD@POSITION or POSITION, the number of a token counted from 0; "
+    "0 may be a special token such as [CLS].  [default: 0]"
+)
+_SENTENCE = "Number, from 0, of the text (with --choice: of the candidate) that is shown and that --word refers to."
 # Words that were hidden, each with the ids of its tokens.
 Hidden = tuple[tuple[str, tuple[int, ...]], ...]
 
@@ -55,8 +58,8 @@ def explain(
         typer.Option(
             "--terms",
             min=1,
-            help="Maximum number of terms shown of a sum. The other terms are shown as one total with their number.  "
-            f"[default: {_TERMS}; in printed steps, 3 if the vectors are wider than 8]",
+            help="Maximum number of terms shown of a sum. The other terms are shown as one total, with how many they "
+            f"are.  [default: {_TERMS}; in printed steps, 3 if the vectors are wider than 8]",
         ),
     ] = None,
     notes: options.Notes = False,

@@ -130,9 +130,9 @@ def matrix(
     """Compute the "masked word activity matrix" of Paul Xiong's blog post "How the Multi words mask matrix was build
     [sic] with an example" for a text, step by step. Some words are replaced by [MASK]. The products of all pairs of
     word vectors give a matrix; the cells of words that a word does not attend to are masked, and a softmax over each
-    row gives the result. The post's code and its text mask different cells: choose with --reading. --post shows the
-    post's own numbers, --guide those of the "Illustrated Guide to Transformers" and of the lecture notes "Transformers
-    and BERT".
+    row gives the result. The code of the post does not mask the cells that its prose describes: --reading chooses.
+    --post shows the post's own numbers, --guide those of the "Illustrated Guide to Transformers" and of the lecture
+    notes "Transformers and BERT".
     """
     from glassformer.bundled.texts import notes_about
 

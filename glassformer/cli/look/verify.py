@@ -34,18 +34,20 @@ def verify(
     target: options.Target = None,
     choice: options.Choices = None,
     precision: Annotated[
-        Literal["float32", "float64"], typer.Option("--precision", help=options.PRECISION)
+        Literal["float32", "float64"], typer.Option("--precision", help="Precision in which the formulas are checked.")
     ] = "float32",
     write: Annotated[
         int | None,
         typer.Option(
             "--write",
             min=0,
-            help=f"{options.WRITE}  Their numbers are compared with those of one pass over the whole text.  "
-            "[default: 8 for a decoder, else 0]",
+            help=f"{options.WRITE}  Their attention and probabilities are compared with those of one pass over "
+            "the whole text.  [default: 8 for a decoder, else 0]",
         ),
     ] = None,
-    fast: options.Fast = False,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Compare with predictions in bfloat16, if this machine is faster with it.")
+    ] = False,
     json: options.Json = False,
     device: options.Device = "auto",
     threads: options.Threads = None,

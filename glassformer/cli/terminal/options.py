@@ -12,11 +12,14 @@ from glassformer.base.errors import ConfigError
 WHICH = "a folder, a name that `glassformer models` lists, or hub:owner/name from Hugging Face"
 ModelFolder = Annotated[str, typer.Argument(metavar="MODEL", help=f"The model: {WHICH}.", show_default=False)]
 STDIN = "Use - to read from standard input, one text per line."
-# The words of a command, of which the first may be the model: `split_model` in opened.py tells.
-Texts = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="[MODEL] TEXT", help=f"One or more texts. {STDIN}", show_default=False),
-]
+
+
+def texts_argument(what: str) -> Any:
+    """The words of a command, of which the first may be the model: `split_model` in opened.py tells."""
+    return typer.Argument(metavar="[MODEL] TEXT", help=f"One or more {what}. {STDIN}", show_default=False)
+
+
+Texts = Annotated[list[str] | None, texts_argument("texts")]
 MODEL = "The model."
 NamedModel = Annotated[
     str | None,
@@ -57,8 +60,8 @@ TextFiles = Annotated[list[str] | None, text_files()]
 
 
 def top_option(what: str) -> Any:
-    """The option --top; `what` says what the results of a verb are."""
-    return typer.Option("--top", "-k", min=1, help=f"Maximum number of results.  {what}")
+    """The option --top; `what` are the results of a verb."""
+    return typer.Option("--top", "-k", min=1, help=f"Maximum number of {what}.")
 
 
 Words = Annotated[bool, typer.Option("--per-word", help="Compute a vector for each word instead of each text.")]
@@ -112,7 +115,7 @@ COLUMNS = {
     "answers": "Column with the answers (annotated-masks: with the masked words).",
     "words": "Column with the words of a sentence.",
     "tags": "Column with the tags of the words.",
-    "target": "Column with the translation or the reply.",
+    "target": "Column with the translation.",
 }
 """The help of the option that names the column of a role, --ROLE-column."""
 OF_TAGGED = {
@@ -180,16 +183,25 @@ def held_out_texts(default: str) -> Any:
 
 
 LAYERS = (
-    "Strategy: the layers that make the vectors (repeatable). word (the word vectors, without positions); embedding "
+    "Strategy: the layers that make the vectors. word (the word vectors, without positions); embedding "
     "(the input of the first block); last; second-to-last; sum-all; sum-last-4; concat-last-4; a layer number (0 is "
     "the input of the first block, 1 the output of the first block, -1 that of the last); layers joined by sum, mean "
     "or concat, such as sum:1..4, mean:5,6 or concat:-4..-1; mix:FILE (a file that embed compare --mix-out wrote)."
 )
-POOLING = "Pooling of token vectors: first, mean, max or last-token (repeatable)."
+POOLING = "Pooling of token vectors: first, mean, max or last-token."
 Strategies = Annotated[
-    list[str] | None, typer.Option("--strategy", "-s", metavar="STRATEGY", help=f"{LAYERS}  [default: last]")
+    list[str] | None,
+    typer.Option("--strategy", "-s", metavar="STRATEGY", help=f"{LAYERS}  Repeatable.  [default: last]"),
 ]
 Poolings = Annotated[
+    list[str] | None,
+    typer.Option("--pooling", "-p", metavar="POOLING", help=f"{POOLING}  Repeatable.  [default: mean]"),
+]
+# Of commands that take one and refuse several.
+OneStrategy = Annotated[
+    list[str] | None, typer.Option("--strategy", "-s", metavar="STRATEGY", help=f"{LAYERS}  [default: last]")
+]
+OnePooling = Annotated[
     list[str] | None, typer.Option("--pooling", "-p", metavar="POOLING", help=f"{POOLING}  [default: mean]")
 ]
 
@@ -215,7 +227,8 @@ Engine = Annotated[
         "equal answers.",
     ),
 ]
-Int8 = Annotated[bool, typer.Option("--int8", help="Use 8-bit weight matrices: smaller and faster, less accurate.")]
+INT8 = "8-bit weight matrices: smaller and faster, less accurate."
+Int8 = Annotated[bool, typer.Option("--int8", help=f"Use {INT8}")]
 _SET = "Change a setting of the recipe (repeatable). The file recipe.toml in a run's folder lists all settings."
 Set = Annotated[
     list[str] | None,

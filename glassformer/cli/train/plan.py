@@ -30,8 +30,8 @@ def plan(
     json: PlanJson = False,
     settings: Mapping[str, object] | None = None,
 ) -> None:
-    """Count the parameters, and estimate the memory and time, of glassformer train with the same arguments. To do this,
-    run a few training steps, one evaluation and one save to a temporary folder.
+    """Count the parameters, and estimate the memory and time, of glassformer train with the same arguments. For this,
+    the command itself runs a few training steps and one evaluation, and saves once to a temporary folder.
     """
     began = time.monotonic()
     if what is None:

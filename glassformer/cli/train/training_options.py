@@ -116,7 +116,7 @@ RECIPES = {
     "masked-lm-small": "Task masked-lm, with a larger model in 60 minutes.",
     "regress-from-scratch": "Task regress, from random weights.",
     "sentence-order-mini": "Task sentence-order, with a small model.",
-    "slides": "Task annotated-masks, with the model and the three sentences of the slides.",
+    "slides": "Task annotated-masks, with the model and the three sentences of a tutorial's slides.",
     "spam": "Task classify, on bundled messages.",
     "tag-from-scratch": "Task tag, from random weights.",
     "vaswani2017": "Task translate, with the model and settings of Vaswani et al. 2017.",
@@ -139,8 +139,8 @@ Files = Annotated[
 # Of each kind of model: families, and their sizes.
 _SUITS = "chosen to suit the size of the text and --minutes"
 _BERT = (
-    "tiny, mini, small, medium, base, large, or LAYERSxWIDTH such as 6x256 with 2, 4, 6, 8, 10 or 12 layers and a "
-    "width of 128, 256, 512 or 768"
+    "tiny, mini, small, medium, base, large, or LAYERSxWIDTH, such as 6x256, where LAYERS is 2, 4, 6, 8, 10 or 12 and "
+    "WIDTH is 128, 256, 512 or 768"
 )
 _ENCODERS = (
     "bert, distilbert, roberta, modernbert, slides (the tiny model of a tutorial)",
@@ -175,6 +175,9 @@ def _of_kinds(which: int, tasks: Collection[str]) -> str:
 _FOR_TASKS: dict[str, Callable[[Collection[str]], str]] = {
     "model.family": lambda tasks: _of_kinds(0, tasks),
     "model.size": lambda tasks: _of_kinds(1, tasks),
+    "data.text": lambda tasks: (
+        "Read from JSON Lines and Parquet with a text and spans instead of words." if {*tasks} == {"tag"} else ""
+    ),
     "model.start": lambda tasks: "Training starts from its weights.",
     "train.batch": lambda tasks: (
         "For encoder–decoders use --set train.batch_tokens=4096 (target tokens per step) instead."
@@ -206,9 +209,9 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
         "freeze",
         list[str],
         "tune.freeze",
-        "Parameters to freeze (repeatable): all-but-head; gradually (train the head first, then one block after "
-        "another as well); or a pattern for parameter names, such as encoder.embed.*. A pattern that begins with ! "
-        "names parameters that are trained although another pattern freezes them.",
+        "Parameters to freeze (repeatable): all-but-head; gradually (gradual unfreezing: at first only the head is "
+        "trained, then one more block at a time); or a pattern for parameter names, such as encoder.embed.*. A "
+        "pattern that begins with ! names parameters that are trained although another pattern freezes them.",
     ),
     ("layer-decay", float, "tune.layer_decay", "Learning rate of a layer, divided by that of the layer above."),
     (

@@ -68,7 +68,7 @@ def embed(
     threads: options.Threads = None,
 ) -> None:
     """Compute vectors of texts or words from the hidden states of a model. glassformer embed compare ranks strategies
-    and poolings by how well their vectors predict your labels.
+    (choices of layers) and poolings by how well their vectors predict your labels.
     """
     words, word = per_word, compare_word
     which, texts = split_model("embed", text, model, files=file)

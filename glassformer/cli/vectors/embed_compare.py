@@ -55,7 +55,7 @@ def embed_compare(
             "--strategy",
             "-s",
             metavar="STRATEGY",
-            help=f"{options.LAYERS}  Also mix, a learned mix of all layers.  "
+            help=f"{options.LAYERS}  Also mix, a learned mix of all layers. Repeatable.  "
             "[default: embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4, concat:0,-1 and mix, if "
             "the model has these layers]",
         ),
@@ -66,7 +66,7 @@ def embed_compare(
             "--pooling",
             "-p",
             metavar="POOLING",
-            help=f"{options.POOLING}  [default: first, mean and max; with --per-word: first and mean]",
+            help=f"{options.POOLING}  Repeatable.  [default: first, mean and max; with --per-word: first and mean]",
         ),
     ] = None,
     rows: Annotated[

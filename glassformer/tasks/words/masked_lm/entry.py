@@ -15,13 +15,14 @@ VERBS = (
         help="predict masked words",
         predictor=".fill:Fill",
         method=True,
-        top="They are the predictions for each [MASK].",
+        top="predictions for each [MASK]",
         masks=True,
         watched=WatchEntry(options={"top": 5}, example="The [MASK] sat on the mat."),
     ),
     VerbEntry(
         name="score",
-        help="compute the log-probability of each token of a text or a translation",
+        help="compute the log-probability of each token of a text (encoders: with that token masked, for the "
+        "pseudo-log-likelihood) or of a translation",
         predictor=".likelihood:PseudoLikelihood",
         method=True,
         columns=("text", "target"),

@@ -22,6 +22,7 @@ VERBS = (
         method=True,
         tasks=("chat",),
         usual={"text": "turns"},
+        texts="messages, each answered on its own; without one, chat interactively",
         turns=True,
         writes="reply",
         alone=".talker:Talker",
