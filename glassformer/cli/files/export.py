@@ -25,7 +25,7 @@ def export(
         list[str] | None,
         typer.Option("--pooling", "-p", metavar="POOLING", help=f"{POOLING}  Needs --features.  [default: mean]"),
     ] = None,
-    int8: Annotated[bool, typer.Option("--int8", help=f"For onnx: use {INT8}")] = False,
+    int8: Annotated[bool, typer.Option("--int8", help=f"{INT8}  Needs --to onnx.")] = False,
     text: Annotated[
         list[str] | None,
         typer.Option(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # The terms of a softmax over a vocabulary are thousands, each with its operands.
 _TERMS = 16
 _CELL = (
-    "Trace one number back to its inputs, such as encoder.embed.sum[token=She,channel=0]: "
+    "Trace one number back to its inputs, such as encoder.embed.sum[token=summer,channel=0]: "
     "the name of a tensor, as in the printed steps, and a cell of it.  [default: none]"
 )
 _WORD = (

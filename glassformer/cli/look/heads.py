@@ -12,7 +12,7 @@ import typer
 from glassformer.base.errors import DataError
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model, split_model
-from glassformer.cli.terminal.options import STDIN, Device, Json, NamedModel, Seed, Threads, held_out_texts
+from glassformer.cli.terminal.options import ROWS, STDIN, Device, Json, NamedModel, Seed, Threads, held_out_texts
 from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def heads(
     model: NamedModel = None,
     held_out: Annotated[list[str] | None, held_out_texts("[default: TEXT, if given, else bundled texts]")] = None,
     rows: Annotated[
-        int, typer.Option("--rows", min=1, help="Maximum number of --held-out texts to use: the first ones.")
+        int, typer.Option("--rows", min=1, help=f"{ROWS}  Of --held-out, the first ones are taken.")
     ] = MOST_TEXTS,
     importance: Annotated[
         bool,

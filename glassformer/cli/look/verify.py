@@ -34,7 +34,8 @@ def verify(
     target: options.Target = None,
     choice: options.Choices = None,
     precision: Annotated[
-        Literal["float32", "float64"], typer.Option("--precision", help="Precision in which the formulas are checked.")
+        Literal["float32", "float64"],
+        typer.Option("--precision", help=f"{options.PRECISION}  The formulas are checked in it."),
     ] = "float32",
     write: Annotated[
         int | None,
@@ -46,7 +47,7 @@ def verify(
         ),
     ] = None,
     fast: Annotated[
-        bool, typer.Option("--fast", help="Compare with predictions in bfloat16, if this machine is faster with it.")
+        bool, typer.Option("--fast", help=f"{options.FAST}  Only for predictions: formulas are checked in --precision.")
     ] = False,
     json: options.Json = False,
     device: options.Device = "auto",

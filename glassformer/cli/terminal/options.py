@@ -60,8 +60,8 @@ TextFiles = Annotated[list[str] | None, text_files()]
 
 
 def top_option(what: str) -> Any:
-    """The option --top; `what` are the results of a verb."""
-    return typer.Option("--top", "-k", min=1, help=f"Maximum number of {what}.")
+    """The option --top; `what` says what the results of a verb are."""
+    return typer.Option("--top", "-k", min=1, help=f"Maximum number of results.  {what}")
 
 
 Words = Annotated[bool, typer.Option("--per-word", help="Compute a vector for each word instead of each text.")]
@@ -82,7 +82,7 @@ HTML = (
     "wrote it, or with --overwrite.  [default: none]"
 )
 WRITE = "Number of tokens to generate."
-ROWS = "Maximum number of rows to use."
+ROWS = "Maximum number of texts to use."
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Random seed.")]
 # The files of tables that a training or a measurement reads.
 DATA_FILES = f"{TABLES}; for tag also .conll and .conllu; for answer also SQuAD's .json; all but .parquet also as .gz"
@@ -227,8 +227,8 @@ Engine = Annotated[
         "equal answers.",
     ),
 ]
-INT8 = "8-bit weight matrices: smaller and faster, less accurate."
-Int8 = Annotated[bool, typer.Option("--int8", help=f"Use {INT8}")]
+INT8 = "Use 8-bit weight matrices: smaller and faster, less accurate."
+Int8 = Annotated[bool, typer.Option("--int8", help=INT8)]
 _SET = "Change a setting of the recipe (repeatable). The file recipe.toml in a run's folder lists all settings."
 Set = Annotated[
     list[str] | None,

@@ -23,7 +23,7 @@ def search_ask(
     ] = None,
     file: TextFiles = None,
     text_column: TextColumn = "text",
-    top: Annotated[int, top_option("texts of the index for each question")] = 5,
+    top: Annotated[int, top_option("Each is a text of the index.")] = 5,
     by: Annotated[
         Literal["vectors", "words", "both"] | None,
         typer.Option(

@@ -20,7 +20,7 @@ VERBS = (
         usual={"text": "question", "pair": "context"},
         second="passage",
         texts="questions",
-        top="answers for each question, which are parts of the passage",
+        top="Each is a part of the passage.",
         files=", and SQuAD's .json",
         watched=WatchEntry(options={"top": 5}, behind="pair", needs=1),
     ),

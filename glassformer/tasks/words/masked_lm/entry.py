@@ -15,7 +15,7 @@ VERBS = (
         help="predict masked words",
         predictor=".fill:Fill",
         method=True,
-        top="predictions for each [MASK]",
+        top="Each [MASK] has this many predictions.",
         masks=True,
         watched=WatchEntry(options={"top": 5}, example="The [MASK] sat on the mat."),
     ),
