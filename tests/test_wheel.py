@@ -34,6 +34,8 @@ for name in travelling.travelling():
         found[name] = model.chat("Hi how are you").reply
     elif model.task.name == "language-model":
         found[name] = model.generate("Once", max_tokens=4).text
+    elif model.task.name == "sentence-order":
+        found[name] = model.classify("He went.", "He came back.").label
     else:
         found[name] = model.fill("She [MASK]").masks[0].guesses[0].word
 from glassformer.saved.recipe import resolve

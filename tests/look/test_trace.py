@@ -256,7 +256,8 @@ def test_the_gate_compares_with_the_fast_kernels_and_with_prediction() -> None:
     assert gate.holds
     assert gate.limit == 1e-5
     assert 1e-4 < gate.predicted < 0.1
-    assert "against prediction in bfloat16" in str(gate)
+    assert gate.predicted_in == "bfloat16"
+    assert "bfloat16" in str(gate)
     low = trace(bert_model(dtype=torch.bfloat16), Inputs(ids=IDS)).honesty
     assert (low.traced_in, low.predicted_in) == ("float32", "bfloat16")
     assert low.holds
