@@ -176,7 +176,9 @@ _FOR_TASKS: dict[str, Callable[[Collection[str]], str]] = {
     "model.family": lambda tasks: _of_kinds(0, tasks),
     "model.size": lambda tasks: _of_kinds(1, tasks),
     "data.text": lambda tasks: (
-        "Read from JSON Lines and Parquet with a text and spans instead of words." if all("words" in TASKS[task].columns for task in tasks) else ""
+        "Read from JSON Lines and Parquet with a text and spans instead of words."
+        if tasks and all("words" in TASKS[task].columns for task in tasks)
+        else ""
     ),
     "model.start": lambda tasks: "Training starts from its weights.",
     "train.batch": lambda tasks: (
