@@ -43,7 +43,7 @@ class OnnxRuntime:
         if model.encoder is None or model.decoder is not None:
             return "it computes encoders alone"
         if treats_masks(model.config):
-            return "the model treats masked words in a way of its own"
+            return "the model treats masked words differently"
         return Plan(json.dumps(_HEAD.name), partial(_convert, model), lambda folder: OnnxModel(model, folder))
 
 

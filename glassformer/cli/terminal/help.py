@@ -48,45 +48,45 @@ def helped(command: Callable[..., Any], verb: str, lists: Mapping[str, Rows]) ->
     return Helped
 
 
-def _told(parameter: inspect.Parameter) -> tuple[Any, Any]:
+def _annotated(parameter: inspect.Parameter) -> tuple[Any, Any]:
     """The type of a parameter, and what its Annotated says of it."""
-    kind, told = typing.get_args(parameter.annotation)[:2]
+    kind, info = typing.get_args(parameter.annotation)[:2]
     kinds = [each for each in typing.get_args(kind) if each is not type(None)]
-    return (kind if typing.get_origin(kind) is typing.Literal or not kinds or len(kinds) > 1 else kinds[0]), told
+    return (kind if typing.get_origin(kind) is typing.Literal or not kinds or len(kinds) > 1 else kinds[0]), info
 
 
-def _is_argument(told: Any) -> bool:
-    return isinstance(told, typer.models.ArgumentInfo)
+def _is_argument(info: Any) -> bool:
+    return isinstance(info, typer.models.ArgumentInfo)
 
 
 def _usage(parameter: inspect.Parameter) -> Iterator[str]:
-    kind, told = _told(parameter)
-    if not _is_argument(told):
+    kind, info = _annotated(parameter)
+    if not _is_argument(info):
         return
     many = "..." if typing.get_origin(kind) is list else ""
-    *before, last = (told.metavar or parameter.name.upper()).split()
+    *before, last = (info.metavar or parameter.name.upper()).split()
     yield from before
     yield f"{last}{many}" if parameter.default is inspect.Parameter.empty else f"[{last}]{many}"
 
 
 def _argument(parameter: inspect.Parameter, verb: str) -> Iterator[tuple[str, str]]:
     """The row of an argument; that of words which may begin with the model comes after a row for the model."""
-    told = _told(parameter)[1]
-    if not _is_argument(told):
+    info = _annotated(parameter)[1]
+    if not _is_argument(info):
         return
-    words = [word.strip("[]") for word in (told.metavar or parameter.name.upper()).split()]
+    words = [word.strip("[]") for word in (info.metavar or parameter.name.upper()).split()]
     if len(words) > 1:
-        name = told.show_default if isinstance(told.show_default, str) else bundled_for(verb)
+        name = info.show_default if isinstance(info.show_default, str) else bundled_for(verb)
         default = f"default: {name}" if name else "required, as no bundled model can do this"
         yield words[0], f"The model: {WHICH}.  [{default}]"
-    yield words[-1], _with_default(told.help or "", parameter.default, None, None)
+    yield words[-1], _with_default(info.help or "", parameter.default, None, None)
 
 
 def _option(parameter: inspect.Parameter) -> Iterator[tuple[str, str]]:
-    kind, told = _told(parameter)
-    if _is_argument(told):
+    kind, info = _annotated(parameter)
+    if _is_argument(info):
         return
-    flags = [told.default, *(told.param_decls or ())]
+    flags = [info.default, *(info.param_decls or ())]
     names = [name for flag in flags for name in flag.split("/")]
     of = typing.get_args(kind)[0] if typing.get_origin(kind) is list else kind
     both = any("/" in flag for flag in flags)
@@ -94,15 +94,15 @@ def _option(parameter: inspect.Parameter) -> Iterator[tuple[str, str]]:
     default = parameter.default
     if of is bool:
         default = ("off", "on")[default] if both and default is not None else None
-    elif told.metavar:
-        shown += f" {told.metavar}"
+    elif info.metavar:
+        shown += f" {info.metavar}"
     elif typing.get_origin(of) is typing.Literal:
         shown += f" {'|'.join(typing.get_args(of))}"
     elif of is Path:
-        shown += " FILE" if told.file_okay else " FOLDER"
+        shown += " FILE" if info.file_okay else " FOLDER"
     else:
         shown += f" {_KINDS.get(of, 'COLUMN' if names[0].endswith('-column') else 'TEXT')}"
-    yield shown, _with_default(told.help or "", default, told.min, told.max)
+    yield shown, _with_default(info.help or "", default, info.min, info.max)
 
 
 def _with_default(text: str, default: object, least: float | None, most: float | None) -> str:
