@@ -38,7 +38,7 @@ _BEAMS = "Number of beams; 1 is greedy search."
 _DRAW = "Sampling temperature: below 1 sharpens the probabilities, above 1 flattens them."
 _LONG = "Beam search: higher values favour longer texts (α of Wu et al. 2016)."
 _SAMPLE = "Sample tokens instead of using greedy or beam search."
-_SWITCHES = "It is off by default; switched on by --temperature, --top-k, --top-p, --min-p"
+_SWITCHES = "It is off by default. These options switch it on: --temperature, --top-k, --top-p, --min-p"
 _MOST = "Maximum number of tokens in an output."
 _TOGETHER = "Sample from the most likely tokens whose probabilities sum to this (nucleus sampling)."
 

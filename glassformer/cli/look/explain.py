@@ -35,10 +35,10 @@ _CELL = (
     "the name of a tensor, as in the printed steps, and a cell of it.  [default: none]"
 )
 _WORD = (
-    "Word whose numbers are shown: WORD, WORD@POSITION or POSITION, the number of a token counted from 0; "
-    "0 may be a special token such as [CLS].  [default: 0]"
+    "Word whose numbers are shown: WORD, WORD@POSITION or POSITION. POSITION is the index of a token, counted from 0; "
+    "token 0 may be a special token such as [CLS].  [default: 0]"
 )
-_SENTENCE = "Number, from 0, of the text (with --choice: of the candidate) that is shown and that --word refers to."
+_SENTENCE = "Which text (with --choice: which candidate) to show and to apply --word to, counted from 0."
 # Words that were hidden, each with the ids of its tokens.
 Hidden = tuple[tuple[str, tuple[int, ...]], ...]
 
@@ -58,8 +58,8 @@ def explain(
         typer.Option(
             "--terms",
             min=1,
-            help="Maximum number of terms shown of a sum. The other terms are shown as one total, with how many they "
-            f"are.  [default: {_TERMS}; in printed steps, 3 if the vectors are wider than 8]",
+            help="Maximum number of terms shown of a sum. The other terms are shown as one total, together with "
+            f"their number.  [default: {_TERMS}; in printed steps, 3 if the vectors are wider than 8]",
         ),
     ] = None,
     notes: options.Notes = False,

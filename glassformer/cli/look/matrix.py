@@ -13,7 +13,7 @@ from glassformer.base.lines import label, screen_width, wrapped
 from glassformer.base.wrapping import in_one_line
 from glassformer.cli.look.matrix_lines import LONGEST_WORD, flowing, print_notes, table
 from glassformer.cli.terminal.opened import open_model
-from glassformer.cli.terminal.options import HTML, MODEL, STDIN, WHICH, Json, Notes, Seed
+from glassformer.cli.terminal.options import HTML, STDIN, WHICH, Json, Notes, Seed
 from glassformer.cli.terminal.screen import record
 from glassformer.cli.terminal.texts import texts_to_explain
 from glassformer.text.tokenizer import MASK
@@ -108,9 +108,7 @@ def matrix(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model", metavar="MODEL", help=f"{MODEL}  Its word vectors are used ({WHICH}).  [default: none]"
-        ),
+        typer.Option("--model", metavar="MODEL", help=f"Model whose word vectors are used: {WHICH}.  [default: none]"),
     ] = None,
     width: Annotated[
         int | None, typer.Option("--width", min=1, max=4096, help="Width of a random vector.  [default: 2]")
@@ -128,9 +126,10 @@ def matrix(
     json: Json = False,
 ) -> None:
     """Compute the "masked word activity matrix" of Paul Xiong's blog post "How the Multi words mask matrix was build
-    [sic] with an example" for a text, step by step. Some words are replaced by [MASK]. The products of all pairs of
-    word vectors give a matrix; the cells of words that a word does not attend to are masked, and a softmax over each
-    row gives the result. The code of the post does not mask the cells that its prose describes: --reading chooses.
+    [sic] with an example" for a text, step by step. Some words are replaced by [MASK]. The dot products of all
+    pairs of word vectors form a matrix. In the row of each word, the cells of the words that it does not attend to are
+    masked; a softmax over each row gives the result. The post's code masks other cells than its text describes:
+    --reading chooses the version to follow.
     --post shows the post's own numbers, --guide those of the "Illustrated Guide to Transformers" and of the lecture
     notes "Transformers and BERT".
     """

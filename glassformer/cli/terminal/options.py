@@ -124,7 +124,9 @@ OF_TAGGED = {
 }
 """What is read of files of tagged words where no column is named."""
 TextColumn = Annotated[str, typer.Option("--text-column", help=COLUMNS["text"])]
-TARGET_FILES = "File of translations of one of FILES, line by line. Repeat it for each of FILES, in the same order."
+TARGET_FILES = (
+    "File with the translations of one of FILES, line by line. Repeat it for each of FILES, in the same order."
+)
 
 
 def check_megabytes(megabytes: int | None, html: Path | None) -> None:
@@ -176,8 +178,9 @@ HeldOut = Annotated[
 def held_out_texts(default: str) -> Any:
     """The option --held-out; `default` is what a verb reads without it."""
     help_ = (
-        "File of texts that were not seen in training, to measure the loss without each attention head: one text per "
-        "line, or a table with the column text and, for an encoder–decoder, the column target (repeatable)."
+        "File of texts that were not seen in training (repeatable), on which the loss is measured with each attention "
+        "head switched off in turn. One text per line, or a table with a column text and, for an encoder–decoder, a "
+        "column target."
     )
     return typer.Option("--held-out", metavar="FILE", help=f"{help_}  {default}")
 
@@ -223,8 +226,8 @@ Engine = Annotated[
     typer.Option(
         "--engine",
         metavar="NAME",
-        help="Library that computes: torch, ctranslate2, ctranslate2-int8, onnxruntime, or auto, the fastest with "
-        "equal answers.",
+        help="Inference engine: torch, ctranslate2, ctranslate2-int8, onnxruntime, or auto (the fastest one that gives "
+        "the same answers as torch).",
     ),
 ]
 INT8 = "Use 8-bit weight matrices: smaller and faster, less accurate."

@@ -30,8 +30,9 @@ def plan(
     json: PlanJson = False,
     settings: Mapping[str, object] | None = None,
 ) -> None:
-    """Count the parameters, and estimate the memory and time, of glassformer train with the same arguments. For this,
-    the command itself runs a few training steps and one evaluation, and saves once to a temporary folder.
+    """Count the parameters of the model that glassformer train would train with the same arguments, and estimate the
+    memory and time that it would need. To do so, plan runs a few training steps and one evaluation, and saves the model
+    once to a temporary folder.
     """
     began = time.monotonic()
     if what is None:

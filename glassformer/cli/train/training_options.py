@@ -111,7 +111,7 @@ RECIPES = {
     "chat-decoder": "Task chat, with a decoder (llama).",
     "choose-from-scratch": "Task choose, from random weights.",
     "classify-from-scratch": "Task classify, from random weights.",
-    "mask-matrix": "Task masked-lm, with the masks of the blog post that glassformer matrix shows.",
+    "mask-matrix": "Task masked-lm, with the attention masks from a blog post (see glassformer matrix).",
     "masked-lm-mini": "Task masked-lm, with a small model in 10 minutes.",
     "masked-lm-small": "Task masked-lm, with a larger model in 60 minutes.",
     "regress-from-scratch": "Task regress, from random weights.",
@@ -176,7 +176,7 @@ _FOR_TASKS: dict[str, Callable[[Collection[str]], str]] = {
     "model.family": lambda tasks: _of_kinds(0, tasks),
     "model.size": lambda tasks: _of_kinds(1, tasks),
     "data.text": lambda tasks: (
-        "Read from JSON Lines and Parquet with a text and spans instead of words."
+        "Used only for JSON Lines and Parquet files with a text and spans instead of words."
         if tasks and all("words" in TASKS[task].columns for task in tasks)
         else ""
     ),
@@ -213,14 +213,15 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
         "tune.freeze",
         "Parameters to freeze (repeatable): all-but-head; gradually (gradual unfreezing: at first only the head is "
         "trained, then one more block at a time); or a pattern for parameter names, such as encoder.embed.*. A "
-        "pattern that begins with ! names parameters that are trained although another pattern freezes them.",
+        "pattern that begins with ! names parameters that are trained even if another pattern matches them.",
     ),
-    ("layer-decay", float, "tune.layer_decay", "Learning rate of a layer, divided by that of the layer above."),
+    ("layer-decay", float, "tune.layer_decay", "Ratio of the learning rate of a layer to that of the layer above."),
     (
         "adapters",
         int,
         "tune.adapters.rank",
-        "Train only the head, and LoRA adapters of this rank on queries and values, which are merged at the end.",
+        "Train only the head and LoRA adapters of this rank on the query and value projections; the adapters are "
+        "merged into the weights at the end.",
     ),
     ("precision", str, "train.precision", PRECISION),
     ("device", str, "train.device", DEVICE),

@@ -74,7 +74,8 @@ def embed_compare(
         typer.Option(
             "--rows",
             min=10,
-            help=f"{options.ROWS}  With --per-word: of words. If there are more, they are sampled at random.",
+            help="Maximum number of texts (with --per-word: of words) to use. If there are more, they are "
+            "sampled at random.",
         ),
     ] = MOST_ROWS,
     folds: Annotated[int, typer.Option("--folds", min=2, help="Number of folds of the cross-validation.")] = 5,

@@ -21,8 +21,8 @@ VERBS = (
     ),
     VerbEntry(
         name="score",
-        help="compute the log-probability of each token of a text (encoders: with that token masked, for the "
-        "pseudo-log-likelihood) or of a translation",
+        help="compute the log-probability of each token of a text or of a translation; an encoder masks each token in "
+        "turn, which gives the pseudo-log-likelihood",
         predictor=".likelihood:PseudoLikelihood",
         method=True,
         columns=("text", "target"),
