@@ -13,7 +13,7 @@ from glassformer.base.lines import label, screen_width, wrapped
 from glassformer.base.wrapping import in_one_line
 from glassformer.cli.look.matrix_lines import LONGEST_WORD, flowing, print_notes, table
 from glassformer.cli.terminal.opened import open_model
-from glassformer.cli.terminal.options import HTML, STDIN, WHICH, Json, Notes, Seed
+from glassformer.cli.terminal.options import HTML, MODEL, STDIN, WHICH, Json, Notes, Seed
 from glassformer.cli.terminal.screen import record
 from glassformer.cli.terminal.texts import texts_to_explain
 from glassformer.text.tokenizer import MASK
@@ -108,7 +108,9 @@ def matrix(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option("--model", metavar="MODEL", help=f"Model whose word vectors are used: {WHICH}.  [default: none]"),
+        typer.Option(
+            "--model", metavar="MODEL", help=f"{MODEL}  Only its word vectors are used. Give {WHICH}.  [default: none]"
+        ),
     ] = None,
     width: Annotated[
         int | None, typer.Option("--width", min=1, max=4096, help="Width of a random vector.  [default: 2]")

@@ -74,8 +74,7 @@ def embed_compare(
         typer.Option(
             "--rows",
             min=10,
-            help="Maximum number of texts (with --per-word: of words) to use. If there are more, they are "
-            "sampled at random.",
+            help=f"{options.ROWS}  With --per-word, it is the number of words. If there are more, they are sampled.",
         ),
     ] = MOST_ROWS,
     folds: Annotated[int, typer.Option("--folds", min=2, help="Number of folds of the cross-validation.")] = 5,
