@@ -16,7 +16,7 @@ from glassformer.data.settings import DataSection
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.options import WritingOptions
 from glassformer.tasks import predictor_of, task_named, task_where, verb_of
-from glassformer.tasks.predictor import Context, Options
+from glassformer.tasks.predictor import Context, Engine, Options
 from glassformer.tasks.settings import TaskSection
 from glassformer.text.chat_template import ChatTemplates
 from glassformer.text.compatible import check_compatible
@@ -44,6 +44,8 @@ class Described(NeverPickled):
     """
 
     tell: Callable[[str], None] = staticmethod(_to_stderr)
+    # What answers rows; None: torch, or one of the engines that are compared with it.
+    rows_by: Engine | None = None
 
     written_by = (
         "write it with save(FOLDER), an estimator as well, and open it with gf.load(FOLDER) or the estimator's own "

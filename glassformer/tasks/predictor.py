@@ -13,6 +13,9 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.settings import DataSection
 from glassformer.decode.defaults import SearchDefaults
@@ -125,7 +128,7 @@ class Predictor(ABC, Generic[Example, Prediction]):
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Any]]:
         """What the model predicts for each row, with the row's number in `Batch.row_ids`; in any order."""
 
-    def found(self, row: Row, answers: Reals) -> Any:
+    def found(self, row: Row, answers: npt.NDArray[np.floating[Any]]) -> Any:
         """What `predict` gives for a row, from the answers of `head`: [V] for each token of `scored_at`, [L], or [L]
         for each token.
         """

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from glassformer.config import ModelConfig
 from glassformer.data.batches.buckets import BucketedRows
+from glassformer.data.batches.corrupt import MaskingSection
 from glassformer.data.batches.pack import Frame, PackedRows
 from glassformer.data.settings import CorpusSection
 from glassformer.data.stores.split import Split
