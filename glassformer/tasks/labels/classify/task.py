@@ -3,22 +3,20 @@
 B rows · L labels · M most labels of a text
 """
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from torch import Tensor
 
 from glassformer.base.errors import DataError
 from glassformer.data.batches.order import Order
-from glassformer.models.inputs import Batch, Output
-from glassformer.models.transformer import Transformer
 from glassformer.scoring.baselines import Lesson
 from glassformer.scoring.calibration import fitted_temperature, limit_of, log_prior
-from glassformer.scoring.cross_entropy import soft_loss, widened
 from glassformer.scoring.score import Reals, Scores
 from glassformer.tasks import task_named
 from glassformer.tasks.labels.classify.labelling import OneLabel, SeveralLabels
@@ -29,6 +27,12 @@ from glassformer.tasks.records import Record, RecordSource
 from glassformer.tasks.rows import Axis, Row, known_label, label_of, labels_of, not_finite, text_of
 from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from glassformer.models.inputs import Batch, Output
+    from glassformer.models.transformer import Transformer
 
 __all__ = ["Class", "Classes", "Classify", "Labelled"]
 
@@ -41,6 +45,8 @@ _FEW = 32
 
 
 def _of_label_sets(task: Any, both: Both) -> Tensor:
+    from glassformer.scoring.cross_entropy import soft_loss  # not at the top: answers need no torch
+
     logits, its = answers(both, "sentence_logits")  # [B, L]
     return soft_loss(logits, its, both.batch.weights, both.temperature, several=task.section.several)
 
@@ -177,6 +183,8 @@ class Classify(TextPairTask[Labelled, Any]):
         return {"label_counts": dict(self.frequencies), "labelled_records": self.known}
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        from glassformer.scoring.cross_entropy import widened
+
         logits = output.sentence_logits
         assert logits is not None
         return {"label": self.labelling.loss(widened(logits), batch.labels["label"], batch.weights)}
