@@ -26,6 +26,7 @@ from glassformer.saved.facts import (
     FORMAT,
     METRICS,
     SETTINGS,
+    TOKENIZERS,
     WEIGHTS,
     TemplateFacts,
     TokenizerFacts,
@@ -38,7 +39,7 @@ from glassformer.saved.recipe import RECIPE, write_recipe
 from glassformer.saved.weights import build_with, read_weights_header, write_weights
 from glassformer.text.tokenizer import FILE, TARGET_FILE
 
-__all__ = ["CARD", "FILES", "FORMAT", "METRICS", "SETTINGS", "WEIGHTS"]
+__all__ = ["CARD", "FILES", "FORMAT", "METRICS", "SETTINGS", "TOKENIZERS", "WEIGHTS"]
 
 _CHECKED = (WEIGHTS, METRICS, CARD, RECIPE)
 FILES = (SETTINGS, WEIGHTS, FILE, RECIPE, METRICS, CARD)

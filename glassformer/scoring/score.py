@@ -231,17 +231,6 @@ class Tally:
         return {"loss": loss, "perplexity": perplexity(loss), "accuracy": self.right / self.targets}
 
 
-def compared(logits: Tensor | None, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """The cross-entropy of each label that is not IGNORED, and whether its logit is the largest: [N, V] -> [n], [n]."""
-    from glassformer.scoring.cross_entropy import widened  # not at the top: an answer may need no torch
-
-    assert logits is not None
-    asked = labels != IGNORED
-    log_probabilities = widened(logits[asked]).log_softmax(dim=-1)  # [n, V]
-    labels = labels[asked]
-    return -log_probabilities.gather(1, labels[:, None])[:, 0], log_probabilities.argmax(dim=-1) == labels
-
-
 class Baseline(Protocol):
     """A prediction without a network, measured at the same tokens as the model."""
 

@@ -68,9 +68,10 @@ class Weights:
         if checksum is None or file_checksum(path) != checksum:
             raise CheckpointError(f"{path} must be the weights that were saved with the model")
         try:
-            self.left: dict[str, Any] = dict(deserialize(path.read_bytes()))
+            found: list[tuple[str, Any]] = deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
         except SafetensorError as error:
             raise CheckpointError(f"{path} must be a whole safetensors file", got=str(error)) from None
+        self.left = dict(found)
 
     def __call__(self, name: str, *shape: int) -> Reals:
         found = self.left.pop(name, None)
@@ -128,9 +129,13 @@ def _activation(name: str) -> Step:
     return ACTIVATIONS[name]
 
 
+def _bias(take: Weights, name: str, width: int, there: bool) -> Reals:
+    return take(f"{name}.bias", width) if there else np.zeros(1, np.float32)
+
+
 def _dense(take: Weights, name: str, inputs: int, outputs: int, *, bias: bool) -> Step:
     weight = take(f"{name}.weight", outputs, inputs).T
-    added = take(f"{name}.bias", outputs) if bias else np.float32(0)
+    added = _bias(take, name, outputs, bias)
     return lambda x: x @ weight + added
 
 
@@ -138,7 +143,7 @@ def _norm(take: Weights, name: str, config: NormConfig | None, width: int) -> St
     if config is None:
         return lambda x: x
     weight, epsilon = take(f"{name}.weight", width), np.float32(config.epsilon)
-    bias = take(f"{name}.bias", width) if config.bias else np.float32(0)
+    bias = _bias(take, name, width, config.bias)
     centred = config.kind == "layer"
 
     def norm(x: Reals) -> Reals:
@@ -273,9 +278,13 @@ def _transform(take: Weights, name: str, config: TransformConfig, width: int) ->
 def _vocabulary(take: Weights, config: VocabularyHeadConfig, width: int, word: Reals) -> Callable[[Reals, Row], Reals]:
     compared = _transform(take, "head", config, width)
     table = word if config.tied else take("head.weight", *word.shape)
-    bias = take("head.bias", len(word)) if config.bias else np.float32(0)
+    bias = _bias(take, "head", len(word), config.bias)
     scale = np.float32(width**-0.5 if config.scaled else 1.0)
-    return lambda states, row: (compared(states[list(row.scored_at)]) * scale) @ table.T + bias
+
+    def logits(states: Reals, row: Row) -> Reals:
+        return (compared(states[list(row.scored_at)]) * scale) @ table.T + bias  # [A, V]
+
+    return logits
 
 
 _POOLED: dict[str, Step] = {

@@ -18,7 +18,6 @@ from glassformer.data.batches.order import Order
 from glassformer.scoring.baselines import Lesson
 from glassformer.scoring.calibration import fitted_temperature, limit_of, log_prior
 from glassformer.scoring.score import Reals, Scores
-from glassformer.tasks import task_named
 from glassformer.tasks.labels.classify.labelling import OneLabel, SeveralLabels
 from glassformer.tasks.labels.classify.settings import ClassifyData, ClassifySection
 from glassformer.tasks.labels.labels import Class, Classes, Labelled, TextPairTask, Unlearned, two_segments
@@ -91,10 +90,8 @@ class Classify(TextPairTask[Labelled, Any]):
         section, pairs, separator = context.section, None, ","
         if isinstance(context.data, ClassifyData):
             pairs, separator = context.data.pair is not None, context.data.separator
-        if section is not None and not isinstance(section, ClassifySection):
-            kind = task_named(section.name)
-            if kind.of_pairs and "classify" in kind.verbs.values():  # it learns two labels of pairs, and more
-                section, pairs = ClassifySection(labels=getattr(section, "labels", ())), True
+        if section is not None and not isinstance(section, ClassifySection) and section.labels_pairs:
+            section, pairs = ClassifySection(labels=getattr(section, "labels", ())), True
         head = model.config.sentence_head
         if head is None or not isinstance(section, ClassifySection) or head.labels != len(section.labels):
             wanted = "a label needs a model that was trained to classify"

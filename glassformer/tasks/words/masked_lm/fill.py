@@ -235,7 +235,7 @@ class Fill(Predictor[Masked, Filled]):
 
     def guesses(self, shares: Reals, expected: Sequence[int], counts: Sequence[int]) -> Iterator[Guesses]:
         """For each row, from the probabilities [N, V] at all masked words, as many in each row as `counts` says."""
-        finite = not np.isnan(shares).any()
+        finite = not bool(np.isnan(shares).any())
         right = shares[np.arange(len(shares)), expected]  # [N]
         ranks = (shares > right[:, None]).sum(axis=1) + 1  # [N]
         shares[:, sorted(self.tokenizer.special_ids)] = -1.0  # special tokens are no guesses
@@ -247,7 +247,8 @@ class Fill(Predictor[Masked, Filled]):
         start = 0
         for count in counts:
             mine = slice(start, start := start + count)
-            yield Guesses(*(part[mine].tolist() for part in (best, values, right, ranks)), finite)
+            ids, probabilities = best[mine].tolist(), values[mine].tolist()
+            yield Guesses(ids, probabilities, right[mine].tolist(), ranks[mine].tolist(), finite)
 
     def merge(self, example: Masked, found: Sequence[Guesses]) -> Filled:
         """The text with its predictions; a masked word's come from the window that shows most text around it."""

@@ -17,8 +17,8 @@ from glassformer.data.stores.split import Split
 from glassformer.data.stores.store import TokenStore
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import cross_entropy
-from glassformer.scoring.score import THIS_MODEL, Baseline, Scores, Tally, Unigram, compared, guessed
+from glassformer.scoring.cross_entropy import compared, cross_entropy
+from glassformer.scoring.score import THIS_MODEL, Baseline, Scores, Tally, Unigram, guessed
 from glassformer.tasks.task import Preparation, SoftLoss, Source
 from glassformer.tasks.words.corpus import CorpusTask, MaskedRows
 from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
