@@ -279,10 +279,11 @@ def _vocabulary(take: Weights, config: VocabularyHeadConfig, width: int, word: R
     compared = _transform(take, "head", config, width)
     table = word if config.tied else take("head.weight", *word.shape)
     bias = _bias(take, "head", len(word), config.bias)
-    scale = np.float32(width**-0.5 if config.scaled else 1.0)
+    scale = 1.0 / math.sqrt(width) if config.scaled else 1.0
 
     def logits(states: Reals, row: Row) -> Reals:
-        return (compared(states[list(row.scored_at)]) * scale) @ table.T + bias  # [A, V]
+        states = compared(states[list(row.scored_at)]) * np.float32(scale)
+        return states @ table.T + bias  # [A, V]
 
     return logits
 
