@@ -227,7 +227,8 @@ def _feed_forward(take: Weights, name: str, config: FeedForwardConfig, width: in
 
 
 def _attention(take: Weights, name: str, config: AttentionConfig, width: int) -> Step:
-    _need(not config.relative_bias and config.fill.value == "-inf", "a bias by distance, or a mask that is no −inf")
+    _need(not config.relative_bias, "a bias by distance")
+    _need(config.window is None or config.fill.value == "-inf", "a window whose mask is no minus infinity")
     heads, shared, size = config.heads, config.key_value_heads, config.query_size
     query = _dense(take, f"{name}.query", width, heads * size, bias=config.bias)
     key = _dense(take, f"{name}.key", width, shared * size, bias=config.bias)
